@@ -1,0 +1,31 @@
+"""Array aliases; each sentence gives the shape.
+
+Symbols: N points, D features, M residuals or samples per point, E edges.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+
+Array: TypeAlias = NDArray[np.float64]
+"""A float64 array of any shape."""
+
+Points: TypeAlias = NDArray[np.float64]
+"""Inputs X, shape (N, D)."""
+
+Values: TypeAlias = NDArray[np.float64]
+"""Model outputs f(X), shape (N,)."""
+
+Attributions: TypeAlias = NDArray[np.float64]
+"""Attributions W or gradients G, shape (N, D)."""
+
+Edges: TypeAlias = NDArray[np.intp]
+"""Node pairs (n, n') with n < n', shape (E, 2)."""
+
+Sparse: TypeAlias = sp.csr_array
+"""A sparse matrix in compressed rows."""

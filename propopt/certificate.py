@@ -1,0 +1,294 @@
+"""Proof of optimality, computed from the attributions and not from a backend's word.
+
+Write F(W) = q(W) + Σ_i c_i φ_i(A_i W − T_i), where q collects the squared losses. For
+any duals Y_i, Fenchel's inequality c_i φ_i(R) ≥ ⟨Y_i, R⟩ − (c_i φ_i)*(Y_i) gives
+
+    F(V) ≥ q(V) + Σ_i ⟨Y_i, A_i V − T_i⟩ − Σ_i (c_i φ_i)*(Y_i)  for every V.
+
+* **strong convexity**: if q is m-strongly convex (m = 2a where gradient matching has
+  weight a), the right side is at least its value at W less ‖g‖²/2m, for its gradient
+  g = ∇q(W) + Σ_i A_iᵀ Y_i.
+* **dual**: if an ℓ1 loss acts on W itself, its own dual can take up g, so that
+  Σ A_iᵀ Y_i is zero over all losses and the bound is −Σ_i (c_i φ_i)*(Y_i) + ⟨Y_i, T_i⟩.
+* **projected dual**: otherwise duals are moved to the nearest with that sum zero (to
+  rounding), by least squares.
+
+Bounds ``loss <= limit`` enter as losses weighted by their multipliers: the optimum of
+the Lagrangian is a lower bound too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+
+from propopt._typing import Array, Attributions, Sparse
+from propopt.checks import read_array
+from propopt.losses import Bound, Objective, PropertyLoss
+from propopt.maps import Identity
+from propopt.penalties import Absolute, Squared
+
+
+DENSE_LIMIT = 1500  # unknowns up to which a dense eigenvalue routine is used
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """How good an explanation provably is.
+
+    Parameters
+    ----------
+    value : float
+        The objective of the explanation.
+    lower_bound : float
+        No explanation has a smaller objective.
+    scale : float
+        What the relative gap is relative to: the value, or 1e-9 of the objective of the
+        zero explanation where that is larger (an optimum of zero has no scale).
+    kind : str
+        ``"strong convexity"``, ``"dual"``, ``"projected dual"``, or ``"nonnegative
+        losses"`` where nothing better than zero is known.
+    violation : float
+        The largest relative excess over a bound; zero without bounds.
+    distance : float or None
+        The optimum is no farther than this from the explanation (Frobenius norm).
+    """
+
+    value: float
+    lower_bound: float
+    scale: float
+    kind: str
+    violation: float = 0.0
+    distance: float | None = None
+
+    @property
+    def gap(self) -> float:
+        """(value − lower bound)/scale: the certified relative gap."""
+        excess = max(self.value - self.lower_bound, 0.0)
+        return excess / self.scale if excess else 0.0
+
+    def holds(self, tolerance: float) -> bool:
+        """True if gap and violation of bounds are both within the tolerance."""
+        return self.gap <= tolerance and self.violation <= tolerance
+
+
+def certify(
+    objective: Objective | PropertyLoss,
+    W: Attributions,
+    *,
+    duals: Mapping[str, Array] | None = None,
+    bounds: Sequence[Bound] = (),
+    multipliers: Sequence[float] = (),
+) -> Certificate:
+    """A certificate for any attributions, whoever made them.
+
+    Parameters
+    ----------
+    objective : Objective
+        The weighted losses.
+    W : array (N, D)
+        Attributions.
+    duals : mapping of arrays, optional
+        By loss name, a subgradient of weight·φ at the residual. Needed for a tight
+        bound where a loss is neither squared nor an ℓ1 norm of W itself; any array is
+        safe.
+    bounds : sequence of Bound, optional
+        Constraints that the optimum has to respect.
+    multipliers : sequence of float, optional
+        One multiplier ≥ 0 for each bound; any are safe.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> objective = po.GradientMatching(np.eye(3)) + 1.0 * po.Sparsity()
+    >>> best = np.eye(3) / 2
+    >>> po.certify(objective, best).gap
+    0.0
+    >>> po.certify(objective, np.zeros((3, 3))).gap > 0.1
+    True
+    """
+    objective = Objective.of(objective)
+    W = read_array(W, "W", ndim=2)
+    extra = [(mu, bound.loss) for mu, bound in zip(multipliers, bounds, strict=False)]
+    terms = [(c, loss) for c, loss in (*objective.terms, *extra) if c > 0]
+    lagrangian = _Lagrangian(terms, W, dict(duals or {}))
+    lower, kind, distance = lagrangian.lower_bound()
+    # L(V) = F(V) + Σ μ (loss(V) − limit)
+    lower -= math.fsum(
+        mu * bound.limit for mu, bound in zip(multipliers, bounds, strict=False)
+    )
+    if lower <= 0.0:
+        lower, kind = 0.0, "nonnegative losses"
+    value = objective.value(W)
+    zero = objective.value(np.zeros_like(W))
+    return Certificate(
+        value=value,
+        lower_bound=min(lower, value) if not bounds else lower,
+        scale=max(value, 1e-9 * zero),
+        kind=kind,
+        violation=max((_violation(bound, W) for bound in bounds), default=0.0),
+        distance=distance,
+    )
+
+
+class _Lagrangian:
+    """Lower bounds on Σ c·loss over all V, from what is known at W."""
+
+    def __init__(
+        self,
+        terms: list[tuple[float, PropertyLoss]],
+        W: Attributions,
+        duals: dict[str, Array],
+    ) -> None:
+        self.W = W
+        self.duals = duals
+        self.squared = [t for t in terms if isinstance(t[1].penalty, Squared)]
+        self.others = [t for t in terms if not isinstance(t[1].penalty, Squared)]
+
+    def lower_bound(self) -> tuple[float, str, float | None]:
+        """The bound, its kind, and the distance to the optimum that it implies."""
+        modulus = sum(
+            2 * c for c, loss in self.squared if isinstance(loss.map, Identity)
+        )
+        absorber = self._absorber()
+        if modulus == 0.0 and absorber is not None:
+            return self._dual_bound(absorber), "dual", None
+        if modulus == 0.0 and self.squared:
+            modulus = smallest_curvature(self.squared, self.W.shape)
+        if modulus > 0.0:
+            return self._strongly_convex_bound(modulus)
+        return self._projected_bound(), "projected dual", None
+
+    def _absorber(self) -> PropertyLoss | None:
+        """An ℓ1 loss of W itself, rather one whose dual is not given."""
+        losses = [
+            loss
+            for _, loss in self.others
+            if isinstance(loss.map, Identity) and isinstance(loss.penalty, Absolute)
+        ]
+        return min(losses, key=lambda loss: loss.name in self.duals, default=None)
+
+    def _strongly_convex_bound(self, modulus: float) -> tuple[float, str, float | None]:
+        slope = self._smooth_gradient()
+        gaps = []
+        for c, loss in sorted(self.others, key=lambda t: t[1].name not in self.duals):
+            residual = loss.residual(self.W)
+            Y = loss.penalty.shrink(self._dual(loss, residual, slope), c)
+            slope = slope + loss.map.adjoint(Y)
+            # Fenchel-Young: c φ(R) + (c φ)*(Y) − ⟨Y, R⟩ ≥ 0
+            gaps.append(c * loss.penalty.value(residual) + loss.penalty.conjugate(Y, c))
+            gaps.append(-float(np.vdot(Y, residual)))
+        excess = max(math.fsum(gaps), 0.0) + float(np.vdot(slope, slope)) / (
+            2 * modulus
+        )
+        distance = math.sqrt(2 * excess / modulus)
+        return self._value() - excess, "strong convexity", distance
+
+    def _dual(self, loss: PropertyLoss, residual: Array, slope: Array) -> Array:
+        """The given dual; else −slope where the map is the identity; else zero."""
+        if loss.name in self.duals:
+            return self.duals[loss.name]
+        if isinstance(loss.map, Identity):
+            return -slope
+        return np.zeros_like(residual)
+
+    def _dual_bound(self, absorber: PropertyLoss) -> float:
+        pairs = self._subgradients()
+        taken = [loss.map.adjoint(Y) for _, loss, Y in pairs if loss is not absorber]
+        rest = -sum(taken, np.zeros_like(self.W))
+        return _conjugate_bound(
+            [(c, loss, rest if loss is absorber else Y) for c, loss, Y in pairs]
+        )
+
+    def _projected_bound(self) -> float:
+        """Duals moved to the nearest with Σ AᵀY = 0: Y − c A z for least squares z."""
+        pairs = self._subgradients()
+        flats = [math.sqrt(c) * loss.map.flat(self.W.shape) for c, loss, _ in pairs]
+        stacked = np.concatenate([Y.ravel() / math.sqrt(c) for c, _, Y in pairs])
+        matrix = sp.vstack(flats)
+        limit = 20 * max(matrix.shape)
+        z = spla.lsmr(
+            matrix, stacked, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=limit
+        )
+        kept = stacked - matrix @ z[0]
+        if np.linalg.norm(matrix.T @ kept) > 1e-10 * np.linalg.norm(stacked):
+            return 0.0
+        parts = np.split(kept, np.cumsum([flat.shape[0] for flat in flats])[:-1])
+        return _conjugate_bound(
+            [
+                (c, loss, math.sqrt(c) * part.reshape(Y.shape))
+                for (c, loss, Y), part in zip(pairs, parts, strict=True)
+            ]
+        )
+
+    def _subgradients(self) -> list[tuple[float, PropertyLoss, Array]]:
+        """2cR for squared losses, given duals for the others, zero where none is."""
+        pairs = []
+        for c, loss in [*self.squared, *self.others]:
+            R = loss.residual(self.W)
+            squared = isinstance(loss.penalty, Squared)
+            Y = 2 * c * R if squared else self.duals.get(loss.name, np.zeros_like(R))
+            pairs.append((c, loss, Y))
+        return pairs
+
+    def _smooth_gradient(self) -> Attributions:
+        parts = (
+            2 * c * loss.map.adjoint(loss.residual(self.W)) for c, loss in self.squared
+        )
+        return sum(parts, np.zeros_like(self.W))
+
+    def _value(self) -> float:
+        return math.fsum(
+            c * loss.value(self.W) for c, loss in self.squared + self.others
+        )
+
+
+def _conjugate_bound(pairs: list[tuple[float, PropertyLoss, Array]]) -> float:
+    """−Σ (cφ)*(Y) + ⟨Y, T⟩: a lower bound where Σ AᵀY = 0.
+
+    Scaling all duals alike keeps that sum zero and brings each into its domain.
+    """
+    theta = min(c / max(loss.penalty.polar(Y), c) for c, loss, Y in pairs)
+    return -math.fsum(
+        loss.penalty.conjugate(theta * Y, c) + theta * _inner(Y, loss.target)
+        for c, loss, Y in pairs
+    )
+
+
+def smallest_curvature(
+    terms: Sequence[tuple[float, PropertyLoss]], shape: tuple[int, ...]
+) -> float:
+    """The smallest eigenvalue of Σ 2c AᵀA; zero if it is zero to rounding."""
+    flats = [(c, loss.map.flat((shape[0], shape[1]))) for c, loss in terms]
+    hessian = sp.csc_array(sum((2 * c) * (A.T @ A) for c, A in flats))
+    largest = float(abs(hessian).sum(axis=1).max())  # no eigenvalue is larger
+    rounding = 1e-13 * largest * math.sqrt(hessian.shape[0])
+    return max(_lowest_eigenvalue(hessian, largest) - rounding, 0.0)
+
+
+def _lowest_eigenvalue(hessian: Sparse, largest: float) -> float:
+    if hessian.shape[0] <= DENSE_LIMIT or largest == 0.0:
+        return float(la.eigvalsh(hessian.toarray(), subset_by_index=[0, 0])[0])
+    shift = -1e-6 * largest  # just below the spectrum, so that the factor exists
+    start = np.ones(hessian.shape[0])
+    lowest = spla.eigsh(
+        hessian, k=1, sigma=shift, v0=start, return_eigenvectors=False, tol=1e-3
+    )[0]
+    return float(lowest - 1e-2 * abs(lowest))
+
+
+def _violation(bound: Bound, W: Attributions) -> float:
+    """The relative excess of a loss over its limit."""
+    excess = bound.loss.value(W) - bound.limit
+    zero = bound.loss.value(np.zeros_like(W))
+    return max(excess, 0.0) / max(bound.limit, 1e-9 * zero, np.finfo(float).tiny)
+
+
+def _inner(Y: Array, target: Array | float) -> float:
+    return float(np.vdot(Y, np.broadcast_to(target, Y.shape)))

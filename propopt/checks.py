@@ -1,0 +1,58 @@
+"""What comes in is checked once, here, and trusted afterwards."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from propopt._typing import Array
+from propopt.errors import InvalidInput
+
+
+def read_array(values: object, what: str, *, ndim: int) -> Array:
+    """``values`` as a finite, non-empty float64 array with ``ndim`` dimensions."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{what}: expected numbers, got {error}") from None
+    if array.ndim != ndim:
+        raise InvalidInput(
+            f"{what}: expected {ndim} dimensions, got an array of shape {array.shape}"
+        )
+    if array.size == 0:
+        raise InvalidInput(f"{what}: the array is empty, of shape {array.shape}")
+    finite = np.isfinite(array)
+    if not finite.all():
+        place = tuple(int(i) for i in np.argwhere(~finite)[0])
+        bad = array.size - int(finite.sum())
+        raise InvalidInput(
+            f"{what}: {bad} of {array.size} values are not finite; the first is "
+            f"{array[place]} at index {place}"
+        )
+    array.setflags(write=False)
+    return array
+
+
+def read_positive(value: object, what: str) -> float:
+    """``value`` as a finite float above zero."""
+    number = read_nonnegative(value, what)
+    if number == 0.0:
+        raise InvalidInput(f"{what}: expected a number > 0, got 0")
+    return number
+
+
+def read_nonnegative(value: object, what: str) -> float:
+    """``value`` as a finite float that is not negative."""
+    try:
+        number = float(value)  # type: ignore[arg-type]  # any float-like is welcome
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{what}: expected a number, got {value!r}") from None
+    if not (np.isfinite(number) and number >= 0):
+        raise InvalidInput(f"{what}: expected a finite number >= 0, got {value!r}")
+    return number
+
+
+def read_count(value: object, what: str) -> int:
+    """``value`` as an integer of at least one."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InvalidInput(f"{what}: expected an integer >= 1, got {value!r}")
+    return int(value)

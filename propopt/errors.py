@@ -1,0 +1,53 @@
+"""What can go wrong, by kind: every error that propopt raises on purpose."""
+
+
+class PropoptError(Exception):
+    """Base of all errors raised by propopt."""
+
+
+class InvalidInput(PropoptError, ValueError):
+    """An argument cannot be used; the message names it, what came and what would do."""
+
+
+class Refused(PropoptError):
+    """A solver cannot treat this objective; the message is the reason."""
+
+
+class Infeasible(PropoptError):
+    """No explanation satisfies all bounds; the message gives what is attainable."""
+
+
+class SolverFailure(PropoptError):
+    """A backend stopped without a usable answer."""
+
+
+class MissingExtra(PropoptError, ImportError):
+    """An optional package is needed; the message gives the install command."""
+
+
+class ProblemFileError(PropoptError):
+    """A problem file is not valid; the message is ``file:line: key: what is wrong``."""
+
+
+class PropoptWarning(UserWarning):
+    """Base of all warnings issued by propopt."""
+
+
+class TrivialObjectiveWarning(PropoptWarning):
+    """No term ties the explanation to the function, so its optimum says nothing."""
+
+
+class UncertifiedWarning(PropoptWarning):
+    """The certified gap of a result is larger than the tolerance that was asked for."""
+
+
+class UnsolvedWarning(PropoptWarning):
+    """A solver gave no answer for some weights of a sweep; the others are there."""
+
+
+class FlatFunctionWarning(PropoptWarning):
+    """Every numerical gradient is zero: the function is piecewise constant here."""
+
+
+class InterruptedWarning(PropoptWarning):
+    """Work was interrupted; the result holds what had been finished."""

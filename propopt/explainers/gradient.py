@@ -1,0 +1,28 @@
+"""The gradient itself as an explanation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from propopt.explainers.base import Explainer, Found, Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gradient(Explainer):
+    """The gradient at each point: w_n = ∇f(x_n).
+
+    The most faithful of all explanations under
+    :class:`~propopt.losses.GradientMatching`, whose loss it makes zero.
+
+    Examples
+    --------
+    >>> from propopt.functions import Sine
+    >>> Gradient().explain(Sine(), [[0.0, 0.0]]).attributions
+    array([[1., 1.]])
+    """
+
+    method: ClassVar[str] = "gradient"
+
+    def _attributions(self, task: Task) -> Found:
+        return task.gradient(task.points), {}

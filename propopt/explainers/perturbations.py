@@ -1,0 +1,97 @@
+"""Random perturbations ε of points, drawn in blocks that fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from propopt._typing import Array
+from propopt.checks import read_count, read_positive
+from propopt.errors import InvalidInput
+
+
+Distribution: TypeAlias = Literal["ball", "gaussian", "uniform"]
+
+BLOCK_BYTES = 2**23
+"""Largest array of perturbed points; its size never changes a result."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Perturbations:
+    """Independent draws ε around each point, one law for all of them.
+
+    ========== =============================================================
+    gaussian   ε ~ N(0, δ² I)
+    uniform    uniform in the cube [−δ, δ]^D
+    ball       uniform in the ball of *radius* δ (the paper's text has δ²)
+    ========== =============================================================
+
+    Parameters
+    ----------
+    scale : float
+        δ > 0, in the units of the features.
+    n_samples : int
+        S, the number of draws per point.
+    distribution : {"gaussian", "uniform", "ball"}
+        The law of ε.
+    """
+
+    scale: float
+    n_samples: int
+    distribution: Distribution = "gaussian"
+
+    def __post_init__(self) -> None:
+        read_positive(self.scale, "scale")
+        read_count(self.n_samples, "n_samples")
+        known = get_args(Distribution)
+        if self.distribution not in known:
+            raise InvalidInput(
+                f"distribution: expected one of {', '.join(known)}, "
+                f"got {self.distribution!r}"
+            )
+
+    def blocks(
+        self, shape: tuple[int, int], rng: np.random.Generator, *, split: bool = False
+    ) -> Iterator[tuple[slice, Array]]:
+        """Draws (n, s, D) for consecutive rows of an (N, D) table, and those rows.
+
+        The draws are one stream in the order point, sample, feature: those of point n
+        depend on the seed and on n, neither on later points nor on the block size.
+
+        Parameters
+        ----------
+        shape : tuple
+            (N, D).
+        rng : numpy.random.Generator
+            Where the draws come from.
+        split : bool
+            Whether the samples of one point may be spread over several blocks.
+        """
+        for rows, n_samples in self._plan(*shape, split=split):
+            yield rows, self.draw((rows.stop - rows.start, n_samples, shape[1]), rng)
+
+    def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+        """Perturbations of the given shape (..., D)."""
+        if self.distribution == "gaussian":
+            return self.scale * rng.standard_normal(shape)
+        if self.distribution == "uniform":
+            return rng.uniform(-self.scale, self.scale, shape)
+        # D coordinates of a uniform point on the sphere in D + 2 dimensions are
+        # uniform in the D-ball: one draw, so that the stream stays in order.
+        sphere = rng.standard_normal((*shape[:-1], shape[-1] + 2))
+        sphere *= self.scale / np.linalg.norm(sphere, axis=-1, keepdims=True)
+        return sphere[..., :-2]
+
+    def _plan(
+        self, n_points: int, n_features: int, *, split: bool
+    ) -> Iterator[tuple[slice, int]]:
+        room = max(1, BLOCK_BYTES // (8 * n_features))
+        together = max(1, room // self.n_samples)
+        samples = min(room, self.n_samples) if split else self.n_samples
+        for start in range(0, n_points, together):
+            rows = slice(start, min(start + together, n_points))
+            for done in range(0, self.n_samples, samples):
+                yield rows, min(samples, self.n_samples - done)

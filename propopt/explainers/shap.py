@@ -1,0 +1,198 @@
+"""Shapley values from the ``shap`` package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
+
+import numpy as np
+import pandas as pd
+
+from propopt._typing import Array, Attributions, Points
+from propopt.checks import read_count
+from propopt.errors import InvalidInput
+from propopt.explainers import perturbations
+from propopt.explainers.background import own_copy, same_columns
+from propopt.explainers.base import Explainer, Found, Task
+from propopt.explainers.extras import require
+
+
+Algorithm: TypeAlias = Literal["auto", "exact", "permutation"]
+Units: TypeAlias = Literal["gradient", "output"]
+
+EXACT_BY_DEFAULT = 12
+EXACT_AT_MOST = 20
+
+NEGLIGIBLE = 1e-8
+"""|x − r| ≤ this · max(|x|, |r|) counts as x = r when dividing by x − r."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shap(Explainer):
+    """Shapley values, as the ``shap`` package computes them (Lundberg and Lee 2017).
+
+    φ_j = Σ_{S ∌ j} |S|! (D − |S| − 1)! / D!  (v(S ∪ j) − v(S)),
+    v(S) = mean over the background rows b of f(x on S, b elsewhere)
+
+    Needs ``pip install "propopt[baselines]"``. The completeness gap is reported and
+    never raised: it is of the order of the rounding of f.
+
+    ================================ ====== ==========================================
+    ``details["base_value"]``        (N,)   v(∅), the mean of f over the background
+    ``details["completeness_gap"]``  (N,)   Σ_j φ_j − (f(x) − v(∅))
+    ``details["undefined"]``         (N,)   with ``units="gradient"``: how many
+                                            features equal the reference
+    ================================ ====== ==========================================
+
+    Parameters
+    ----------
+    background : array or DataFrame (B, D), optional
+        What a missing feature is replaced by; the cost grows with B. By default one
+        row, the column means of X.
+    units : {"output", "gradient"}
+        ``"output"``: φ. ``"gradient"``: φ_j / (x_j − r_j) with r the mean of the
+        background, which is comparable with gradients. Where x_j equals r_j to
+        rounding (|x_j − r_j| ≤ 1e-8 max(|x_j|, |r_j|)) this is undefined: the
+        attribution is set to 0 and counted in the details.
+    algorithm : {"auto", "exact", "permutation"}
+        ``"exact"`` evaluates all 2^D subsets per point, for D ≤ 20. ``"permutation"``
+        samples orders of the features. ``"auto"`` is exact for D ≤ 12.
+    n_permutations : int
+        Random orders per point, each walked in both directions (2D + 1 subsets).
+
+    Raises
+    ------
+    InvalidInput
+        If a setting is outside its range, or the background has other columns than X.
+    MissingExtra
+        If ``shap`` is not installed.
+
+    Examples
+    --------
+    For a sum of functions of one feature each, φ_j = f_j(x_j) − f_j(r_j).
+
+    >>> import numpy as np
+    >>> from propopt.functions import Power
+    >>> shap = Shap(background=np.zeros((1, 2)))
+    >>> shap.explain(Power(2), [[1.0, 3.0]]).attributions  # doctest: +SKIP
+    array([[1., 9.]])
+    """
+
+    method: ClassVar[str] = "shap"
+
+    background: Array | pd.DataFrame | None = None
+    units: Units = "output"
+    algorithm: Algorithm = "auto"
+    n_permutations: int = 10
+
+    def __post_init__(self) -> None:
+        for name, known in [("units", Units), ("algorithm", Algorithm)]:
+            if getattr(self, name) not in get_args(known):
+                raise InvalidInput(
+                    f"{name}: expected one of {', '.join(get_args(known))}, "
+                    f"got {getattr(self, name)!r}"
+                )
+        read_count(self.n_permutations, "n_permutations")
+        if self.background is not None:
+            object.__setattr__(self, "background", own_copy(self.background))
+
+    def _attributions(self, task: Task) -> Found:
+        background = self._background(task)
+        exact = self._is_exact(task.points.shape[1])
+        values = _exact(task, background) if exact else self._sampled(task, background)
+        base = np.full(len(task.points), task.value(background).mean())
+        gap = values.sum(axis=1) - (task.value(task.points) - base)
+        details = {"base_value": base, "completeness_gap": gap}
+        if self.units == "output":
+            return values, details
+        slopes, details["undefined"] = _slopes(values, task.points, background.mean(0))
+        return slopes, details
+
+    def _sampled(self, task: Task, background: Array) -> Attributions:
+        """φ over random orders: one explainer, hence one seed, per point."""
+        package = require("shap")
+        subsets = 2 * task.points.shape[1] + 1
+        masker, batch = _masker(package, background, subsets)
+        rows: list[Array] = []
+        with _global_generator_kept():
+            for point, seed in zip(task.points, task.row_seeds(), strict=True):
+                explainer = package.explainers.PermutationExplainer(
+                    task.value, masker, seed=seed
+                )
+                evaluations = self.n_permutations * subsets
+                rows.append(_values(explainer, point[None], evaluations, batch)[0])
+        return np.stack(rows)
+
+    def _is_exact(self, n_features: int) -> bool:
+        if self.algorithm == "exact" and n_features > EXACT_AT_MOST:
+            raise InvalidInput(
+                f"algorithm: 'exact' takes 2^{n_features} evaluations per point, and "
+                f"is offered for at most {EXACT_AT_MOST} features; use 'permutation'"
+            )
+        small = self.algorithm == "auto" and n_features <= EXACT_BY_DEFAULT
+        return small or self.algorithm == "exact"
+
+    def _background(self, task: Task) -> Array:
+        if self.background is None:
+            mean: Array = task.points.mean(axis=0, keepdims=True)
+            return mean
+        return same_columns(self.background, task.points.shape[1], task.labels)
+
+
+def _exact(task: Task, background: Array) -> Attributions:
+    """φ over all 2^D subsets."""
+    package = require("shap")
+    subsets = 2 ** task.points.shape[1]
+    masker, batch = _masker(package, background, subsets)
+    explainer = package.explainers.ExactExplainer(task.value, masker)
+    return _values(explainer, task.points, subsets, batch)
+
+
+def _values(explainer: Any, points: Points, evaluations: int, batch: int) -> Array:
+    found = explainer(points, max_evals=evaluations, batch_size=batch, silent=True)
+    return np.asarray(found.values, float)
+
+
+def _masker(package: Any, background: Array, subsets: int) -> tuple[Any, int]:
+    """A masker over the whole background, and how many subsets to evaluate at once."""
+
+    class Background(package.maskers.Independent):  # type: ignore[misc]  # shap has no types
+        """Skips evaluations where x equals the background, not where it is close.
+
+        The package skips on ``np.isclose``, which for x = 2020.01 and b = 2020 would
+        call the feature missing.
+        """
+
+        def invariants(self, x: Array) -> Any:
+            return x == self.data
+
+    # By default the package would draw 100 rows of a larger background.
+    masker = Background(background, max_samples=len(background))
+    batch = max(1, perturbations.BLOCK_BYTES // (8 * background.size))
+    # The package's fast path has all subsets of a point in memory at once.
+    masker.supports_delta_masking = subsets <= batch
+    return masker, batch
+
+
+def _slopes(
+    values: Attributions, points: Array, reference: Array
+) -> tuple[Attributions, Array]:
+    """φ_j / (x_j − r_j), and per point the number of entries without a quotient."""
+    steps = points - reference
+    size = np.maximum(np.abs(points), np.abs(reference))
+    undefined = np.abs(steps) <= NEGLIGIBLE * size
+    slopes: Attributions = np.zeros_like(values)
+    np.divide(values, steps, out=slopes, where=~undefined)
+    return slopes, undefined.sum(axis=1).astype(float)
+
+
+@contextmanager
+def _global_generator_kept() -> Iterator[None]:
+    """The package seeds NumPy's global generator and draws from it; restore it."""
+    state = np.random.get_state()  # noqa: NPY002  # see above
+    try:
+        yield
+    finally:
+        np.random.set_state(state)  # noqa: NPY002  # see above

@@ -1,0 +1,204 @@
+"""The result of explaining: attributions, what they cost, and how good that is."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from propopt._typing import Array, Attributions
+from propopt.certificate import Certificate
+from propopt.errors import InvalidInput
+from propopt.files import written_whole
+from propopt.labels import Labels
+from propopt.losses import Objective, PropertyLoss
+
+
+Parameter: TypeAlias = float | int | str | bool | None
+
+FORMAT = "propopt explanation"
+VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Explanation:
+    """One attribution vector per point, with what was measured about them.
+
+    Parameters
+    ----------
+    attributions : array (N, D)
+        Row n explains point n.
+    method : str
+        ``"optimized"``, or the name of the baseline that made it.
+    labels : Labels
+        Names of points and features, where the inputs had names.
+    parameters : mapping
+        The settings of a baseline.
+    weights : mapping
+        The weight of each loss in the objective that was minimised.
+    losses : mapping
+        The value of each loss, unweighted.
+    certificate : Certificate or None
+        The proof of optimality; a baseline has none.
+    multipliers : mapping
+        For each bound, the weight its loss would have needed in a weighted sum.
+    details : mapping of arrays
+        What a method knows besides: standard errors, local R², intercepts.
+    solver : str or None
+        The solver that was used.
+    seconds : float
+        Wall-clock time.
+    """
+
+    attributions: Attributions
+    method: str
+    labels: Labels = Labels()
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
+    losses: Mapping[str, float] = field(default_factory=dict)
+    certificate: Certificate | None = None
+    multipliers: Mapping[str, float] = field(default_factory=dict)
+    details: Mapping[str, Array] = field(default_factory=dict)
+    solver: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def objective(self) -> float | None:
+        """The weighted sum of the losses; None where no objective is known."""
+        if not self.weights:
+            return None
+        return sum(self.weights[name] * self.losses[name] for name in self.weights)
+
+    @property
+    def gap(self) -> float | None:
+        """The certified relative gap to the best possible; None without certificate."""
+        return None if self.certificate is None else self.certificate.gap
+
+    def measured(self, losses: Objective | PropertyLoss) -> Explanation:
+        """This explanation with the value of each loss of ``losses`` added."""
+        found = Objective.of(losses).breakdown(self.attributions)
+        return dataclasses.replace(self, losses={**self.losses, **found})
+
+    def timed(self, seconds: float) -> Explanation:
+        """This explanation with the time that it took."""
+        return dataclasses.replace(self, seconds=seconds)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The attributions as a DataFrame, with the names of the input."""
+        return self.labels.frame(self.attributions)
+
+    def save(self, path: str | Path) -> None:
+        """Write to an ``.npz`` file: arrays, and one JSON header; no pickles.
+
+        Examples
+        --------
+        >>> import tempfile, numpy as np, propopt as po
+        >>> best = po.solve(1.0 * po.GradientMatching(np.eye(3)))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     best.save(f"{folder}/best.npz")
+        ...     same = po.Explanation.load(f"{folder}/best.npz")
+        >>> bool((same.attributions == best.attributions).all())
+        True
+        """
+        header = json.dumps(self._header())
+        details = {f"details.{name}": array for name, array in self.details.items()}
+        with written_whole(Path(path).with_suffix(".npz")) as draft:
+            np.savez(
+                draft,
+                allow_pickle=False,
+                header=np.array(header),
+                attributions=self.attributions,
+                **details,
+            )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Explanation:
+        """Read what :meth:`save` wrote."""
+        with np.load(Path(path).with_suffix(".npz"), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        if "header" not in arrays or "attributions" not in arrays:
+            raise InvalidInput(f"{path}: not a saved explanation")
+        header = json.loads(str(arrays.pop("header")))
+        if header.pop("format", None) != FORMAT:
+            raise InvalidInput(f"{path}: not a saved explanation")
+        version = header.pop("version")
+        if version != VERSION:
+            raise InvalidInput(
+                f"{path}: written in format version {version}; this propopt reads "
+                f"version {VERSION}"
+            )
+        return cls._from_header(header, arrays)
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "method": self.method,
+            "labels": {
+                "points": _plain(self.labels.points),
+                "features": self.labels.features,
+            },
+            "parameters": dict(self.parameters),
+            "weights": dict(self.weights),
+            "losses": dict(self.losses),
+            "certificate": (
+                None if self.certificate is None else vars(self.certificate).copy()
+            ),
+            "multipliers": dict(self.multipliers),
+            "solver": self.solver,
+            "seconds": self.seconds,
+        }
+
+    @classmethod
+    def _from_header(
+        cls, header: dict[str, Any], arrays: dict[str, Array]
+    ) -> Explanation:
+        names = header.pop("labels")
+        certificate = header.pop("certificate")
+        attributions = arrays.pop("attributions")
+        return cls(
+            attributions=attributions,
+            labels=Labels(
+                points=_tuple(names["points"]), features=_tuple(names["features"])
+            ),
+            certificate=None if certificate is None else Certificate(**certificate),
+            details={
+                name.removeprefix("details."): array for name, array in arrays.items()
+            },
+            **header,
+        )
+
+    def __repr__(self) -> str:
+        shape = "{} points × {} features".format(*self.attributions.shape)
+        parts = [f"{self.method}, {shape}"]
+        parts += [f"{name}={value:.6g}" for name, value in self.losses.items()]
+        if self.objective is not None:
+            parts.append(f"objective={self.objective:.6g}")
+        if self.gap is not None:
+            parts.append(f"gap={self.gap:.1e}")
+        if self.solver is not None:
+            parts.append(f"solver={self.solver}")
+        return f"Explanation({', '.join(parts)})"
+
+
+def _tuple(names: list[Any] | None) -> tuple[Any, ...] | None:
+    return None if names is None else tuple(names)
+
+
+def _plain(names: tuple[Any, ...] | None) -> list[Any] | None:
+    """Row names as JSON has them: numbers stay numbers, anything else becomes text."""
+    if names is None:
+        return None
+    return [_json_name(name) for name in names]
+
+
+def _json_name(name: Any) -> int | float | str:
+    if isinstance(name, int | np.integer):
+        return int(name)
+    return float(name) if isinstance(name, float) else str(name)

@@ -1,0 +1,33 @@
+"""Files that are either the old ones or the new ones, never half of each."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def written_whole(path: str | Path) -> Iterator[Path]:
+    """Give a path to write to; it takes the name ``path`` only when all went well."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(
+        dir=target.parent, prefix=f".{target.stem}-", suffix=target.suffix
+    )
+    os.close(handle)
+    draft = Path(name)
+    try:
+        yield draft
+        draft.chmod(0o666 & ~_umask())
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

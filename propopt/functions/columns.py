@@ -1,0 +1,106 @@
+"""The columns a model was fitted on, and the tables it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.pipeline import Pipeline
+
+from propopt._typing import Array, Points
+from propopt.errors import InvalidInput
+from propopt.labels import Labels
+
+
+@dataclass(frozen=True)
+class FittedColumns:
+    """The columns that an estimator was fitted on.
+
+    Parameters
+    ----------
+    names : tuple of str or None
+        Their names; None for a model fitted on an array.
+    count : int or None
+        Their number; None where the model does not tell.
+    """
+
+    names: tuple[str, ...] | None
+    count: int | None
+
+    @classmethod
+    def of(cls, model: Any) -> FittedColumns:
+        """What ``model`` remembers of the table that it was fitted on."""
+        entry = _entry(model)
+        names = getattr(entry, "feature_names_in_", None)
+        count = getattr(entry, "n_features_in_", None)
+        return cls(
+            names=None if names is None else tuple(str(name) for name in names),
+            count=None if count is None else int(count),
+        )
+
+    def check(self, points: Points, labels: Labels) -> None:
+        """Refuse a table that has other columns."""
+        if self.names is not None and labels.features is not None:
+            _check_names(labels.features, self.names)
+        count = points.shape[1]
+        if self.count is not None and count != self.count:
+            raise InvalidInput(
+                f"X: the model was fitted on {self.count} columns, got {count}"
+            )
+
+    def table(self, points: Points, labels: Labels) -> Array | pd.DataFrame:
+        """A table that the model takes without complaint."""
+        self.check(points, labels)
+        own = np.array(points)  # a model may write into what it is given
+        return own if self.names is None else pd.DataFrame(own, columns=self.names)
+
+
+def as_given(points: Points, labels: Labels) -> Array | pd.DataFrame:
+    """A table of the kind that the user gave."""
+    return labels.table(np.array(points))
+
+
+def last_step(model: Any) -> Any:
+    """The final estimator of a pipeline, or the model itself."""
+    while isinstance(model, Pipeline):
+        model = model.steps[-1][1]
+    return model
+
+
+def is_passthrough(step: object) -> bool:
+    """Whether a step of a pipeline does nothing."""
+    return step is None or (isinstance(step, str) and step == "passthrough")
+
+
+def listed(names: Sequence[object], most: int = 8) -> str:
+    """The first names in words, and how many more there are."""
+    shown = ", ".join(repr(name) for name in names[:most])
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{shown}{more}" or "none"
+
+
+def _entry(model: Any) -> Any:
+    """The part of a model that sees the table: the first working step of a pipeline."""
+    while isinstance(model, Pipeline):
+        steps = (step for _, step in model.steps)
+        model = next((step for step in steps if not is_passthrough(step)), None)
+    return model
+
+
+def _check_names(got: tuple[str, ...], expected: tuple[str, ...]) -> None:
+    if got == expected:
+        return
+    missing = [name for name in expected if name not in set(got)]
+    unexpected = [name for name in got if name not in set(expected)]
+    if missing or unexpected:
+        raise InvalidInput(
+            f"X: the columns differ from those the model was fitted on; missing: "
+            f"{listed(missing)}; unexpected: {listed(unexpected)}"
+        )
+    raise InvalidInput(
+        f"X: the columns are those the model was fitted on, but in another order or "
+        f"repeated; expected {listed(expected)}, got {listed(got)}"
+    )

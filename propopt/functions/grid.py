@@ -1,0 +1,65 @@
+"""Regular grids of points."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from propopt._typing import Points
+from propopt.checks import read_count
+from propopt.errors import InvalidInput
+
+
+def grid(
+    low: float,
+    high: float,
+    per_dimension: int,
+    dimensions: int,
+    first: int | None = None,
+) -> Points:
+    """Points of a product grid on [low, high]^D, the last coordinate fastest.
+
+    Parameters
+    ----------
+    low, high : float
+        The end points of every axis; both belong to the grid.
+    per_dimension : int
+        Points on every axis, at least 2.
+    dimensions : int
+        The number D of axes.
+    first : int, optional
+        Keep only so many rows from the start; the others are never built.
+
+    Returns
+    -------
+    array (``per_dimension`` ** D or ``first``, D)
+        The points.
+
+    Raises
+    ------
+    InvalidInput
+        If the interval is empty or not finite, a number is too small, or ``first``
+        exceeds the size of the grid.
+
+    Examples
+    --------
+    >>> from propopt.functions import grid
+    >>> grid(-1, 1, per_dimension=2, dimensions=2)
+    array([[-1., -1.],
+           [-1.,  1.],
+           [ 1., -1.],
+           [ 1.,  1.]])
+    >>> grid(-5, 5, per_dimension=5, dimensions=3, first=100).shape
+    (100, 3)
+    """
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise InvalidInput(f"grid: expected finite low < high, got {low!r}, {high!r}")
+    if read_count(per_dimension, "per_dimension") < 2:
+        raise InvalidInput("per_dimension: both ends need a point; expected at least 2")
+    total = per_dimension ** read_count(dimensions, "dimensions")
+    count = total if first is None else read_count(first, "first")
+    if count > total:
+        raise InvalidInput(f"first: the grid has only {total} points, got {count}")
+    if total > np.iinfo(np.intp).max:
+        raise InvalidInput(f"grid: {per_dimension}^{dimensions} points are too many")
+    places = np.unravel_index(np.arange(count), (per_dimension,) * dimensions)
+    return np.linspace(low, high, per_dimension)[np.stack(places, axis=1)]

@@ -1,0 +1,176 @@
+"""Differentiable scores z(x): affine maps and layers, with their pullbacks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+from scipy.special import expit
+
+from propopt._typing import Array, Points
+
+
+Pullback: TypeAlias = Callable[[Array], Array]
+"""Takes cotangents (n, k) to their products with the Jacobians, C_n ∂z/∂x_n (n, D)."""
+
+
+class Network(ABC):
+    """K scores of every point, z: R^D → R^K, and their vector-Jacobian products."""
+
+    @property
+    @abstractmethod
+    def n_scores(self) -> int:
+        """The number K of scores."""
+
+    @abstractmethod
+    def scores(self, points: Points) -> Array:
+        """Scores z(x_n), shape (n, K)."""
+
+    @abstractmethod
+    def linearized(self, points: Points) -> tuple[Array, Pullback]:
+        """Scores, and the pullback at the same points."""
+
+
+@dataclass(frozen=True)
+class Affine(Network):
+    """Scores A x + b.
+
+    Parameters
+    ----------
+    coefficients : array (K, D)
+        The matrix A.
+    intercepts : array (K,)
+        The vector b.
+    """
+
+    coefficients: Array
+    intercepts: Array
+
+    @property
+    def n_scores(self) -> int:
+        """The number K of scores."""
+        return len(self.coefficients)
+
+    def scores(self, points: Points) -> Array:
+        """Scores, shape (n, K)."""
+        return points @ self.coefficients.T + self.intercepts
+
+    def linearized(self, points: Points) -> tuple[Array, Pullback]:
+        """Scores, and the map C ↦ C A."""
+        return self.scores(points), self._pullback
+
+    def _pullback(self, cotangents: Array) -> Array:
+        return cotangents @ self.coefficients
+
+
+@dataclass(frozen=True)
+class Activation:
+    """A hidden unit: a(z), and its slope a′(z) as a function of a itself."""
+
+    of: Callable[[Array], Array]
+    slope: Callable[[Array], Array]
+
+
+ACTIVATIONS: Final[Mapping[str, Activation]] = {
+    "identity": Activation(lambda z: z, lambda a: np.ones(a.shape)),
+    "logistic": Activation(lambda z: np.asarray(expit(z)), lambda a: a * (1.0 - a)),
+    "tanh": Activation(np.tanh, lambda a: 1.0 - a * a),
+    "relu": Activation(
+        lambda z: np.maximum(z, 0.0), lambda a: np.where(a > 0.0, 1.0, 0.0)
+    ),
+}
+"""Hidden units by scikit-learn's names; the slope of ``relu`` at its kink is 0."""
+
+
+@dataclass(frozen=True)
+class Layers(Network):
+    """Scores of a feed-forward network, a_(l+1) = φ(a_l A_l + b_l), the last linear.
+
+    Parameters
+    ----------
+    weights : tuple of arrays
+        The matrices A_l, one column for each unit of the next layer.
+    biases : tuple of arrays
+        The vectors b_l.
+    activation : str
+        The name of φ, a key of :data:`ACTIVATIONS`.
+    """
+
+    weights: tuple[Array, ...]
+    biases: tuple[Array, ...]
+    activation: str
+
+    @property
+    def n_scores(self) -> int:
+        """The number K of scores."""
+        return len(self.biases[-1])
+
+    def scores(self, points: Points) -> Array:
+        """Scores, shape (n, K)."""
+        hidden = points
+        for layer in self._layers(points):  # one layer is in memory at a time
+            hidden = layer
+        return self._last(hidden)
+
+    def linearized(self, points: Points) -> tuple[Array, Pullback]:
+        """Scores, and back-propagation."""
+        layers = list(self._layers(points))
+        slope = ACTIVATIONS[self.activation].slope
+
+        def pullback(cotangents: Array) -> Array:
+            # C_l = (C_(l+1) A_lᵀ) ∘ φ′,  from the scores down to the inputs
+            flowing = cotangents @ self.weights[-1].T
+            for layer, weights in zip(layers[::-1], self.weights[-2::-1], strict=True):
+                flowing = (flowing * slope(layer)) @ weights.T
+            return flowing
+
+        return self._last(layers[-1] if layers else points), pullback
+
+    def _layers(self, points: Points) -> Iterator[Array]:
+        """The hidden layers, from the inputs on."""
+        activation = ACTIVATIONS[self.activation].of
+        hidden = points
+        for weights, biases in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            hidden = activation(hidden @ weights + biases)
+            yield hidden
+
+    def _last(self, hidden: Array) -> Array:
+        return hidden @ self.weights[-1] + self.biases[-1]
+
+
+@dataclass(frozen=True)
+class Rescaled(Network):
+    """A network behind a scaler of its inputs, z((x − center) ∘ factor + offset).
+
+    Parameters
+    ----------
+    network : Network
+        The network z.
+    center, factor, offset : array (D,)
+        The scaler, feature by feature.
+    """
+
+    network: Network
+    center: Array
+    factor: Array
+    offset: Array
+
+    @property
+    def n_scores(self) -> int:
+        """The number K of scores."""
+        return self.network.n_scores
+
+    def scores(self, points: Points) -> Array:
+        """Scores, shape (n, K)."""
+        return self.network.scores(self._scaled(points))
+
+    def linearized(self, points: Points) -> tuple[Array, Pullback]:
+        """Scores, and the pullback of the network times the factors."""
+        scores, pullback = self.network.linearized(self._scaled(points))
+        return scores, lambda cotangents: pullback(cotangents) * self.factor
+
+    def _scaled(self, points: Points) -> Array:
+        return (points - self.center) * self.factor + self.offset

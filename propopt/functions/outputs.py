@@ -1,0 +1,140 @@
+"""Which output of which model is meant: names of outputs, labels of classes."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from propopt.errors import InvalidInput
+from propopt.functions.columns import last_step, listed
+
+
+Output: TypeAlias = Literal["auto", "value", "probability", "log_odds", "margin"]
+Target: TypeAlias = int | float | str | bool | np.generic | None
+
+METHODS: Final = {
+    "probability": "predict_proba",
+    "log_odds": "predict_proba",
+    "margin": "decision_function",
+    "value": "predict",
+}
+"""The method that gives each output; ``"auto"`` takes the first that a model has."""
+
+
+def check_model(model: Any) -> None:
+    """Refuse a class, and an estimator that is not fitted."""
+    if inspect.isclass(model):
+        raise InvalidInput(
+            f"model: {model.__name__} is a class; expected a fitted instance of it"
+        )
+    if not isinstance(model, BaseEstimator):
+        return
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        raise InvalidInput(
+            f"model: {name_of(model)} is not fitted; call its fit(X, y) first"
+        ) from None
+
+
+def read_output(model: Any, output: str) -> str:
+    """The output to explain, one that the model has."""
+    if output != "auto" and output not in METHODS:
+        raise InvalidInput(
+            f"output: expected one of {listed(['auto', *METHODS])}, got {output!r}"
+        )
+    available = _outputs(model)
+    if not available:
+        raise InvalidInput(
+            f"model: {name_of(model)} gives no numbers to explain; expected a "
+            "callable, or a fitted model with predict_proba or decision_function "
+            "(classifiers) or predict (others)"
+        )
+    if output == "auto":
+        return available[0]
+    if output not in available:
+        raise InvalidInput(
+            f"output: {name_of(model)} has no {output!r}; it has {listed(available)}"
+        )
+    return output
+
+
+def read_index(model: Any, output: str, target: Target) -> int | None:
+    """The position among the model's outputs; None if only one is expected."""
+    classes = getattr(model, "classes_", None)
+    if output == "value" or classes is None:
+        return _read_position(target)
+    _check_single_label(model, classes)
+    labels = np.asarray(classes).tolist()
+    if output == "margin":
+        _check_margin_per_class(model, len(labels))
+    if target is None and len(labels) == 2:
+        return 1
+    if target is None:
+        raise InvalidInput(f"target: choose one of the classes {listed(labels)}")
+    if target not in labels:
+        raise InvalidInput(
+            f"target: expected one of the classes {listed(labels)}, got {target!r}"
+        )
+    return int(labels.index(target))
+
+
+def has_method(model: Any, method: str) -> bool:
+    """Whether a model has a method: scikit-learn hides those that its settings lack."""
+    return callable(getattr(model, method, None))
+
+
+def name_of(model: Any) -> str:
+    """A short name for messages."""
+    return str(getattr(model, "__name__", type(model).__name__))
+
+
+def _outputs(model: Any) -> list[str]:
+    """The outputs that a model has; the labels that a classifier predicts are none."""
+    found = [name for name, method in METHODS.items() if has_method(model, method)]
+    if not found and callable(model):
+        return ["value"]
+    classifies = isinstance(model, BaseEstimator) and is_classifier(model)
+    if classifies or "probability" in found:
+        return [name for name in found if name != "value"]
+    return found
+
+
+def _read_position(target: Target) -> int | None:
+    if target is None:
+        return None
+    is_position = isinstance(target, int | np.integer) and not isinstance(target, bool)
+    position = int(target) if is_position else -1
+    if position < 0:
+        raise InvalidInput(
+            f"target: expected the position of an output, 0, 1, ..., got {target!r}"
+        )
+    return position
+
+
+def _check_single_label(model: Any, classes: Any) -> None:
+    final = last_step(model)
+    sigmoids = getattr(final, "out_activation_", None) == "logistic"
+    if (
+        isinstance(classes, list)
+        or getattr(final, "multilabel_", False)
+        or (sigmoids and final.n_outputs_ > 1)
+    ):
+        raise InvalidInput(
+            f"model: {name_of(model)} gives several labels to each point; wrap a "
+            "callable that returns the one number to explain"
+        )
+
+
+def _check_margin_per_class(model: Any, n_classes: int) -> None:
+    shape = getattr(last_step(model), "decision_function_shape", "ovr")
+    if shape == "ovo" and n_classes > 2:
+        raise InvalidInput(
+            f"output: {name_of(model)} has a margin for each pair of classes, not for "
+            "each class; set its decision_function_shape to 'ovr'"
+        )

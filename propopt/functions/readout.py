@@ -1,0 +1,87 @@
+"""What is read from a model's own methods: one number per row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from propopt._typing import Array, Points, Values
+from propopt.errors import InvalidInput
+from propopt.labels import Labels
+
+
+@dataclass(frozen=True)
+class Readout:
+    """One output of a model, by calling it.
+
+    Parameters
+    ----------
+    method : callable
+        A method of the model, or a plain callable: a table (n, D) to (n,) or (n, K).
+    table : callable
+        Makes the table that ``method`` is given from points and labels.
+    output : str
+        What the numbers are: ``"value"``, ``"probability"``, ``"log_odds"`` or
+        ``"margin"``.
+    index : int or None
+        The column that is read; None if there can be only one.
+    """
+
+    method: Callable[[Array | pd.DataFrame], object]
+    table: Callable[[Points, Labels], Array | pd.DataFrame]
+    output: str
+    index: int | None
+
+    def __call__(self, points: Points, labels: Labels) -> Values:
+        """Values, shape (n,)."""
+        columns = _columns(self.method(self.table(points, labels)), len(points))
+        n_columns = columns.shape[1]
+        match self.output:
+            case "log_odds":
+                return _log_odds(columns, read_column(self.index, n_columns))
+            case "margin" if n_columns == 1:  # two classes share one margin
+                return -columns[:, 0] if self.index == 0 else columns[:, 0]
+            case _:
+                return columns[:, read_column(self.index, n_columns)]
+
+
+def read_column(index: int | None, n_columns: int) -> int:
+    """The column that is meant, among ``n_columns``."""
+    if index is None and n_columns == 1:
+        return 0
+    if index is None:
+        raise InvalidInput(
+            f"target: the model has {n_columns} outputs; give the position of one, "
+            f"0 to {n_columns - 1}"
+        )
+    if index >= n_columns:
+        raise InvalidInput(
+            f"target: no output at position {index}; the model has {n_columns}, "
+            "counted from 0"
+        )
+    return index
+
+
+def _columns(found: object, n_rows: int) -> Array:
+    """What a model returned as a matrix (n, K) of our own."""
+    try:
+        array = np.array(found, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"the model returned no numbers: {error}") from None
+    if array.ndim not in (1, 2) or len(array) != n_rows:
+        raise InvalidInput(
+            f"the model returned shape {array.shape} for {n_rows} rows; expected "
+            f"({n_rows},) or ({n_rows}, outputs)"
+        )
+    return array.reshape(n_rows, -1)
+
+
+def _log_odds(probabilities: Array, index: int) -> Values:
+    """Log-odds log p_t − log Σ_{k≠t} p_k, which keep small 1 − p_t."""
+    others = np.delete(probabilities, index, axis=1).sum(axis=1)
+    with np.errstate(divide="ignore"):  # p = 0 or 1: infinite, and reported by its row
+        log_odds: Values = np.log(probabilities[:, index]) - np.log(others)
+    return log_odds

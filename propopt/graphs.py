@@ -1,0 +1,334 @@
+"""Similarity graphs of points or of features.
+
+A graph holds symmetric similarities S ≥ 0 with zero diagonal. Losses sum over *ordered*
+pairs, so that each edge counts twice: Σ_{n,n'} ‖w_n − w_n'‖² S_nn' = 2 tr(Wᵀ L W) with
+the Laplacian L = diag(S·1) − S. That convention lives here, in
+:attr:`SimilarityGraph.root`, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import KDTree
+from scipy.spatial.distance import pdist, squareform
+from sklearn.neighbors import NearestNeighbors
+
+from propopt._typing import Array, Edges, Points, Sparse
+from propopt.checks import read_array, read_count, read_nonnegative, read_positive
+from propopt.errors import InvalidInput
+from propopt.labels import read_table
+from propopt.memory import require_memory
+
+
+@dataclass(frozen=True, eq=False)
+class SimilarityGraph:
+    """Similarities of nodes: points or features.
+
+    Parameters
+    ----------
+    similarities : sparse array (n, n)
+        Symmetric, with zero diagonal. Negative entries are allowed only where the
+        Laplacian stays positive semidefinite.
+    kind : str
+        How the graph was made.
+    parameters : mapping
+        The numbers that made it, such as a lengthscale chosen from the data.
+    """
+
+    similarities: Sparse
+    kind: str = "precomputed"
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return int(self.similarities.shape[0])
+
+    @property
+    def n_edges(self) -> int:
+        """Number of unordered pairs with non-zero similarity."""
+        return len(self.edges)
+
+    @cached_property
+    def edges(self) -> Edges:
+        """Node pairs (n, n') with n < n' and non-zero similarity, shape (E, 2)."""
+        upper = sp.triu(self.similarities, k=1).tocoo()
+        return np.column_stack(upper.coords).astype(np.intp)
+
+    @cached_property
+    def laplacian(self) -> Sparse:
+        """L = diag(S·1) − S, shape (n, n)."""
+        degrees = self.similarities.sum(axis=1)
+        return sp.csr_array(sp.diags_array(degrees) - self.similarities)
+
+    @cached_property
+    def incidence(self) -> Sparse:
+        """B (E, n): row e of ``B @ W`` is w_n − w_n' for edge e = (n, n')."""
+        signs = np.tile([1.0, -1.0], self.n_edges)
+        rows = np.arange(self.n_edges + 1) * 2
+        shape = (self.n_edges, self.n_nodes)
+        return sp.csr_array((signs, self.edges.ravel(), rows), shape=shape)
+
+    @cached_property
+    def root(self) -> Sparse | Array:
+        """K with ‖K W‖² = Σ_{n,n'} ‖w_n − w_n'‖² S_nn' = 2 tr(Wᵀ L W)."""
+        weights = sp.triu(self.similarities, k=1).tocoo().data
+        if (weights < 0).any():
+            values, vectors = np.linalg.eigh(2.0 * self.laplacian.toarray())
+            return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
+        return sp.csr_array(sp.diags_array(np.sqrt(2.0 * weights)) @ self.incidence)
+
+    @property
+    def n_components(self) -> int:
+        """Number of connected components."""
+        count, _ = connected_components(self.similarities, directed=False)
+        return int(count)
+
+    def __repr__(self) -> str:
+        numbers = "".join(f", {k}={v:.6g}" for k, v in self.parameters.items())
+        return (
+            f"<{self.kind} graph: {self.n_nodes} nodes, {self.n_edges} edges{numbers}>"
+        )
+
+
+def gaussian_graph(
+    X: object, lengthscale: float | None = None, *, cutoff: float | None = None
+) -> SimilarityGraph:
+    """Gaussian similarities s = exp(−‖x − x'‖²/2Λ²) (Tadesse et al. 2024, appendix A).
+
+    Parameters
+    ----------
+    X : array or DataFrame (n, D)
+        The points.
+    lengthscale : float, optional
+        Λ > 0; by default the median distance between different points, which is
+        reported in ``graph.parameters``.
+    cutoff : float, optional
+        Similarities below ``cutoff`` are dropped, so that the graph is sparse.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> po.gaussian_graph(np.array([[0.0], [1.0], [3.0]]))
+    <gaussian graph: 3 nodes, 3 edges, lengthscale=2>
+    """
+    points, _ = read_table(X, "X")
+    if lengthscale is None:
+        lengthscale = median_distance(points)
+    scale = read_positive(lengthscale, "lengthscale")
+    if cutoff is None:
+        require_memory(24 * len(points) ** 2, "a complete gaussian graph", _SPARSER)
+        dense = squareform(np.exp(-pdist(points, "sqeuclidean") / (2 * scale**2)))
+        return SimilarityGraph(sp.csr_array(dense), "gaussian", {"lengthscale": scale})
+    cut = read_positive(cutoff, "cutoff")
+    if cut >= 1:
+        raise InvalidInput(f"cutoff: expected a number < 1, got {cut}")
+    pairs = _pairs_within(points, scale * np.sqrt(-2.0 * np.log(cut)))
+    parameters = {"lengthscale": scale, "cutoff": cut}
+    similar = np.exp(-_squared_distances(points, pairs) / (2 * scale**2))
+    return SimilarityGraph(
+        _symmetric(pairs, similar, len(points)), "gaussian", parameters
+    )
+
+
+def threshold_graph(X: object, threshold: float) -> SimilarityGraph:
+    """Similarity one where ‖x − x'‖² ≤ threshold, else zero (appendix A)."""
+    points, _ = read_table(X, "X")
+    limit = read_nonnegative(threshold, "threshold")
+    pairs = _pairs_within(points, np.sqrt(limit))
+    graph = _symmetric(pairs, np.ones(len(pairs)), len(points))
+    return SimilarityGraph(graph, "threshold", {"threshold": limit})
+
+
+def knn_graph(
+    X: object,
+    n_neighbors: int,
+    *,
+    weights: Literal["uniform", "gaussian"] = "uniform",
+    lengthscale: float | None = None,
+) -> SimilarityGraph:
+    """Each point and its nearest neighbours; an edge where either names the other.
+
+    Parameters
+    ----------
+    X : array or DataFrame (n, D)
+        The points.
+    n_neighbors : int
+        Neighbours of each point, fewer than n.
+    weights : {"uniform", "gaussian"}
+        Similarity one, or exp(−‖x − x'‖²/2Λ²).
+    lengthscale : float, optional
+        Λ for gaussian weights; by default the median distance along the edges.
+    """
+    points, _ = read_table(X, "X")
+    count = read_count(n_neighbors, "n_neighbors")
+    if count >= len(points):
+        raise InvalidInput(
+            f"n_neighbors: expected fewer than the {len(points)} points, got {count}"
+        )
+    found = NearestNeighbors(n_neighbors=count).fit(points)
+    near = found.kneighbors_graph(mode="connectivity")
+    union = sp.csr_array(near.maximum(near.T))
+    if weights == "uniform":
+        return SimilarityGraph(union, "knn", {"n_neighbors": count})
+    if weights != "gaussian":
+        raise InvalidInput(
+            f"weights: expected 'uniform' or 'gaussian', got {weights!r}"
+        )
+    return _gaussian_on(union, points, lengthscale, count)
+
+
+def complete_graph(n_nodes: int) -> SimilarityGraph:
+    """Every pair of nodes with similarity one."""
+    n = read_count(n_nodes, "n_nodes")
+    require_memory(24 * n**2, "a complete graph", _SPARSER)
+    return SimilarityGraph(sp.csr_array(np.ones((n, n)) - np.eye(n)), "complete")
+
+
+def chain_graph(n_nodes: int) -> SimilarityGraph:
+    """Neighbouring columns, as in a time series, with similarity one."""
+    n = read_count(n_nodes, "n_nodes")
+    return SimilarityGraph(_path(n), "chain")
+
+
+def pixel_graph(height: int, width: int) -> SimilarityGraph:
+    """Pixels of an image in row-major order, each with its up to four neighbours."""
+    rows, columns = read_count(height, "height"), read_count(width, "width")
+    across = sp.kron(sp.eye_array(rows), _path(columns))
+    down = sp.kron(_path(rows), sp.eye_array(columns))
+    parameters = {"height": rows, "width": columns}
+    return SimilarityGraph(sp.csr_array(across + down), "pixel", parameters)
+
+
+def correlation_graph(X: object) -> SimilarityGraph:
+    """Features with similarity |correlation of their columns|.
+
+    A constant column has no correlation: its similarities are zero.
+    """
+    points, _ = read_table(X, "X")
+    centred = points - points.mean(axis=0)
+    spread = np.linalg.norm(centred, axis=0)
+    constant = spread <= 1e-12 * np.abs(points).max(axis=0, initial=0.0)
+    unit = centred / np.where(constant, 1.0, spread)
+    unit[:, constant] = 0.0
+    correlation = np.minimum(np.abs(unit.T @ unit), 1.0)
+    np.fill_diagonal(correlation, 0.0)
+    return SimilarityGraph(sp.csr_array(correlation), "correlation")
+
+
+def group_graph(labels: ArrayLike) -> SimilarityGraph:
+    """Nodes that carry the same label, with similarity one."""
+    names = np.asarray(labels)
+    if names.ndim != 1 or len(names) == 0:
+        raise InvalidInput(f"labels: expected one label per node, got {names.shape}")
+    _, codes = np.unique(names, return_inverse=True)
+    same = (codes[:, None] == codes[None, :]).astype(float)
+    np.fill_diagonal(same, 0.0)
+    return SimilarityGraph(sp.csr_array(same), "group")
+
+
+def graph_from_matrix(S: object) -> SimilarityGraph:
+    """The graph of a given similarity matrix S (n, n), dense or sparse.
+
+    Raises
+    ------
+    InvalidInput
+        If S is not square and symmetric with zero diagonal and finite entries, or has
+        negative entries and a Laplacian that is not positive semidefinite: then
+        the robustness loss would be unbounded below.
+    """
+    matrix = (
+        sp.csr_array(S) if sp.issparse(S) else sp.csr_array(read_array(S, "S", ndim=2))
+    )
+    matrix.eliminate_zeros()
+    _check_similarities(matrix)
+    graph = SimilarityGraph(matrix)
+    if matrix.nnz and matrix.data.min() < 0:
+        _check_definite(graph)
+    return graph
+
+
+def median_distance(points: Points) -> float:
+    """The median distance between different points, on at most 2,000 of them.
+
+    More points are thinned evenly, so that the answer does not depend on chance.
+    """
+    step = -(-len(points) // 2000)
+    distances = pdist(points[::step])
+    distances = distances[distances > 0]
+    if len(distances) == 0:
+        raise InvalidInput(
+            "lengthscale: all points coincide, so none can be chosen from the data; "
+            "give one"
+        )
+    return float(np.median(distances))
+
+
+_SPARSER = "use gaussian_graph(cutoff=...), knn_graph or threshold_graph instead"
+
+
+def _path(n_nodes: int) -> Sparse:
+    ones = np.ones(n_nodes - 1)
+    return sp.diags_array(
+        [ones, ones], offsets=[-1, 1], shape=(n_nodes, n_nodes)
+    ).tocsr()
+
+
+def _pairs_within(points: Points, radius: float) -> Edges:
+    found = KDTree(points).query_pairs(float(radius), output_type="ndarray")
+    return np.asarray(found, dtype=np.intp)
+
+
+def _squared_distances(points: Points, pairs: Edges) -> Array:
+    difference = points[pairs[:, 0]] - points[pairs[:, 1]]
+    return np.einsum("ed,ed->e", difference, difference)
+
+
+def _symmetric(pairs: Edges, similarities: Array, n_nodes: int) -> Sparse:
+    upper = sp.coo_array((similarities, tuple(pairs.T)), shape=(n_nodes, n_nodes))
+    return sp.csr_array(upper + upper.T)
+
+
+def _gaussian_on(
+    union: Sparse, points: Points, lengthscale: float | None, count: int
+) -> SimilarityGraph:
+    pairs = SimilarityGraph(union).edges
+    squares = _squared_distances(points, pairs)
+    if lengthscale is None:
+        lengthscale = float(np.median(np.sqrt(squares)))
+    scale = read_positive(lengthscale, "lengthscale")
+    graph = _symmetric(pairs, np.exp(-squares / (2 * scale**2)), len(points))
+    parameters = {"n_neighbors": count, "lengthscale": scale}
+    return SimilarityGraph(graph, "knn", parameters)
+
+
+def _check_similarities(matrix: Sparse) -> None:
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InvalidInput(f"S: expected a square matrix, got shape {matrix.shape}")
+    if not np.isfinite(matrix.data).all():
+        raise InvalidInput("S: some similarities are not finite")
+    if matrix.diagonal().any():
+        raise InvalidInput("S: expected a zero diagonal; set it with np.fill_diagonal")
+    largest = np.abs(matrix.data).max(initial=0.0)
+    uneven = abs(matrix - matrix.T)
+    if uneven.nnz and uneven.data.max() > 1e-12 * largest:
+        raise InvalidInput("S: expected a symmetric matrix; (S + S.T) / 2 is one")
+
+
+def _check_definite(graph: SimilarityGraph) -> None:
+    values = np.linalg.eigvalsh(graph.laplacian.toarray())
+    if values[0] < -1e-10 * max(values[-1], 0.0) - np.finfo(float).tiny:
+        raise InvalidInput(
+            "S: has negative similarities and its Laplacian is not positive "
+            f"semidefinite (smallest eigenvalue {values[0]:.6g}), so the robustness "
+            "loss would be unbounded below; use KernelRobustness for a kernel's "
+            "precision matrix"
+        )

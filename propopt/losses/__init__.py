@@ -1,0 +1,26 @@
+"""Property losses: each is a penalty of a linear map of the attributions."""
+
+from propopt.losses.base import Bound, Faithfulness, Objective, Program, PropertyLoss
+from propopt.losses.faithfulness import FunctionMatching, GradientMatching
+from propopt.losses.robustness import (
+    KernelRobustness,
+    MaxDifferenceRobustness,
+    PairwiseRobustness,
+)
+from propopt.losses.simplicity import Smoothness, Sparsity
+
+
+__all__ = [
+    "Bound",
+    "Faithfulness",
+    "FunctionMatching",
+    "GradientMatching",
+    "KernelRobustness",
+    "MaxDifferenceRobustness",
+    "Objective",
+    "PairwiseRobustness",
+    "Program",
+    "PropertyLoss",
+    "Smoothness",
+    "Sparsity",
+]

@@ -1,0 +1,287 @@
+"""Property losses and the algebra that composes them.
+
+A loss is a penalty of a residual, φ(A(W) − T). A weighted sum of losses is an
+:class:`Objective`; ``loss <= limit`` is a :class:`Bound`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from propopt._typing import Array, Attributions
+from propopt.checks import read_array, read_nonnegative
+from propopt.errors import InvalidInput
+from propopt.labels import Labels
+from propopt.maps import LinearMap
+from propopt.penalties import Penalty
+
+
+class PropertyLoss(ABC):
+    """A convex loss φ(A(W) − T) ≥ 0 of attributions W (N, D).
+
+    A subclass gives ``name``, ``map`` (A), ``penalty`` (φ) and, where it is not zero,
+    ``target`` (T), and what it knows of the shape of W. All else follows.
+    """
+
+    __array_ufunc__ = None  # np.float64(0.3) * loss is ours to answer, not NumPy's
+    name: str
+
+    @property
+    @abstractmethod
+    def map(self) -> LinearMap:
+        """The linear map A."""
+
+    @property
+    @abstractmethod
+    def penalty(self) -> Penalty:
+        """The penalty φ."""
+
+    @property
+    def target(self) -> Array | float:
+        """The target T, of the shape of A(W)."""
+        return 0.0
+
+    @property
+    def n_points(self) -> int | None:
+        """N, where this loss fixes it."""
+        return None
+
+    @property
+    def n_features(self) -> int | None:
+        """D, where this loss fixes it."""
+        return None
+
+    @property
+    def labels(self) -> Labels:
+        """Names of points and features, where this loss knows them."""
+        return Labels()
+
+    def residual(self, W: Any) -> Any:
+        """A(W) − T, for a NumPy array or a cvxpy expression."""
+        return self.map(W) - self.target
+
+    def value(self, W: Attributions) -> float:
+        """The loss of attributions W (N, D)."""
+        array = read_array(W, f"{self.name}: W", ndim=2)
+        self._check_shape(array.shape)
+        return self.penalty.value(self.residual(array))
+
+    def expression(self, W: cp.Expression) -> cp.Expression:
+        """The loss of a cvxpy expression W (N, D): a convex expression."""
+        self._check_shape(W.shape)
+        return self.penalty.expression(self.residual(W))
+
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
+        for axis, (noun, size) in enumerate(
+            [("points", self.n_points), ("features", self.n_features)]
+        ):
+            if len(shape) != 2 or size not in (None, shape[axis]):
+                raise InvalidInput(
+                    f"{self.name}: expected W with {size or 'any number of'} {noun} "
+                    f"on axis {axis}, got shape {shape}"
+                )
+
+    def __add__(self, other: object) -> Objective:
+        return Objective.of(self) + other
+
+    def __radd__(self, other: object) -> Objective:
+        return other + Objective.of(self)
+
+    def __mul__(self, weight: object) -> Objective:
+        return Objective.of(self) * weight
+
+    __rmul__ = __mul__
+
+    def __le__(self, limit: object) -> Bound:
+        if not _is_number(limit):
+            return NotImplemented
+        return Bound(self, read_nonnegative(limit, f"bound on {self.name}"))
+
+    def __repr__(self) -> str:
+        sizes = {"points": self.n_points, "features": self.n_features}
+        known = ", ".join(f"{size} {noun}" for noun, size in sizes.items() if size)
+        return f"<{self.name}{f': {known}' if known else ''}>"
+
+
+class Faithfulness(PropertyLoss):
+    """A loss that ties the explanation to the function."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """The constraint ``loss <= limit``."""
+
+    loss: PropertyLoss
+    limit: float
+
+    def __repr__(self) -> str:
+        return f"{self.loss.name} <= {self.limit:.6g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """A weighted sum of losses: flat, in order, closed under sums and scaling.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> G = np.eye(3)
+    >>> objective = po.GradientMatching(G) + 0.5 * po.Sparsity()
+    >>> objective
+    1 * gradient_matching + 0.5 * sparsity
+    >>> objective.value(np.zeros((3, 3)))
+    3.0
+    """
+
+    __array_ufunc__ = None
+    terms: tuple[tuple[float, PropertyLoss], ...]
+
+    def __post_init__(self) -> None:
+        names = [loss.name for loss in self.losses]
+        for name in names:
+            if names.count(name) > 1:
+                raise InvalidInput(
+                    f"two losses are called {name!r}; give one of them another name, "
+                    f"as in PairwiseRobustness(graph, name='near_neighbours')"
+                )
+
+    @classmethod
+    def of(cls, losses: Objective | PropertyLoss) -> Objective:
+        """The objective itself, or a single loss with weight one."""
+        return losses if isinstance(losses, Objective) else cls(((1.0, losses),))
+
+    @property
+    def losses(self) -> tuple[PropertyLoss, ...]:
+        """The losses, in order."""
+        return tuple(loss for _, loss in self.terms)
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weight of each loss, by name."""
+        return {loss.name: weight for weight, loss in self.terms}
+
+    @property
+    def labels(self) -> Labels:
+        """Names of points and features, from the first losses that know them."""
+        names = Labels()
+        for loss in self.losses:
+            names = names.or_else(loss.labels)
+        return names
+
+    def with_weights(self, weights: Mapping[str, float]) -> Objective:
+        """The same losses with some weights replaced."""
+        unknown = sorted(set(weights) - set(self.weights))
+        if unknown:
+            raise InvalidInput(
+                f"weights: no loss is called {unknown[0]!r}; this objective has "
+                f"{', '.join(self.weights)}"
+            )
+        return Objective(
+            tuple(
+                (read_nonnegative(weights.get(loss.name, weight), loss.name), loss)
+                for weight, loss in self.terms
+            )
+        )
+
+    def breakdown(self, W: Attributions) -> dict[str, float]:
+        """The value of each loss, unweighted, by name."""
+        return {loss.name: loss.value(W) for loss in self.losses}
+
+    def value(self, W: Attributions) -> float:
+        """Σ weight · loss(W)."""
+        return math.fsum(weight * loss.value(W) for weight, loss in self.terms)
+
+    def expression(self, W: cp.Expression) -> cp.Expression:
+        """Σ weight · loss(W) as a cvxpy expression."""
+        return sum(weight * loss.expression(W) for weight, loss in self.terms)
+
+    def __add__(self, other: object) -> Objective:
+        if _is_number(other) and other == 0:  # so that sum() works
+            return self
+        if not isinstance(other, Objective | PropertyLoss):
+            return NotImplemented
+        return Objective(_merged(self.terms + Objective.of(other).terms))
+
+    __radd__ = __add__
+
+    def __mul__(self, factor: object) -> Objective:
+        if not _is_number(factor):
+            return NotImplemented
+        scale = read_nonnegative(factor, "weight")
+        return Objective(tuple((scale * weight, loss) for weight, loss in self.terms))
+
+    __rmul__ = __mul__
+
+    def __repr__(self) -> str:
+        return " + ".join(f"{weight:.6g} * {loss.name}" for weight, loss in self.terms)
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What a solver prepares: losses to weigh, bounds to respect, the shape of W."""
+
+    losses: tuple[PropertyLoss, ...]
+    bounds: tuple[Bound, ...] = ()
+    sizes: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        names = [loss.name for loss in self.all_losses]
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise InvalidInput(
+                f"{twice[0]!r} names two losses of this program: give one of them "
+                "another name= , or keep it in the objective or the bounds only"
+            )
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """(N, D): ``sizes``, or that on which all losses must agree."""
+        if self.sizes is not None:
+            return self.sizes
+        return self._size("n_points", "points"), self._size("n_features", "features")
+
+    @property
+    def all_losses(self) -> tuple[PropertyLoss, ...]:
+        """The losses, and those of the bounds."""
+        return self.losses + tuple(bound.loss for bound in self.bounds)
+
+    def _size(self, attribute: str, noun: str) -> int:
+        known = [
+            (getattr(loss, attribute), loss.name)
+            for loss in self.all_losses
+            if getattr(loss, attribute) is not None
+        ]
+        if not known:
+            raise InvalidInput(f"no loss of this objective tells the number of {noun}")
+        first, name = known[0]
+        for size, other in known:
+            if size != first:
+                raise InvalidInput(
+                    f"{name} has {first} {noun} and {other} has {size}: they cannot "
+                    "be part of one program"
+                )
+        return int(first)
+
+
+def _merged(
+    terms: Iterable[tuple[float, PropertyLoss]],
+) -> tuple[tuple[float, PropertyLoss], ...]:
+    """Terms with the same loss added up."""
+    weights: dict[int, float] = {}
+    losses: dict[int, PropertyLoss] = {}
+    for weight, loss in terms:
+        weights[id(loss)] = weights.get(id(loss), 0.0) + weight
+        losses[id(loss)] = loss
+    return tuple((weights[key], losses[key]) for key in losses)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

@@ -1,0 +1,198 @@
+"""Faithfulness: the explanation agrees with the function."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Literal, final
+
+import numpy as np
+
+from propopt._typing import Array, Points
+from propopt.checks import read_array
+from propopt.errors import InvalidInput
+from propopt.labels import Labels, read_table
+from propopt.losses.base import Faithfulness
+from propopt.maps import Identity, LinearMap, PerPoint
+from propopt.penalties import Absolute, Penalty, Squared
+
+
+@final
+class GradientMatching(Faithfulness):
+    """Attributions equal gradients: Σ_n ‖w_n − ∇f(x_n)‖² (Tadesse et al. 2024, Eq. 2).
+
+    Parameters
+    ----------
+    G : array or DataFrame (N, D)
+        Gradients ∇f(x_n), in rows. Names of a DataFrame are kept.
+    norm : {"l2", "l1"}
+        ``"l1"`` sums absolute differences instead, Σ_n ‖w_n − ∇f(x_n)‖₁.
+    name : str
+        What the loss is called in weights, results and CSV columns.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> po.GradientMatching(np.ones((4, 2))).value(np.zeros((4, 2)))
+    8.0
+    """
+
+    def __init__(
+        self,
+        G: object,
+        norm: Literal["l2", "l1"] = "l2",
+        *,
+        name: str = "gradient_matching",
+    ) -> None:
+        if norm not in ("l2", "l1"):
+            raise InvalidInput(f"norm: expected 'l2' or 'l1', got {norm!r}")
+        self.G, self._labels = read_table(G, "G")
+        self.norm = norm
+        self.name = name
+
+    @property
+    def map(self) -> LinearMap:
+        return Identity()
+
+    @property
+    def penalty(self) -> Penalty:
+        return Squared() if self.norm == "l2" else Absolute()
+
+    @property
+    def target(self) -> Array:
+        return self.G
+
+    @property
+    def n_points(self) -> int:
+        return self.G.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.G.shape[1]
+
+    @property
+    def labels(self) -> Labels:
+        return self._labels
+
+
+@final
+class FunctionMatching(Faithfulness):
+    """Attributions predict the function (Tadesse et al. 2024, Eq. 12).
+
+    Through the origin, Σ_n (f(x_n) − w_nᵀ x_n)²; from a reference r with value f(r),
+    Σ_n (f(x_n) − f(r) − w_nᵀ(x_n − r))²; or locally, over given perturbations,
+    Σ_n Σ_s π_s (f(x_n + ε_ns) − f(x_n) − w_nᵀ ε_ns)².
+
+    Alone, the first two leave W undetermined: N equations for N·D unknowns.
+
+    Parameters
+    ----------
+    X : array or DataFrame (N, D)
+        The points.
+    values : array (N,) or (N, S)
+        f(x_n); with ``perturbations`` the changes f(x_n + ε_ns) − f(x_n).
+    reference : (point, value), optional
+        r (D,) and f(r).
+    perturbations : array (N, S, D), optional
+        ε_ns.
+    sample_weights : array (S,), optional
+        π_s ≥ 0, for perturbations only; all one by default.
+    name : str
+        What the loss is called in weights, results and CSV columns.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> X = np.array([[1.0, 2.0], [3.0, 1.0]])
+    >>> po.FunctionMatching(X, X.sum(axis=1)).value(np.ones((2, 2)))
+    0.0
+    """
+
+    def __init__(
+        self,
+        X: object,
+        values: object,
+        reference: tuple[object, float] | None = None,
+        perturbations: object = None,
+        *,
+        sample_weights: object = None,
+        name: str = "function_matching",
+    ) -> None:
+        points, self._labels = read_table(X, "X")
+        if perturbations is None:
+            designs, target = _global_designs(points, values, reference)
+        elif reference is None:
+            designs, target = _local_designs(points, values, perturbations)
+        else:
+            raise InvalidInput("give a reference or perturbations, not both")
+        if sample_weights is not None:
+            roots = np.sqrt(_read_sample_weights(sample_weights, designs.shape[1]))
+            designs, target = designs * roots[:, None], target * roots
+        self.designs = designs
+        self._target = target.ravel()
+        self.name = name
+
+    @cached_property
+    def map(self) -> LinearMap:
+        return PerPoint(self.designs)
+
+    @property
+    def penalty(self) -> Penalty:
+        return Squared()
+
+    @property
+    def target(self) -> Array:
+        return self._target
+
+    @property
+    def n_points(self) -> int:
+        return self.designs.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.designs.shape[2]
+
+    @property
+    def labels(self) -> Labels:
+        return self._labels
+
+
+def _global_designs(
+    points: Points, values: object, reference: tuple[object, float] | None
+) -> tuple[Array, Array]:
+    """One equation per point: f(x) − f(r) = wᵀ(x − r)."""
+    outputs = _sized(read_array(values, "values", ndim=1), points.shape[:1], "values")
+    if reference is None:
+        return points[:, None, :], outputs[:, None]
+    point, value = reference
+    origin = _sized(
+        read_array(point, "reference", ndim=1), points.shape[1:], "reference"
+    )
+    base = float(read_array(value, "reference value", ndim=0))
+    return (points - origin)[:, None, :], (outputs - base)[:, None]
+
+
+def _local_designs(
+    points: Points, changes: object, perturbations: object
+) -> tuple[Array, Array]:
+    """S equations per point: f(x + ε_s) − f(x) = wᵀ ε_s."""
+    designs = read_array(perturbations, "perturbations", ndim=3)
+    n_points, n_features = points.shape
+    shape = (n_points, designs.shape[1], n_features)
+    _sized(designs, shape, "perturbations")
+    target = _sized(read_array(changes, "values", ndim=2), shape[:2], "values")
+    return designs, target
+
+
+def _sized(array: Array, shape: tuple[int, ...], what: str) -> Array:
+    if array.shape != shape:
+        raise InvalidInput(f"{what}: expected shape {shape}, got {array.shape}")
+    return array
+
+
+def _read_sample_weights(weights: object, n_samples: int) -> Array:
+    array = _sized(
+        read_array(weights, "sample_weights", ndim=1), (n_samples,), "sample_weights"
+    )
+    if (array < 0).any():
+        raise InvalidInput("sample_weights: expected numbers >= 0")
+    return array

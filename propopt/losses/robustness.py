@@ -1,0 +1,224 @@
+"""Robustness: similar points get similar attributions."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Literal, final
+
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from propopt._typing import Array, Sparse
+from propopt.checks import read_array
+from propopt.errors import InvalidInput
+from propopt.graphs import SimilarityGraph
+from propopt.losses.base import PropertyLoss
+from propopt.maps import LinearMap, OverPoints
+from propopt.penalties import GroupMax, Penalty, RowNorm, Squared
+
+
+@final
+class PairwiseRobustness(PropertyLoss):
+    """Σ_{n,n'} ‖w_n − w_n'‖² S_nn' over ordered pairs (Tadesse et al. 2024, Eq. 3).
+
+    Equal to 2 tr(Wᵀ L W) with the Laplacian L of the similarities S.
+
+    Parameters
+    ----------
+    graph : SimilarityGraph
+        Similarities S of the N points.
+    name : str
+        What the loss is called in weights, results and CSV columns.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> po.PairwiseRobustness(po.chain_graph(3)).value(np.array([[0.0], [1.0], [3.0]]))
+    10.0
+    """
+
+    def __init__(
+        self, graph: SimilarityGraph, *, name: str = "pairwise_robustness"
+    ) -> None:
+        self.graph = graph
+        self.name = name
+
+    @cached_property
+    def map(self) -> LinearMap:
+        return OverPoints(self.graph.root)
+
+    @property
+    def penalty(self) -> Penalty:
+        return Squared()
+
+    @property
+    def n_points(self) -> int:
+        return self.graph.n_nodes
+
+
+@final
+class KernelRobustness(PropertyLoss):
+    """2 tr(Wᵀ Σ⁻¹ W) for the precision Σ⁻¹ of a kernel (Tadesse et al. 2024, Eq. 9).
+
+    With one constant per feature marginalised out, Σ⁻¹ = K⁻¹ − K⁻¹11ᵀK⁻¹/(1ᵀK⁻¹1): a
+    positive semidefinite matrix with zero row sums, that is, the Laplacian of weights
+    −(Σ⁻¹)_nn' of which some are negative. (The paper also writes the similarities as
+    −K⁻¹; their Laplacian is indefinite in general, so that form is not offered.)
+
+    Parameters
+    ----------
+    kernel_matrix : array (N, N)
+        K, symmetric and positive definite.
+    mean : {"per_feature", "none"}
+        ``"none"`` uses K⁻¹ itself: attributions are drawn to zero, not to a constant.
+    name : str
+        What the loss is called in weights, results and CSV columns.
+
+    Raises
+    ------
+    InvalidInput
+        If K is not positive definite to rounding.
+    """
+
+    def __init__(
+        self,
+        kernel_matrix: object,
+        *,
+        mean: Literal["per_feature", "none"] = "per_feature",
+        name: str = "kernel_robustness",
+    ) -> None:
+        if mean not in ("per_feature", "none"):
+            raise InvalidInput(f"mean: expected 'per_feature' or 'none', got {mean!r}")
+        kernel = read_array(kernel_matrix, "kernel_matrix", ndim=2)
+        if kernel.shape[0] != kernel.shape[1] or not np.allclose(kernel, kernel.T):
+            raise InvalidInput(
+                f"kernel_matrix: expected a symmetric matrix, got shape {kernel.shape}"
+            )
+        self.kernel_matrix = kernel
+        self.mean = mean
+        self.name = name
+        self._factor = _cholesky(kernel)
+
+    @cached_property
+    def map(self) -> LinearMap:
+        # K = R Rᵀ. 2K⁻¹ = AᵀA for A = √2 R⁻¹; Σ⁻¹ = R⁻ᵀ(I − vvᵀ)R⁻¹ for v = R⁻¹1/‖R⁻¹1‖
+        inverse = la.solve_triangular(
+            self._factor, np.eye(len(self._factor)), lower=True
+        )
+        if self.mean == "per_feature":
+            v = inverse.sum(axis=1)
+            v /= np.linalg.norm(v)
+            inverse = inverse - np.outer(v, v @ inverse)
+        return OverPoints(np.sqrt(2.0) * inverse)
+
+    @property
+    def penalty(self) -> Penalty:
+        return Squared()
+
+    @property
+    def n_points(self) -> int:
+        return len(self.kernel_matrix)
+
+
+@final
+class MaxDifferenceRobustness(PropertyLoss):
+    """The largest difference of neighbours (Tadesse et al. 2024, Eq. 13).
+
+    ``aggregate="max"`` is max_e ‖w_n − w_n'‖² over the edges e of a graph, whose
+    weights are not used; ``"sum"`` is Σ_n max_n' ‖w_n − w_n'‖² over the
+    neighbours n' of each point. The paper's text says both.
+
+    Parameters
+    ----------
+    graph : SimilarityGraph
+        Its edges say which points are compared.
+    aggregate : {"max", "sum"}
+        Over all edges, or per point.
+    norm : {"l2", "l1", "linf"}
+        Of the difference. ``"l2"`` is squared; ``"l1"`` and ``"linf"`` are not, so that
+        their programs stay linear.
+    name : str
+        What the loss is called in weights, results and CSV columns.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> W = np.array([[0.0], [1.0], [3.0]])
+    >>> po.MaxDifferenceRobustness(po.chain_graph(3)).value(W)
+    4.0
+    >>> po.MaxDifferenceRobustness(po.chain_graph(3), aggregate="sum").value(W)
+    9.0
+    """
+
+    def __init__(
+        self,
+        graph: SimilarityGraph,
+        aggregate: Literal["max", "sum"] = "max",
+        norm: RowNorm = "l2",
+        *,
+        name: str = "max_difference_robustness",
+    ) -> None:
+        if aggregate not in ("max", "sum"):
+            raise InvalidInput(f"aggregate: expected 'max' or 'sum', got {aggregate!r}")
+        if norm not in ("l2", "l1", "linf"):
+            raise InvalidInput(f"norm: expected 'l2', 'l1' or 'linf', got {norm!r}")
+        if graph.n_edges == 0:
+            raise InvalidInput(
+                "graph: has no edges, so there is no difference to bound"
+            )
+        self.graph = graph
+        self.aggregate = aggregate
+        self.norm: RowNorm = norm
+        self.name = name
+
+    @cached_property
+    def map(self) -> LinearMap:
+        if self.aggregate == "max":
+            return OverPoints(self.graph.incidence)
+        return OverPoints(_directed_incidence(self.graph))
+
+    @cached_property
+    def penalty(self) -> Penalty:
+        n_edges = self.graph.n_edges
+        if self.aggregate == "max":
+            return GroupMax(np.zeros(1, dtype=np.intp), n_edges, self.norm)
+        return GroupMax(_first_of_each_point(self.graph), 2 * n_edges, self.norm)
+
+    @property
+    def n_points(self) -> int:
+        return self.graph.n_nodes
+
+
+def _directed_incidence(graph: SimilarityGraph) -> Sparse:
+    """Row (n, n') for every ordered pair of neighbours, sorted by n: w_n − w_n'."""
+    source, destination = _directed_edges(graph)
+    rows = np.arange(len(source) + 1) * 2
+    nodes = np.column_stack([source, destination]).ravel()
+    signs = np.tile([1.0, -1.0], len(source))
+    return sp.csr_array((signs, nodes, rows), shape=(len(source), graph.n_nodes))
+
+
+def _directed_edges(
+    graph: SimilarityGraph,
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    both = np.concatenate([graph.edges, graph.edges[:, ::-1]])
+    source, destination = both[np.lexsort((both[:, 1], both[:, 0]))].T
+    return source, destination
+
+
+def _first_of_each_point(graph: SimilarityGraph) -> NDArray[np.intp]:
+    source, _ = _directed_edges(graph)
+    return np.flatnonzero(np.diff(source, prepend=-1))
+
+
+def _cholesky(kernel: Array) -> Array:
+    try:
+        return np.asarray(la.cholesky(kernel, lower=True))
+    except la.LinAlgError:
+        smallest = la.eigvalsh(kernel, subset_by_index=[0, 0])[0]
+        raise InvalidInput(
+            "kernel_matrix: expected a positive definite matrix; its smallest "
+            f"eigenvalue is {smallest:.3g}. Add jitter: K + 1e-8 * np.eye(len(K))"
+        ) from None

@@ -1,0 +1,71 @@
+"""Simplicity: similar features get similar attributions, and few are not zero."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import final
+
+from propopt.graphs import SimilarityGraph
+from propopt.losses.base import PropertyLoss
+from propopt.maps import Identity, LinearMap, OverFeatures
+from propopt.penalties import Absolute, Penalty, Squared
+
+
+@final
+class Smoothness(PropertyLoss):
+    """Similar features get similar attributions (Tadesse et al. 2024, Eq. 4).
+
+    Σ_n Σ_{d,d'} (w_nd − w_nd')² T_dd' over ordered pairs, equal to 2 tr(W M Wᵀ) with
+    the Laplacian M of the similarities T.
+
+    Parameters
+    ----------
+    graph : SimilarityGraph
+        Similarities T of the D features.
+    name : str
+        What the loss is called in weights, results and CSV columns.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> po.Smoothness(po.chain_graph(3)).value(np.array([[0.0, 1.0, 3.0]]))
+    10.0
+    """
+
+    def __init__(self, graph: SimilarityGraph, *, name: str = "smoothness") -> None:
+        self.graph = graph
+        self.name = name
+
+    @cached_property
+    def map(self) -> LinearMap:
+        return OverFeatures(self.graph.root)
+
+    @property
+    def penalty(self) -> Penalty:
+        return Squared()
+
+    @property
+    def n_features(self) -> int:
+        return self.graph.n_nodes
+
+
+@final
+class Sparsity(PropertyLoss):
+    """Few attributions are not zero: Σ_n ‖w_n‖₁ (Tadesse et al. 2024, Eq. 14).
+
+    Parameters
+    ----------
+    name : str
+        What the loss is called in weights, results and CSV columns.
+    """
+
+    def __init__(self, *, name: str = "sparsity") -> None:
+        self.name = name
+
+    @property
+    def map(self) -> LinearMap:
+        return Identity()
+
+    @property
+    def penalty(self) -> Penalty:
+        return Absolute()

@@ -1,0 +1,142 @@
+"""Linear maps W ↦ A(W), typed by the axis on which they act.
+
+The structure of a loss is the class of its map: solvers ``match`` on it. One text
+serves NumPy arrays and cvxpy expressions alike, for it uses only ``@`` and row-major
+``flatten``. Residuals have two axes for maps over points or features and one for
+:class:`PerPoint`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+import scipy.sparse as sp
+
+from propopt._typing import Array, Attributions, Sparse
+
+
+class LinearMap(ABC):
+    """A linear map A of attributions W (N, D)."""
+
+    @abstractmethod
+    def __call__(self, W: Any) -> Any:
+        """A(W), for a NumPy array or a cvxpy expression of shape (N, D)."""
+
+    @abstractmethod
+    def adjoint(self, R: Array) -> Attributions:
+        """Aᵀ(R), shape (N, D), for R of the shape of A(W)."""
+
+    @abstractmethod
+    def flat(self, shape: tuple[int, int]) -> Sparse:
+        """The matrix of A on row-major W: ``A(W).ravel() == flat @ W.ravel()``."""
+
+    @abstractmethod
+    def flat_rows(self, shape: tuple[int, int]) -> int:
+        """The number of entries of A(W), without forming anything."""
+
+
+@final
+@dataclass(frozen=True)
+class Identity(LinearMap):
+    """W ↦ W."""
+
+    def __call__(self, W: Any) -> Any:
+        return W
+
+    def adjoint(self, R: Array) -> Attributions:
+        return R
+
+    def flat(self, shape: tuple[int, int]) -> Sparse:
+        return sp.eye_array(shape[0] * shape[1], format="csr")
+
+    def flat_rows(self, shape: tuple[int, int]) -> int:
+        return shape[0] * shape[1]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class OverPoints(LinearMap):
+    """W ↦ K W with K (E, N): couples points, each feature alike."""
+
+    matrix: Sparse | Array
+
+    def __call__(self, W: Any) -> Any:
+        return self.matrix @ W
+
+    def adjoint(self, R: Array) -> Attributions:
+        return np.asarray(self.matrix.T @ R)
+
+    def flat(self, shape: tuple[int, int]) -> Sparse:
+        return sp.kron(self.matrix, sp.eye_array(shape[1]), format="csr")
+
+    def flat_rows(self, shape: tuple[int, int]) -> int:
+        return self.matrix.shape[0] * shape[1]
+
+    @cached_property
+    def gram(self) -> Array:
+        """KᵀK, dense (N, N)."""
+        return _dense(self.matrix.T @ self.matrix)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class OverFeatures(LinearMap):
+    """W ↦ W Cᵀ with C (E, D): couples features, each point alike."""
+
+    matrix: Sparse | Array
+
+    def __call__(self, W: Any) -> Any:
+        return W @ self.matrix.T
+
+    def adjoint(self, R: Array) -> Attributions:
+        return np.asarray(R @ self.matrix)
+
+    def flat(self, shape: tuple[int, int]) -> Sparse:
+        return sp.kron(sp.eye_array(shape[0]), self.matrix, format="csr")
+
+    def flat_rows(self, shape: tuple[int, int]) -> int:
+        return shape[0] * self.matrix.shape[0]
+
+    @cached_property
+    def gram(self) -> Array:
+        """CᵀC, dense (D, D)."""
+        return _dense(self.matrix.T @ self.matrix)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PerPoint(LinearMap):
+    """w_n ↦ Z_n w_n with Z (N, M, D): a regression of its own at each point."""
+
+    designs: Array
+
+    def __call__(self, W: Any) -> Any:
+        return self.blocks @ W.flatten(order="C")
+
+    def adjoint(self, R: Array) -> Attributions:
+        n_points, _, n_features = self.designs.shape
+        return np.asarray(self.blocks.T @ R).reshape(n_points, n_features)
+
+    def flat(self, shape: tuple[int, int]) -> Sparse:
+        del shape  # the designs know it
+        return self.blocks
+
+    def flat_rows(self, shape: tuple[int, int]) -> int:
+        return shape[0] * self.designs.shape[1]
+
+    @cached_property
+    def blocks(self) -> Sparse:
+        """diag(Z_1, …, Z_N), shape (N·M, N·D)."""
+        n, m, d = self.designs.shape
+        columns = np.repeat(np.arange(n * d).reshape(n, d), m, axis=0)
+        rows = np.arange(n * m + 1) * d
+        shape = (n * m, n * d)
+        return sp.csr_array((self.designs.ravel(), columns.ravel(), rows), shape=shape)
+
+
+def _dense(matrix: Any) -> Array:
+    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)

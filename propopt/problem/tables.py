@@ -1,0 +1,156 @@
+"""The points of a problem file, and the function to explain at them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+from sklearn import datasets
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from propopt.functions import PAPER_FUNCTIONS, Function, grid, wrap
+from propopt.problem.reading import Source
+from propopt.problem.schema import Data, Formula, Model, ProblemSchema
+
+
+TaskKind: TypeAlias = Literal["classification", "regression"]
+
+_TASKS: dict[str, TaskKind] = {
+    "breast_cancer": "classification",
+    "diabetes": "regression",
+    "digits": "classification",
+    "iris": "classification",
+    "wine": "classification",
+}
+_LOADERS = {name: getattr(datasets, f"load_{name}") for name in _TASKS}
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows to explain and rows to fit a model on, in one scale."""
+
+    explained: pd.DataFrame
+    fitted: pd.DataFrame
+    target: pd.Series
+
+
+def points_and_function(
+    schema: ProblemSchema, source: Source
+) -> tuple[pd.DataFrame | np.ndarray[Any, Any], Function]:
+    """What a problem file explains: points X and a function."""
+    if schema.data.grid is not None:
+        points: pd.DataFrame | np.ndarray[Any, Any] = grid(
+            **schema.data.grid.model_dump()
+        )
+        table = None
+    else:
+        table = read_table(schema.data, schema.seed, source)
+        points = table.explained
+    if schema.function is not None:
+        return points, formula(schema.function)
+    assert table is not None and schema.model is not None  # noqa: PT018 - the schema saw to it
+    return points, fitted_function(schema, schema.model, table, source)
+
+
+def formula(spec: Formula) -> Function:
+    """The named function of the paper."""
+    if spec.degree is not None:
+        return PAPER_FUNCTIONS[spec.name](degree=spec.degree)
+    return PAPER_FUNCTIONS[spec.name]()
+
+
+def read_table(data: Data, seed: int, source: Source) -> Table:
+    """Load, shuffle by the seed, split and scale a table."""
+    features, target = _csv(data, source) if data.csv is not None else _sklearn(data)
+    order = np.random.default_rng(seed).permutation(len(features))
+    features, target = features.iloc[order], target.iloc[order]
+    if data.explain is None:
+        explained = fitted = features
+    elif data.explain >= len(features):
+        raise source.error(
+            ("data", "explain"),
+            f"expected fewer than the {len(features)} rows of the table, so that some "
+            f"are left to fit the model on, got {data.explain}",
+        )
+    else:
+        explained, fitted = features.iloc[: data.explain], features.iloc[data.explain :]
+        target = target.iloc[data.explain :]
+    if data.standardize:
+        scaler = StandardScaler().set_output(transform="pandas").fit(fitted)
+        explained, fitted = scaler.transform(explained), scaler.transform(fitted)
+    return Table(explained, fitted, target)
+
+
+def fitted_function(
+    schema: ProblemSchema, spec: Model, table: Table, source: Source
+) -> Function:
+    """The model of a problem file, fitted and wrapped."""
+    task = spec.task or _TASKS.get(schema.data.sklearn or "")
+    if spec.kind == "mlp" and task is None:
+        raise source.error(
+            ("model", "task"), "required for an mlp on a csv, and missing"
+        )
+    model = make_pipeline(StandardScaler(), _estimator(spec, task, schema.seed))
+    model.fit(table.fitted, table.target)
+    return wrap(model, target=spec.target_class, output=spec.output)
+
+
+def _estimator(spec: Model, task: TaskKind | None, seed: int) -> Any:
+    if spec.kind == "linear":
+        return LinearRegression()
+    if spec.kind == "logistic":
+        strength = spec.regularization
+        return LogisticRegression(
+            C=1 / strength if strength else np.inf, max_iter=10_000
+        )
+    kind = MLPClassifier if task == "classification" else MLPRegressor
+    return kind(
+        hidden_layer_sizes=tuple(spec.hidden),
+        activation=spec.activation,
+        alpha=spec.regularization,
+        max_iter=5000,
+        random_state=seed,
+    )
+
+
+def _sklearn(data: Data) -> tuple[pd.DataFrame, pd.Series]:
+    bunch = _LOADERS[str(data.sklearn)](as_frame=True)
+    target = bunch.target
+    if data.sklearn in ("breast_cancer", "iris", "wine"):
+        target = target.map(dict(enumerate(map(str, bunch.target_names))))
+    return bunch.data, target
+
+
+def _csv(data: Data, source: Source) -> tuple[pd.DataFrame, pd.Series]:
+    path = source.path.parent / str(data.csv)
+    if not path.is_file():
+        raise source.error(("data", "csv"), f"there is no file {path}")
+    try:
+        frame = pd.read_csv(path)
+    except (
+        pd.errors.ParserError,
+        pd.errors.EmptyDataError,
+        UnicodeDecodeError,
+    ) as error:
+        raise source.error(
+            ("data", "csv"), f"{path} is not a CSV table: {error}"
+        ) from None
+    if data.target not in frame:
+        columns = ", ".join(map(str, frame.columns))
+        raise source.error(
+            ("data", "target"),
+            f"{path.name} has no column {data.target!r}; it has {columns}",
+        )
+    features = frame.drop(columns=data.target)
+    text = [str(c) for c in features if not pd.api.types.is_numeric_dtype(features[c])]
+    if text:
+        raise source.error(
+            ("data", "csv"),
+            f"columns must be numeric, and these are not: {', '.join(text)}",
+        )
+    return features.astype(float), frame[data.target]

@@ -1,0 +1,22 @@
+"""Solvers: each refuses with a reason, prepares once and solves for many weights."""
+
+from propopt.solvers.auto import Auto, find_solver
+from propopt.solvers.base import Prepared, Solution, Solver
+from propopt.solvers.conic import Conic
+from propopt.solvers.minimum_norm import MinimumNorm
+from propopt.solvers.solve import Task, solve
+from propopt.solvers.spectral import Spectral
+
+
+__all__ = [
+    "Auto",
+    "Conic",
+    "MinimumNorm",
+    "Prepared",
+    "Solution",
+    "Solver",
+    "Spectral",
+    "Task",
+    "find_solver",
+    "solve",
+]

@@ -1,0 +1,96 @@
+"""The choice of a solver, by name or by the structure of the program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import final
+
+import cvxpy as cp
+
+from propopt.errors import InvalidInput, Refused
+from propopt.losses import Program
+from propopt.solvers.base import Prepared, Solver
+from propopt.solvers.conic import Conic
+from propopt.solvers.minimum_norm import MinimumNorm
+from propopt.solvers.spectral import Spectral
+
+
+@final
+@dataclass(frozen=True)
+class Auto(Solver):
+    """The first solver that does not refuse.
+
+    ======================================================  =========================
+    program                                                 solver
+    ======================================================  =========================
+    gradient matching (l2), at most one robustness and one  ``spectral``: closed form
+    smoothness loss, no bounds
+    all losses linear (l1, linf)                            ``conic`` with HIGHS
+    squared and linear losses, linear bounds                ``conic`` with CLARABEL
+    max-difference in l2, or bounds on squared losses       ``conic`` with CLARABEL
+    squared losses that do not determine W                  refused; ask for
+                                                            ``minimum_norm``
+    ======================================================  =========================
+
+    Use :meth:`select` to see the choice; each result names it too.
+    """
+
+    @property
+    def name(self) -> str:
+        return "auto"
+
+    def refusal(self, program: Program) -> str | None:
+        reasons = [solver.refusal(program) for solver in _PREFERENCE]
+        return None if None in reasons else reasons[-1]
+
+    def prepare(self, program: Program) -> Prepared:
+        return self.select(program).prepare(program)
+
+    def select(self, program: Program) -> Solver:
+        """The solver for this program.
+
+        Raises
+        ------
+        Refused
+            If no solver takes it, with the reason of the most general one.
+        """
+        for solver in _PREFERENCE:
+            if solver.refusal(program) is None:
+                return solver
+        raise Refused(f"no solver takes this program: {self.refusal(program)}")
+
+
+_PREFERENCE: tuple[Solver, ...] = (Spectral(), Conic())
+_BY_NAME: dict[str, Solver] = {
+    solver.name: solver for solver in (Auto(), Spectral(), Conic(), MinimumNorm())
+}
+
+
+def find_solver(name: str | Solver) -> Solver:
+    """The solver of that name: one of ours, or a backend installed for cvxpy."""
+    if isinstance(name, Solver):
+        return name
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    installed = cp.installed_solvers()
+    if name.upper() in installed:
+        return Conic(backend=name.upper())
+    known = [*_BY_NAME, *installed]
+    near = get_close_matches(name, known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise InvalidInput(
+        f"solver: {name!r} is not known or not installed{hint} "
+        f"(available: {', '.join(known)})"
+    )
+
+
+def chosen_solver(name: str | Solver, program: Program) -> Solver:
+    """The named solver, or :class:`Refused` with its reason."""
+    solver = find_solver(name)
+    if isinstance(solver, Auto):
+        return solver.select(program)
+    reason = solver.refusal(program)
+    if reason is not None:
+        raise Refused(f"{solver.name} cannot solve this: {reason}")
+    return solver

@@ -1,0 +1,66 @@
+"""What a solver is: it refuses with a reason, prepares once, and solves many times."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from propopt._typing import Array, Attributions
+from propopt.losses import Program
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Solution:
+    """What a solver found for one vector of weights.
+
+    Parameters
+    ----------
+    W : array (N, D)
+        Attributions.
+    duals : mapping of arrays
+        By loss name, a subgradient of weight·φ at the residual, where one is known.
+    multipliers : tuple of float
+        One for each bound of the program.
+    """
+
+    W: Attributions
+    duals: Mapping[str, Array] = field(default_factory=dict)
+    multipliers: tuple[float, ...] = ()
+
+
+class Prepared(ABC):
+    """A program made ready: factorised, diagonalised or compiled, once."""
+
+    @abstractmethod
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        """Minimise the losses with these weights, in the order of the program.
+
+        Parameters
+        ----------
+        weights : array (k,)
+            One weight ≥ 0 for each loss.
+        tolerance : float
+            The relative gap that is wanted.
+        start : Solution, optional
+            The solution for weights nearby.
+        """
+
+
+class Solver(ABC):
+    """A method for some programs."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What results call it."""
+
+    @abstractmethod
+    def refusal(self, program: Program) -> str | None:
+        """Why this solver cannot treat the program, in a sentence; None if it can."""
+
+    @abstractmethod
+    def prepare(self, program: Program) -> Prepared:
+        """Do all the work that does not depend on the weights."""

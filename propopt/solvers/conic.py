@@ -1,0 +1,278 @@
+"""Any program, through cvxpy: compiled once, with the weights as parameters.
+
+Squared losses stay sums of squares of the incidence form; every other loss gets its
+residual as a variable of its own, so that the backend's dual of ``A(W) − T == R`` is
+the subgradient which the certificate needs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, final
+
+import cvxpy as cp
+import numpy as np
+from cvxpy.reductions.solvers.defines import (
+    SOLVER_MAP_CONIC,
+    SOLVER_MAP_QP,
+)
+
+from propopt._typing import Array
+from propopt.certificate import smallest_curvature
+from propopt.errors import Infeasible, SolverFailure
+from propopt.losses import Faithfulness, Program, PropertyLoss
+from propopt.maps import Identity
+from propopt.memory import memory_refusal
+from propopt.penalties import GroupMax, Squared
+from propopt.solvers.base import Prepared, Solution, Solver
+
+
+ProgramClass: TypeAlias = Literal["LP", "QP", "SOCP"]
+
+AUTOMATIC: Mapping[ProgramClass, str] = {
+    "LP": "HIGHS",
+    "QP": "CLARABEL",
+    "SOCP": "CLARABEL",
+}
+"""The backend for each class of program, by measurement (see ``benchmarks/``)."""
+
+_OPTIONS: Mapping[str, Callable[[float], dict[str, Any]]] = {
+    "CLARABEL": lambda eps: {"tol_gap_abs": eps, "tol_gap_rel": eps, "tol_feas": eps},
+    "OSQP": lambda eps: {
+        "eps_abs": eps,
+        "eps_rel": eps,
+        "max_iter": 200_000,
+        "polishing": True,
+    },
+    "SCS": lambda eps: {"eps_abs": eps, "eps_rel": eps, "max_iters": 500_000},
+    "ECOS": lambda eps: {"abstol": eps, "reltol": eps, "feastol": eps},
+    "PIQP": lambda eps: {"eps_abs": eps, "eps_rel": eps},
+}
+"""How each backend is told its accuracy; those not named keep their own default."""
+
+
+def _accuracy_options(backend: str, accuracy: float) -> dict[str, Any]:
+    return _OPTIONS[backend](accuracy) if backend in _OPTIONS else {}
+
+
+@final
+@dataclass(frozen=True)
+class Conic(Solver):
+    """Any objective and bounds, by a backend of cvxpy.
+
+    Parameters
+    ----------
+    backend : str, optional
+        A solver installed for cvxpy, such as ``"CLARABEL"``, ``"OSQP"`` or ``"MOSEK"``;
+        by default chosen from the class of the program (see ``AUTOMATIC``).
+    options : mapping
+        Passed to the backend as they are, after our own for accuracy.
+    """
+
+    backend: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.backend or "conic"
+
+    def refusal(self, program: Program) -> str | None:
+        if self.backend is not None:
+            reason = _backend_refusal(self.backend, program_class(program))
+            if reason is not None:
+                return reason
+        reason = _memory_refusal(program)
+        return reason or _undetermined(program)
+
+    def prepare(self, program: Program) -> Prepared:
+        backend = self.backend or AUTOMATIC[program_class(program)]
+        return _Compiled(program, backend, self.options)
+
+
+def program_class(program: Program) -> ProgramClass:
+    """The smallest class of convex programs that holds this one."""
+    penalties = [loss.penalty for loss in program.losses]
+    limited = [bound.loss.penalty for bound in program.bounds]
+    second_order = any(isinstance(p, GroupMax) and p.degree == 2 for p in penalties)
+    if second_order or any(p.degree == 2 for p in limited):
+        return "SOCP"
+    return "QP" if any(isinstance(p, Squared) for p in penalties) else "LP"
+
+
+def _backend_refusal(backend: str, kind: ProgramClass) -> str | None:
+    conic = SOLVER_MAP_CONIC.get(backend)
+    cones = conic is not None and cp.SOC in conic.SUPPORTED_CONSTRAINTS
+    if kind == "SOCP" and not cones:
+        return f"{backend} cannot treat second-order cones; CLARABEL can"
+    if kind == "QP" and not cones and backend not in SOLVER_MAP_QP:
+        return f"{backend} cannot treat squared losses; CLARABEL can"
+    return None
+
+
+def _memory_refusal(program: Program) -> str | None:
+    n_points, n_features = program.shape
+    rows = sum(loss.map.flat_rows(program.shape) for loss in program.all_losses)
+    n_bytes = BYTES_PER_ROW * (rows + n_points * n_features)
+    what = f"a conic program of {rows} rows"
+    return memory_refusal(n_bytes, what, "use fewer edges (knn_graph, or a cutoff)")
+
+
+BYTES_PER_ROW = 2_000.0
+"""Measured with Clarabel on neighbour graphs, compile and factor together."""
+
+
+def _undetermined(program: Program) -> str | None:
+    """Why squared losses leave W open: tied to the function, and not fixed by it."""
+    losses = program.losses
+    if program.bounds or not any(isinstance(loss, Faithfulness) for loss in losses):
+        return None
+    if not all(isinstance(loss.penalty, Squared) for loss in losses):
+        return None
+    if any(isinstance(loss.map, Identity) for loss in losses):
+        return None
+    if smallest_curvature([(1.0, loss) for loss in losses], program.shape) > 0.0:
+        return None
+    return (
+        f"{' and '.join(loss.name for loss in losses)} leave the attributions "
+        "undetermined; add gradient_matching, sparsity or robustness on a connected "
+        "graph, or take the smallest minimiser with solver='minimum_norm'"
+    )
+
+
+class _Compiled(Prepared):
+    def __init__(
+        self, program: Program, backend: str, options: Mapping[str, Any]
+    ) -> None:
+        self._program = program
+        self._backend = backend
+        self._options = options
+        self._scale = _typical_size(program)
+        self._W = cp.Variable(program.shape)
+        self._weights = [cp.Parameter(nonneg=True) for _ in program.losses]
+        self._equalities: dict[str, cp.Constraint] = {}
+        losses = [self._penalty(loss) for loss in program.losses]
+        self._bounds = [
+            self._penalty(bound.loss)
+            <= bound.limit / self._scale**bound.loss.penalty.degree
+            for bound in program.bounds
+        ]
+        total = sum(c * loss for c, loss in zip(self._weights, losses, strict=True))
+        constraints = [*self._equalities.values(), *self._bounds]
+        self._problem = cp.Problem(cp.Minimize(total), constraints)
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        # W = σV and an objective of order one: F(W)/unit = Σ (c σ^degree / unit) φ(...)
+        powers = [self._scale**loss.penalty.degree for loss in self._program.losses]
+        scaled = weights * np.array(powers)
+        unit = float(scaled.max())
+        for parameter, weight in zip(self._weights, scaled / unit, strict=True):
+            parameter.value = weight
+        if start is not None:
+            self._W.value = start.W / self._scale
+        self._run(tolerance)
+        if self._W.value is None:
+            raise self._failure()
+        return self._solution(unit)
+
+    def _penalty(self, loss: PropertyLoss) -> cp.Expression:
+        residual = loss.map(self._W) - loss.target / self._scale
+        if isinstance(loss.penalty, Squared) or self._absorbs(loss):
+            return loss.penalty.expression(residual)
+        R = cp.Variable(residual.shape)
+        self._equalities[loss.name] = residual - R == 0
+        return loss.penalty.expression(R)
+
+    def _absorbs(self, loss: PropertyLoss) -> bool:
+        """True for the last ℓ1 loss of W itself: its dual follows from the others."""
+        direct = [
+            other
+            for other in self._program.all_losses
+            if isinstance(other.map, Identity)
+            and not isinstance(other.penalty, Squared)
+        ]
+        return bool(direct) and loss is direct[-1]
+
+    def _run(self, tolerance: float) -> None:
+        accuracy = max(1e-3 * tolerance, 1e-12)
+        options = _accuracy_options(self._backend, accuracy)
+        with warnings.catch_warnings():
+            # accuracy is judged by our certificate, not by the backend's status
+            warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+            try:
+                self._problem.solve(
+                    solver=self._backend,
+                    warm_start=True,
+                    **{**options, **self._options},
+                )
+            except cp.SolverError as error:
+                raise SolverFailure(
+                    f"{self._backend} stopped without an answer ({error}); another "
+                    "solver may do, such as solver='CLARABEL' or solver='SCS'"
+                ) from error
+
+    def _solution(self, unit: float) -> Solution:
+        # a dual of the scaled program is dF'/dR' with F' = F/unit and R' = R/σ
+        rate = unit / self._scale
+        duals = {
+            name: rate * np.asarray(constraint.dual_value)
+            for name, constraint in self._equalities.items()
+        }
+        multipliers = tuple(
+            unit
+            / self._scale**bound.loss.penalty.degree
+            * max(float(np.sum(constraint.dual_value)), 0.0)
+            for bound, constraint in zip(
+                self._program.bounds, self._bounds, strict=True
+            )
+        )
+        return Solution(
+            W=self._scale * np.asarray(self._W.value),
+            duals=duals,
+            multipliers=multipliers,
+        )
+
+    def _failure(self) -> Exception:
+        status = self._problem.status
+        if "infeasible" in status and self._program.bounds:
+            return Infeasible(_smallest_attainable(self._program))
+        return SolverFailure(
+            f"{self._backend} stopped with status {status!r} and no attributions; "
+            "another solver may do, such as solver='CLARABEL' or solver='SCS'"
+        )
+
+
+def _smallest_attainable(program: Program) -> str:
+    """For each bound, the least value of its loss that the other bounds allow."""
+    sentences = []
+    for bound in program.bounds:
+        others = tuple(other for other in program.bounds if other is not bound)
+        part = Program((bound.loss,), others, sizes=program.shape)
+        try:
+            W = Conic().prepare(part).solve(np.ones(1), tolerance=1e-6).W
+        except Infeasible:
+            continue
+        beside = ", ".join(map(repr, others)) or "no other bound"
+        sentences.append(
+            f"{bound} cannot hold: under {beside} the smallest attainable value of "
+            f"{bound.loss.name} is {bound.loss.value(W):.6g}"
+        )
+    return "; ".join(sentences) or "no explanation satisfies all of the bounds"
+
+
+def _typical_size(program: Program) -> float:
+    """σ, the size of W to expect: a steepest-descent step from zero to each target."""
+    sizes = [_step_size(loss, program.shape) for loss in program.all_losses]
+    return max(sizes) or 1.0
+
+
+def _step_size(loss: PropertyLoss, shape: tuple[int, int]) -> float:
+    if not np.any(loss.target):
+        return 0.0
+    slope = loss.map.adjoint(np.asarray(loss.target))
+    image = loss.map(slope)
+    step = np.vdot(slope, slope) / max(np.vdot(image, image), np.finfo(float).tiny)
+    return float(step * np.linalg.norm(slope) / np.sqrt(shape[0] * shape[1]))

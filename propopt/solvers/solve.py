@@ -1,0 +1,168 @@
+"""From an objective to a certified explanation."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from propopt.certificate import certify
+from propopt.checks import read_positive
+from propopt.errors import InvalidInput, TrivialObjectiveWarning, UncertifiedWarning
+from propopt.explanation import Explanation
+from propopt.losses import Bound, Faithfulness, Objective, Program, PropertyLoss
+from propopt.solvers.auto import chosen_solver
+from propopt.solvers.base import Prepared, Solution, Solver
+
+
+def solve(
+    objective: Objective | PropertyLoss,
+    solver: str | Solver = "auto",
+    *,
+    subject_to: Sequence[Bound] = (),
+    tolerance: float = 1e-6,
+) -> Explanation:
+    """The attributions with the smallest objective, with proof.
+
+    Parameters
+    ----------
+    objective : Objective
+        A weighted sum of losses.
+    solver : str or Solver
+        ``"auto"`` (see :class:`propopt.Auto`), ``"spectral"``, ``"conic"``,
+        ``"minimum_norm"``, or a cvxpy backend by name, such as ``"CLARABEL"``.
+    subject_to : sequence of Bound
+        Constraints such as ``po.PairwiseRobustness(graph) <= 2.0``.
+    tolerance : float
+        The certified relative gap that is wanted; a warning says if it was missed.
+
+    Returns
+    -------
+    Explanation
+        With ``.attributions``, ``.losses``, ``.objective``, ``.gap``, ``.certificate``,
+        ``.multipliers``, ``.solver`` and ``.seconds``.
+
+    Raises
+    ------
+    Refused
+        If the solver cannot treat the objective, with the reason.
+    Infeasible
+        If no attributions satisfy all bounds, with what is attainable.
+    SolverFailure
+        If the backend stopped without an answer.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> X = np.linspace(-1, 1, 5)[:, None]
+    >>> objective = po.GradientMatching(3 * X**2) + po.PairwiseRobustness(
+    ...     po.chain_graph(5)
+    ... )
+    >>> best = po.solve(objective)
+    >>> best.solver, best.gap < 1e-12
+    ('spectral', True)
+    """
+    began = time.perf_counter()
+    task = Task(Objective.of(objective), tuple(subject_to), solver)
+    limit = read_positive(tolerance, "tolerance")
+    return task.explain(task.solve(task.objective, limit), task.objective, limit, began)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """An objective made ready for solving, once for all its weights.
+
+    Losses of weight zero take part in the program only if ``all_losses`` is set: then
+    they can be given a weight later.
+    """
+
+    objective: Objective
+    bounds: tuple[Bound, ...] = ()
+    solver: str | Solver = "auto"
+    all_losses: bool = False
+
+    @cached_property
+    def program(self) -> Program:
+        """The program: active losses and bounds, of the shape that all losses give."""
+        shape = Program(self.objective.losses, self.bounds).shape
+        kept = [loss for c, loss in self.objective.terms if c > 0 or self.all_losses]
+        return Program(tuple(kept), self.bounds, shape)
+
+    @cached_property
+    def chosen(self) -> Solver:
+        """The solver that takes the program."""
+        return chosen_solver(self.solver, self.program)
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """The program made ready by its solver."""
+        return self.chosen.prepare(self.program)
+
+    def solve(
+        self, objective: Objective, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        """The minimiser for the weights of ``objective``, which has the same losses."""
+        if not any(weight > 0 for weight in objective.weights.values()):
+            raise InvalidInput("weights: all are zero, so every explanation is optimal")
+        if self._is_trivial(objective):
+            warnings.warn(
+                f"{objective!r} has no faithfulness loss with a weight above zero, so "
+                "its optimum is the zero explanation",
+                TrivialObjectiveWarning,
+                stacklevel=3,
+            )
+            zero = np.zeros(self.program.shape)
+            return Solution(W=zero, multipliers=(0.0,) * len(self.bounds))
+        weights = np.array(
+            [objective.weights[loss.name] for loss in self.program.losses]
+        )
+        return self.prepared.solve(weights, tolerance, start)
+
+    def explain(
+        self, found: Solution, objective: Objective, tolerance: float, began: float
+    ) -> Explanation:
+        """The solution with its losses and its certificate."""
+        certificate = certify(
+            objective,
+            found.W,
+            duals=found.duals,
+            bounds=self.bounds,
+            multipliers=found.multipliers,
+        )
+        name = "none" if self._is_trivial(objective) else self.chosen.name
+        if not certificate.holds(tolerance):
+            warnings.warn(
+                f"{name} reached a certified gap of {certificate.gap:.1e} and a "
+                f"violation of bounds of {certificate.violation:.1e}, where "
+                f"{tolerance:.1e} was wanted; another solver may do better",
+                UncertifiedWarning,
+                stacklevel=3,
+            )
+        explanation = Explanation(
+            attributions=found.W,
+            method="optimized",
+            labels=objective.labels,
+            weights=objective.weights,
+            certificate=certificate,
+            multipliers={
+                bound.loss.name: multiplier
+                for bound, multiplier in zip(
+                    self.bounds, found.multipliers, strict=True
+                )
+            },
+            solver=name,
+        )
+        explanation = explanation.measured(objective)
+        for bound in self.bounds:
+            explanation = explanation.measured(bound.loss)
+        return explanation.timed(time.perf_counter() - began)
+
+    def _is_trivial(self, objective: Objective) -> bool:
+        """True if zero attributions cost nothing and respect all bounds."""
+        weighed = [loss for weight, loss in objective.terms if weight > 0]
+        limited = [bound.loss for bound in self.bounds]
+        return not any(isinstance(loss, Faithfulness) for loss in weighed + limited)

@@ -1,0 +1,293 @@
+"""Functions under explanation: formulas, differences, grids, and what they refuse."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from propopt import functions
+from propopt.errors import FlatFunctionWarning, InvalidInput
+from propopt.functions import (
+    PAPER_FUNCTIONS,
+    Exponential,
+    Function,
+    Interactions,
+    LinearPlusSine,
+    LinearPlusSineOfExponential,
+    Power,
+    QuadraticPlusSine,
+    Sine,
+    SineOfExponential,
+    central_differences,
+    differences,
+    grid,
+)
+
+
+PAPER = [
+    (Power(1), lambda x: x),
+    (Power(2), lambda x: x**2),
+    (Power(3), lambda x: x**3),
+    (Power(6), lambda x: x**6),
+    (Sine(), np.sin),
+    (SineOfExponential(), lambda x: np.sin(np.exp(x))),
+    (LinearPlusSineOfExponential(), lambda x: x + np.sin(np.exp(x))),
+    (LinearPlusSine(), lambda x: x + np.sin(3 * x)),
+    (QuadraticPlusSine(), lambda x: x**2 / 10 + np.sin(3 * x)),
+    (Exponential(), np.exp),
+]
+SMOOTHABLE = [
+    *(Power(degree) for degree in range(1, 7)),
+    Sine(),
+    LinearPlusSine(),
+    QuadraticPlusSine(),
+    Exponential(),
+]
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).uniform(-2.0, 2.0, size=(12, 3))
+
+
+@pytest.fixture
+def frame(X):
+    index = [f"row {n}" for n in range(len(X))]
+    return pd.DataFrame(X, index=index, columns=["a", "b", "c"])
+
+
+@pytest.mark.parametrize(("function", "term"), PAPER, ids=repr)
+def test_paper_functions_are_sums_over_features(function, term, X):
+    np.testing.assert_allclose(function.value(X), term(X).sum(axis=1), rtol=1e-13)
+
+
+def test_interactions_count_all_ordered_pairs_and_the_diagonal(X):
+    pairs = np.einsum("nd,ne->n", X, X)
+    expected = (X**2).sum(axis=1) + pairs
+    np.testing.assert_allclose(Interactions().value(X), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("function", [f for f, _ in PAPER] + [Interactions()], ids=repr)
+def test_paper_gradients_are_those_of_central_differences(function, X):
+    exact, numerical = function.gradient(X), central_differences(function.value, X)
+    assert function.gradient_method == "exact"
+    assert np.abs(exact - numerical).max() <= 1e-6 * np.abs(exact).max()
+
+
+@pytest.mark.parametrize("function", SMOOTHABLE, ids=repr)
+@pytest.mark.parametrize("scale", [0.0, 0.3, 1.2])
+def test_smoothed_gradients_are_those_of_quadrature(function, scale, X):
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    weights = weights / weights.sum()
+    expected = sum(
+        weight * function.gradient(X + scale * node)
+        for node, weight in zip(nodes, weights, strict=True)
+    )
+    smoothed = function.smoothed_gradient(X, scale)
+    np.testing.assert_allclose(smoothed, expected, rtol=1e-10, atol=1e-10)
+
+
+def test_the_smoothed_gradient_of_a_cube_is_that_of_the_paper(X):
+    np.testing.assert_allclose(Power(3).smoothed_gradient(X, 0.5), 3 * X**2 + 3 * 0.25)
+
+
+def test_smoothed_gradients_keep_names(frame):
+    smoothed = Sine().smoothed_gradient(frame, 0.1)
+    assert smoothed.index.equals(frame.index)
+    assert smoothed.columns.equals(frame.columns)
+
+
+@pytest.mark.parametrize("scale", [-1.0, np.nan, "wide"])
+def test_smoothed_gradients_refuse_a_bad_scale(scale, X):
+    with pytest.raises(InvalidInput, match="scale"):
+        Sine().smoothed_gradient(X, scale)
+
+
+def test_a_smoothed_gradient_that_overflows_is_refused(X):
+    with pytest.raises(InvalidInput, match="smoothed gradient is not finite"):
+        Exponential().smoothed_gradient(X, 1e200)
+
+
+def test_every_paper_function_has_a_name():
+    concrete = {type(function) for function, _ in PAPER} | {Interactions}
+    assert set(PAPER_FUNCTIONS.values()) == concrete
+
+
+def test_paper_functions_are_values_with_a_readable_repr():
+    assert PAPER_FUNCTIONS["power"](degree=3) == Power(3)
+    assert repr(Power(3)) == "Power(degree=3)"
+    assert repr(Sine()) == "Sine()"
+
+
+@pytest.mark.parametrize("degree", [0, -1, 1.5, True])
+def test_powers_refuse_a_degree_that_is_no_positive_integer(degree):
+    with pytest.raises(InvalidInput, match="degree"):
+        Power(degree)
+
+
+def test_the_gradient_of_a_dataframe_has_its_index_and_columns(frame):
+    gradient = Sine().gradient(frame)
+    pd.testing.assert_frame_equal(gradient, np.cos(frame))
+
+
+def test_integer_columns_stay_integers(X):
+    frame = pd.DataFrame(X, columns=[10, 20, 30])
+    assert list(Sine().gradient(frame).columns) == [10, 20, 30]
+
+
+def test_the_value_of_a_dataframe_is_an_array(frame):
+    value = Sine().value(frame)
+    assert isinstance(value, np.ndarray)
+    assert value.shape == (len(frame),)
+
+
+def test_a_value_that_is_not_finite_names_its_row_by_position(X):
+    X[4, 1] = X[7, 0] = 1000.0
+    with pytest.raises(
+        InvalidInput, match=r"Exponential\(\): the value .* 2 of 12 .* row 4$"
+    ):
+        Exponential().value(X)
+
+
+def test_a_gradient_that_is_not_finite_names_its_row_by_label(frame):
+    frame.iloc[4, 1] = 1000.0
+    with pytest.raises(InvalidInput, match=r"gradient .* 1 of 12 rows .* 'row 4'$"):
+        SineOfExponential().gradient(frame)
+
+
+@pytest.mark.parametrize(
+    "points", [np.zeros(3), np.zeros((0, 2)), [[np.nan]], [["a"]], None]
+)
+def test_functions_refuse_what_is_no_finite_table(points):
+    with pytest.raises(InvalidInput, match="X"):
+        Sine().value(points)
+
+
+def test_a_function_that_returns_a_wrong_shape_is_refused(X):
+    class Lazy(Function):
+        gradient_method = "none"
+
+        def _value(self, *_):
+            return np.zeros(1)
+
+        def _gradient(self, *_):
+            return np.zeros((1, 3))
+
+    with pytest.raises(InvalidInput, match=r"value of shape \(12,\), got \(1,\)"):
+        Lazy().value(X)
+
+
+def test_central_differences_are_exact_for_quadratics_up_to_rounding(X):
+    numerical = central_differences(Power(2).value, 1e3 * X)
+    np.testing.assert_allclose(numerical, 2e3 * X, rtol=1e-8)
+
+
+def test_central_differences_do_not_depend_on_the_batches(X, monkeypatch):
+    whole = central_differences(Sine().value, X)
+    monkeypatch.setattr(differences, "BATCH_ROWS", 10)
+    np.testing.assert_array_equal(central_differences(Sine().value, X), whole)
+
+
+def test_central_differences_stay_within_their_budget():
+    sizes = []
+
+    def evaluate(points):
+        sizes.append(points.shape)
+        return points.sum(axis=1)
+
+    central_differences(evaluate, np.ones((3, 3000)))
+    rows = np.array([size[0] for size in sizes])
+    assert rows.sum() == 2 * 3 * 3000
+    assert (rows * 3000 * 8 <= differences.BATCH_BYTES).all()
+    assert (rows <= differences.BATCH_ROWS).all()
+
+
+def test_one_point_wider_than_the_budget_is_still_differentiated(X, monkeypatch):
+    monkeypatch.setattr(differences, "BATCH_BYTES", 1)
+    numerical = central_differences(Sine().value, X)
+    np.testing.assert_allclose(numerical, np.cos(X), atol=1e-9)
+
+
+def test_the_step_of_central_differences_is_relative_above_one():
+    seen = []
+
+    def evaluate(points):
+        seen.append(points)
+        return points[:, 0]
+
+    central_differences(evaluate, [[0.5], [-100.0]], step=0.25)
+    np.testing.assert_array_equal(
+        np.concatenate(seen).ravel(), [0.75, -75.0, 0.25, -125.0]
+    )
+
+
+def test_a_longer_step_sees_across_the_plateaus_of_a_staircase():
+    X = np.linspace(-2.05, 2.05, 12)[:, None]
+    slope = central_differences(lambda X: np.floor(10 * X[:, 0]) / 10, X, step=1.0)
+    np.testing.assert_allclose(slope, 1.0, atol=0.1)
+
+
+@pytest.mark.parametrize("step", [0.0, -1.0, np.inf, 1e-20, "small"])
+def test_central_differences_refuse_a_bad_step(step, X):
+    with pytest.raises(InvalidInput, match="step"):
+        central_differences(Sine().value, X, step=step)
+
+
+def test_a_flat_function_is_reported(X):
+    with pytest.warns(FlatFunctionWarning, match="piecewise constant"):
+        central_differences(lambda X: np.floor(X).sum(axis=1) * 0.0, X)
+
+
+def test_a_function_that_is_flat_only_in_part_is_not_reported(X):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        central_differences(lambda X: np.maximum(X, 0.0).sum(axis=1), X)
+
+
+def test_central_differences_refuse_a_function_of_the_wrong_shape(X):
+    with pytest.raises(InvalidInput, match="one value for each"):
+        central_differences(lambda X: X, X)
+
+
+def test_a_grid_has_its_last_coordinate_fastest():
+    expected = [[x, y] for x in (-1.0, 0.0, 1.0) for y in (-1.0, 0.0, 1.0)]
+    points = grid(-1, 1, per_dimension=3, dimensions=2)
+    np.testing.assert_array_equal(points, expected)
+    assert points.flags.c_contiguous
+
+
+def test_first_keeps_the_first_rows_of_the_grid():
+    whole = grid(-5, 5, per_dimension=5, dimensions=3)
+    np.testing.assert_array_equal(grid(-5, 5, 5, 3, first=100), whole[:100])
+
+
+def test_the_first_rows_of_a_huge_grid_are_cheap():
+    assert grid(0, 1, per_dimension=1000, dimensions=6, first=3).shape == (3, 6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((1, 1, 5, 2), "low < high"),
+        ((-np.inf, 1, 5, 2), "finite"),
+        ((0, 1, 1, 2), "at least 2"),
+        ((0, 1, 2.0, 2), "per_dimension"),
+        ((0, 1, 2, 0), "dimensions"),
+        ((0, 1, 2, 2, 5), "only 4 points"),
+        ((0, 1, 2, 2, 0), "first"),
+        ((0, 1, 10, 30, 3), "too many"),
+    ],
+)
+def test_grids_refuse_bad_arguments(arguments, message):
+    with pytest.raises(InvalidInput, match=message):
+        grid(*arguments)
+
+
+def test_public_names_are_sorted_and_documented():
+    names = functions.__all__
+    by_kind = sorted(names, key=lambda name: (not name.isupper(), name))
+    assert names == by_kind
+    assert all(getattr(functions, name).__doc__ for name in names)

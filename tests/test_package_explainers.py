@@ -1,0 +1,389 @@
+"""Baselines around optional packages: ``lime`` and ``shap``."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import sys
+from itertools import combinations
+from math import factorial
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from propopt._typing import Array, Points, Values
+from propopt.errors import InvalidInput, MissingExtra
+from propopt.explainers import Explainer, Lime, Shap, TabularLime, perturbations
+from propopt.explainers.extras import require
+from propopt.functions import Exponential, Function, Interactions, Power, Sine, wrap
+from propopt.labels import Labels
+
+
+@pytest.fixture(scope="module")
+def X() -> Points:
+    return np.random.default_rng(11).normal(size=(5, 3))
+
+
+@pytest.fixture(scope="module")
+def background() -> Points:
+    return np.random.default_rng(12).normal(size=(40, 3))
+
+
+@pytest.fixture
+def _lime() -> None:
+    _skip_without("lime.lime_tabular")
+
+
+@pytest.fixture
+def _shap() -> None:
+    _skip_without("shap")
+
+
+def _skip_without(module: str) -> None:
+    try:
+        require(module)
+    except MissingExtra as error:
+        pytest.skip(str(error))
+
+
+class Product(Function):
+    """The product of all features: every Shapley value has interactions in it."""
+
+    @property
+    def gradient_method(self) -> str:
+        return "exact"
+
+    def _value(self, points: Points, labels: Labels) -> Values:  # noqa: ARG002  # no names needed
+        return np.asarray(points.prod(axis=1))
+
+    def _gradient(self, points: Points, labels: Labels) -> Points:
+        raise NotImplementedError
+
+
+def shapley(function: Function, x: Array, background: Array) -> Array:
+    """Shapley values from their definition."""
+    n = len(x)
+
+    def worth(members: tuple[int, ...]) -> float:
+        rows = background.copy()
+        rows[:, list(members)] = x[list(members)]
+        return float(function.value(rows).mean())
+
+    values = np.zeros(n)
+    for j in range(n):
+        others = [i for i in range(n) if i != j]
+        for size in range(n):
+            share = factorial(size) * factorial(n - size - 1) / factorial(n)
+            for members in combinations(others, size):
+                values[j] += share * (worth((*members, j)) - worth(members))
+    return values
+
+
+# --- both
+
+
+@pytest.mark.parametrize(
+    ("explainer", "module"), [(TabularLime(), "lime.lime_tabular"), (Shap(), "shap")]
+)
+def test_a_missing_package_is_named_with_the_command_that_installs_it(
+    explainer: Explainer, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtra, match=r'pip install "propopt\[baselines\]"'):
+        explainer.explain(Sine(), [[0.0, 1.0]])
+
+
+@pytest.mark.usefixtures("_lime", "_shap")
+@pytest.mark.parametrize("cls", [TabularLime, Shap])
+def test_the_example_in_the_docstring_runs(cls: type[Explainer]) -> None:
+    text = inspect.getdoc(cls)
+    assert text is not None
+    example = doctest.DocTestParser().get_doctest(
+        text.replace("# doctest: +SKIP", ""),
+        {cls.__name__: cls},
+        cls.__name__,
+        None,
+        None,
+    )
+    assert doctest.DocTestRunner().run(example).failed == 0
+
+
+@pytest.mark.usefixtures("_lime", "_shap")
+@pytest.mark.parametrize("cls", [TabularLime, Shap])
+@pytest.mark.parametrize(
+    ("table", "complaint"),
+    [
+        (np.zeros((4, 2)), r"expected 3 features as in X, got 2"),
+        (pd.DataFrame(np.zeros((4, 3)), columns=list("abd")), r"columns of X, \('a'"),
+    ],
+)
+def test_a_background_with_other_columns_is_refused(
+    cls: type[Explainer], table: object, complaint: str, X: Points
+) -> None:
+    explainer = cls(background=table)  # type: ignore[call-arg]  # both classes have it
+    with pytest.raises(InvalidInput, match=complaint):
+        explainer.explain(Sine(), pd.DataFrame(X, columns=list("abc")))
+
+
+@pytest.mark.parametrize("cls", [TabularLime, Shap])
+def test_a_background_is_copied_and_named_by_its_digest(
+    cls: type[Explainer], background: Points
+) -> None:
+    table = background.copy()
+    explainer = cls(background=table)  # type: ignore[call-arg]  # both classes have it
+    before = explainer.parameters["background"]
+    table[:] = 0
+    assert explainer.parameters["background"] == before
+    assert str(before).startswith("40x3 sha256:")
+
+
+@pytest.mark.usefixtures("_lime", "_shap")
+@pytest.mark.parametrize(
+    "explainer", [TabularLime(n_samples=50), Shap(), Shap(algorithm="permutation")]
+)
+def test_the_names_of_points_and_features_are_kept(
+    explainer: Explainer, X: Points
+) -> None:
+    table = pd.DataFrame(X, index=list("vwxyz"), columns=list("abc"))
+    found = explainer.explain(Power(2), table).to_frame()
+    assert list(found.index) == list("vwxyz")
+    assert list(found.columns) == list("abc")
+
+
+@pytest.mark.usefixtures("_lime", "_shap")
+@pytest.mark.parametrize(
+    "explainer", [Lime(scale=0.1), TabularLime(n_samples=50), Shap()]
+)
+def test_a_pipeline_fitted_to_a_table_is_explained_without_a_warning(
+    explainer: Explainer, X: Points, background: Points
+) -> None:
+    # scikit-learn warns, and warnings are errors here, where the names are lost.
+    table = pd.DataFrame(background, columns=list("abc"))
+    model = make_pipeline(StandardScaler(), LinearRegression())
+    model.fit(table, background @ [1.0, -2.0, 3.0])
+    found = explainer.explain(wrap(model), pd.DataFrame(X, columns=list("abc")))
+    assert found.attributions.shape == X.shape
+
+
+# --- lime
+
+
+@pytest.mark.usefixtures("_lime")
+@pytest.mark.parametrize("discretize", [True, False])
+def test_tabular_lime_equals_the_package_called_by_hand(
+    discretize: bool, X: Points, background: Points
+) -> None:
+    tabular = require("lime.lime_tabular")
+    lime = TabularLime(
+        n_samples=300, kernel_width=1.5, discretize=discretize, background=background
+    )
+    found = lime.explain(Exponential(), X, rng=4)
+    seeds = np.random.default_rng(4).integers(2**32, size=len(X))
+    for n, (row, seed) in enumerate(zip(X, seeds, strict=True)):
+        fit = tabular.LimeTabularExplainer(
+            background,
+            mode="regression",
+            kernel_width=1.5,
+            discretize_continuous=discretize,
+            random_state=int(seed),
+        ).explain_instance(row, Exponential().value, num_features=3, num_samples=300)
+        slopes = dict(fit.as_map()[1])
+        np.testing.assert_allclose(
+            found.attributions[n], [slopes[j] for j in range(3)], rtol=1e-10
+        )
+        assert found.details["intercept"][n] == pytest.approx(fit.intercept[1])
+        assert found.details["r2"][n] == pytest.approx(fit.score)
+
+
+@pytest.mark.usefixtures("_lime")
+def test_with_a_background_a_point_is_explained_whatever_comes_after_it(
+    X: Points, background: Points
+) -> None:
+    lime = TabularLime(n_samples=100, background=background)
+    whole = lime.explain(Sine(), X).attributions
+    np.testing.assert_array_equal(lime.explain(Sine(), X[:2]).attributions, whole[:2])
+    changed = np.vstack([X[:2], X[2:] + 1])
+    np.testing.assert_array_equal(
+        lime.explain(Sine(), changed).attributions[:2], whole[:2]
+    )
+
+
+@pytest.mark.usefixtures("_lime")
+def test_tabular_lime_repeats_itself_unless_the_seed_changes(X: Points) -> None:
+    lime = TabularLime(n_samples=100)
+    once = lime.explain(Sine(), X).attributions
+    np.testing.assert_array_equal(lime.explain(Sine(), X).attributions, once)
+    assert (lime.explain(Sine(), X, rng=1).attributions != once).any()
+
+
+@pytest.mark.usefixtures("_lime")
+def test_tabular_lime_in_gradient_units_finds_the_slopes_of_a_linear_function(
+    background: Points,
+) -> None:
+    table = background * np.array([0.1, 1.0, 5.0])
+    lime = TabularLime(n_samples=20_000, discretize=False, units="gradient")
+    found = lime.explain(Power(1), table[:2])
+    # The package's ridge of 1 beside a total weight of thousands shrinks a little.
+    np.testing.assert_allclose(found.attributions, 1.0, rtol=0.01)
+
+
+@pytest.mark.usefixtures("_lime")
+def test_sampling_around_the_point_finds_the_local_slope(background: Points) -> None:
+    lime = TabularLime(
+        n_samples=5000,
+        discretize=False,
+        sample_around=True,
+        units="gradient",
+        background=0.01 * background,
+    )
+    found = lime.explain(Power(3), [[1.0, 2.0, -1.0]])
+    np.testing.assert_allclose(found.attributions, [[3.0, 12.0, 3.0]], rtol=0.01)
+
+
+@pytest.mark.usefixtures("_lime")
+def test_a_constant_column_gets_no_attribution() -> None:
+    table = np.random.default_rng(0).normal(size=(30, 2))
+    table[:, 1] = 5.0
+    found = TabularLime(n_samples=200).explain(Power(2), table[:2])
+    assert np.isfinite(found.attributions).all()
+    constant = TabularLime(n_samples=200, background=table).explain(Power(2), table[:2])
+    np.testing.assert_allclose(constant.attributions[:, 1], 0.0, atol=1e-8)
+
+
+# --- shap
+
+
+@pytest.mark.usefixtures("_shap")
+@pytest.mark.parametrize("algorithm", ["exact", "permutation"])
+def test_shap_of_a_linear_function_is_its_slope_times_the_distance(
+    algorithm: str, X: Points
+) -> None:
+    found = Shap(algorithm=algorithm).explain(Power(1), X)  # type: ignore[arg-type]  # a parameter
+    np.testing.assert_allclose(found.attributions, X - X.mean(axis=0), atol=1e-8)
+
+
+@pytest.mark.usefixtures("_shap")
+def test_exact_shap_is_the_definition(X: Points, background: Points) -> None:
+    found = Shap(background=background).explain(Product(), X)
+    truth = [shapley(Product(), x, background) for x in X]
+    np.testing.assert_allclose(found.attributions, truth, atol=1e-12)
+
+
+@pytest.mark.usefixtures("_shap")
+def test_permutation_shap_is_exact_for_interactions_of_two(
+    X: Points, background: Points
+) -> None:
+    exact = Shap(background=background).explain(Interactions(), X)
+    sampled = Shap(background=background, algorithm="permutation", n_permutations=1)
+    np.testing.assert_allclose(
+        sampled.explain(Interactions(), X).attributions, exact.attributions, atol=1e-10
+    )
+
+
+@pytest.mark.usefixtures("_shap")
+@pytest.mark.parametrize("algorithm", ["exact", "permutation"])
+@pytest.mark.parametrize("rows", [1, 40])
+def test_shapley_values_add_up_to_the_output(
+    algorithm: str, rows: int, X: Points, background: Points
+) -> None:
+    shap = Shap(background=background[:rows], algorithm=algorithm)  # type: ignore[arg-type]  # a parameter
+    found = shap.explain(Product(), X)
+    base = Product().value(background[:rows]).mean()
+    np.testing.assert_allclose(found.details["base_value"], base)
+    np.testing.assert_allclose(found.details["completeness_gap"], 0.0, atol=1e-12)
+    np.testing.assert_allclose(
+        found.attributions.sum(axis=1), Product().value(X) - base
+    )
+
+
+@pytest.mark.usefixtures("_shap")
+def test_gradient_units_divide_by_the_distance_to_the_reference(X: Points) -> None:
+    output = Shap().explain(Exponential(), X)
+    gradient = Shap(units="gradient").explain(Exponential(), X)
+    np.testing.assert_allclose(
+        gradient.attributions * (X - X.mean(axis=0)), output.attributions
+    )
+    np.testing.assert_array_equal(gradient.details["undefined"], 0)
+
+
+@pytest.mark.usefixtures("_shap")
+def test_features_at_their_reference_are_set_to_zero_and_counted() -> None:
+    shap = Shap(background=[[0.0, 1.0, 2.0]], units="gradient")  # type: ignore[arg-type]  # nested lists do
+    found = shap.explain(Power(2), [[0.0, 1.0, 2.0], [0.0, 3.0, 2.0 + 1e-12]])
+    np.testing.assert_allclose(found.attributions, [[0, 0, 0], [0, 4, 0]])
+    np.testing.assert_array_equal(found.details["undefined"], [3, 2])
+
+
+@pytest.mark.usefixtures("_shap")
+def test_a_feature_close_to_its_reference_is_not_taken_for_missing() -> None:
+    shap = Shap(background=[[2020.0, 0.0]], units="gradient")  # type: ignore[arg-type]  # nested lists do
+    found = shap.explain(Power(1), [[2020.01, 1.0]])
+    np.testing.assert_allclose(found.attributions, 1.0, rtol=1e-9)
+
+
+@pytest.mark.usefixtures("_shap")
+def test_the_whole_background_is_used() -> None:
+    table = np.arange(300.0)[:, None]
+    found = Shap(background=table).explain(Power(1), [[0.0]])
+    np.testing.assert_allclose(found.attributions, -table.mean())
+
+
+@pytest.mark.usefixtures("_shap")
+@pytest.mark.parametrize("algorithm", ["exact", "permutation"])
+def test_shap_does_not_depend_on_the_block_size(
+    algorithm: str, X: Points, background: Points, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shap = Shap(background=background, algorithm=algorithm)  # type: ignore[arg-type]  # a parameter
+    whole = shap.explain(Product(), X).attributions
+    monkeypatch.setattr(perturbations, "BLOCK_BYTES", 8 * 3 * 40 * 2)
+    np.testing.assert_allclose(
+        shap.explain(Product(), X).attributions, whole, rtol=1e-10
+    )
+
+
+@pytest.mark.usefixtures("_shap")
+def test_permutation_shap_repeats_itself_unless_the_seed_changes(X: Points) -> None:
+    points = np.tile(X, (1, 2))
+    shap = Shap(algorithm="permutation", n_permutations=1)
+    once = shap.explain(Product(), points).attributions
+    np.testing.assert_array_equal(shap.explain(Product(), points).attributions, once)
+    assert (shap.explain(Product(), points, rng=1).attributions != once).any()
+
+
+@pytest.mark.usefixtures("_shap")
+def test_permutation_shap_of_a_point_does_not_depend_on_later_points(
+    X: Points, background: Points
+) -> None:
+    shap = Shap(background=background, algorithm="permutation", n_permutations=1)
+    whole = shap.explain(Product(), X).attributions
+    np.testing.assert_array_equal(
+        shap.explain(Product(), X[:2]).attributions, whole[:2]
+    )
+
+
+@pytest.mark.usefixtures("_shap")
+def test_the_global_generator_of_numpy_is_left_as_it_was(X: Points) -> None:
+    before = np.random.get_state(legacy=False)  # noqa: NPY002  # the one under test
+    Shap(algorithm="permutation").explain(Sine(), X)
+    after = np.random.get_state(legacy=False)  # noqa: NPY002  # the one under test
+    np.testing.assert_equal(after, before)
+
+
+@pytest.mark.usefixtures("_shap")
+def test_shap_is_exact_up_to_twelve_features_and_samples_above(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    rng = np.random.default_rng(0)
+    for n_features, gap in [(12, 0), (13, 0)]:
+        found = Shap().explain(Sine(), rng.normal(size=(1, n_features)))
+        assert np.abs(found.details["completeness_gap"] - gap).max() < 1e-12
+    assert capfd.readouterr() == ("", "")
+
+
+def test_exact_shap_of_many_features_is_refused_with_the_number() -> None:
+    with pytest.raises(InvalidInput, match=r"2\^30 evaluations per point"):
+        Shap(algorithm="exact").explain(Sine(), np.zeros((1, 30)))
