@@ -47,6 +47,15 @@ class SimilarityGraph:
     kind: str = "precomputed"
     parameters: Mapping[str, float] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        # a stored zero is no edge, and an entry stored twice is one edge
+        matrix = sp.csr_array(self.similarities, dtype=np.float64)
+        if not (matrix.has_canonical_format and matrix.data.all()):
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+            matrix.eliminate_zeros()
+        object.__setattr__(self, "similarities", matrix)
+
     @property
     def n_nodes(self) -> int:
         """Number of nodes."""
@@ -134,9 +143,9 @@ def gaussian_graph(
     pairs = _pairs_within(points, scale * np.sqrt(-2.0 * np.log(cut)))
     parameters = {"lengthscale": scale, "cutoff": cut}
     similar = np.exp(-_squared_distances(points, pairs) / (2 * scale**2))
-    return SimilarityGraph(
-        _symmetric(pairs, similar, len(points)), "gaussian", parameters
-    )
+    kept = similar >= cut
+    graph = _symmetric(pairs[kept], similar[kept], len(points))
+    return SimilarityGraph(graph, "gaussian", parameters)
 
 
 def threshold_graph(X: object, threshold: float) -> SimilarityGraph:
@@ -144,6 +153,7 @@ def threshold_graph(X: object, threshold: float) -> SimilarityGraph:
     points, _ = read_table(X, "X")
     limit = read_nonnegative(threshold, "threshold")
     pairs = _pairs_within(points, np.sqrt(limit))
+    pairs = pairs[_squared_distances(points, pairs) <= limit]
     graph = _symmetric(pairs, np.ones(len(pairs)), len(points))
     return SimilarityGraph(graph, "threshold", {"threshold": limit})
 
@@ -245,13 +255,11 @@ def graph_from_matrix(S: object) -> SimilarityGraph:
         negative entries and a Laplacian that is not positive semidefinite: then
         the robustness loss would be unbounded below.
     """
-    matrix = (
-        sp.csr_array(S) if sp.issparse(S) else sp.csr_array(read_array(S, "S", ndim=2))
-    )
-    matrix.eliminate_zeros()
+    entries = S if sp.issparse(S) else read_array(S, "S", ndim=2)
+    matrix = sp.csr_array(entries, dtype=np.float64, copy=True)
     _check_similarities(matrix)
     graph = SimilarityGraph(matrix)
-    if matrix.nnz and matrix.data.min() < 0:
+    if (graph.similarities.data < 0).any():
         _check_definite(graph)
     return graph
 
@@ -283,7 +291,8 @@ def _path(n_nodes: int) -> Sparse:
 
 
 def _pairs_within(points: Points, radius: float) -> Edges:
-    found = KDTree(points).query_pairs(float(radius), output_type="ndarray")
+    """Pairs at most ``radius`` apart, and none lost to rounding: some may be beyond."""
+    found = KDTree(points).query_pairs(radius * (1 + 1e-12), output_type="ndarray")
     return np.asarray(found, dtype=np.intp)
 
 
@@ -313,6 +322,8 @@ def _gaussian_on(
 def _check_similarities(matrix: Sparse) -> None:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InvalidInput(f"S: expected a square matrix, got shape {matrix.shape}")
+    if matrix.shape[0] == 0:
+        raise InvalidInput("S: the matrix is empty")
     if not np.isfinite(matrix.data).all():
         raise InvalidInput("S: some similarities are not finite")
     if matrix.diagonal().any():

@@ -178,7 +178,7 @@ class TradeOffs:
         ``weight.<loss>`` are those weights.
         """
         rows = [self._distance(baseline) for baseline in self.baselines]
-        return pd.DataFrame(rows).convert_dtypes(convert_integer=False)
+        return _with_counts(pd.DataFrame(rows))
 
     def to_frame(self) -> pd.DataFrame:
         """One row per explanation, with the columns of the CSV files.
@@ -189,13 +189,8 @@ class TradeOffs:
         frame = pd.DataFrame(
             [self._row(e) for e in self.explanations], columns=self._columns()
         )
-        names = [c for c in frame if c.startswith("parameter.")]
-        frame[names] = frame[
-            names
-        ].convert_dtypes()  # a count stays a count beside blanks
-        place = frame.columns.get_loc("seconds")
-        frame.insert(int(place), "on_front", self.on_front)
-        return frame
+        frame.insert(frame.shape[1] - 1, "on_front", self.on_front)
+        return _with_counts(frame)
 
     def to_csv(self, path: str | Path) -> None:
         """Write :meth:`to_frame` to a file; floats read back to the same value."""
@@ -358,6 +353,12 @@ def _excess(baseline: Explanation, best: Explanation) -> float:
     value = sum(c * baseline.losses[name] for name, c in best.weights.items())
     optimum = best.objective or 0.0
     return value / optimum - 1.0 if optimum > 0 else float(np.inf if value else 0.0)
+
+
+def _with_counts(frame: pd.DataFrame) -> pd.DataFrame:
+    """A count among the parameters stays a count beside blanks."""
+    names = [str(c) for c in frame if str(c).startswith("parameter.")]
+    return frame.assign(**frame[names].convert_dtypes())
 
 
 def _prefixed(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:

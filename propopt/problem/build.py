@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from propopt.explanation import Explanation
 from propopt.functions import Function
 from propopt.losses import Objective, PropertyLoss
 from propopt.problem import schema as spec
-from propopt.problem.reading import Source, read_schema
+from propopt.problem.reading import Location, Source, did_you_mean, read_schema
 from propopt.problem.tables import points_and_function
 from propopt.solvers import find_solver
 from propopt.tradeoffs import TradeOffs, sweep
@@ -36,7 +36,7 @@ def read_problem(path: str | Path) -> Problem:
     """
     source = Source.read(path)
     problem = Problem(source, read_schema(source))
-    problem.check_names()
+    problem.check()
     return problem
 
 
@@ -104,19 +104,19 @@ class Problem:
     def explainers(self) -> list[Explainer]:
         """The baselines, one for each combination of listed settings."""
         return [
-            EXPLAINERS[baseline.method](**settings)
-            for baseline in self.schema.baselines
-            for settings in _settings(baseline)
+            explainer
+            for place, baseline in enumerate(self.schema.baselines)
+            for explainer in self._explainers(place, baseline)
         ]
 
     def baselines(self) -> Iterator[Explanation]:
-        """The explanations of the baselines, made one by one."""
+        """The explanations of the baselines, each made when it is asked for."""
         for explainer in self.explainers():
             yield explainer.explain(self.function, self.points, rng=self.schema.seed)
 
     def sweep(
         self,
-        baselines: list[Explanation],
+        baselines: Iterable[Explanation] = (),
         *,
         solver: str | None = None,
         n_jobs: int | None = None,
@@ -133,24 +133,49 @@ class Problem:
             progress=progress,
         )
 
-    def check_names(self) -> None:
-        """Names that refer to other parts of the file, and the solver, exist."""
-        known = list(self.schema.objective.given)
-        mentioned = [(("sweep", name), name) for name in self.schema.sweep]
+    def check(self) -> None:
+        """Refuse what can be seen to fail without computing anything.
+
+        Raises
+        ------
+        ProblemFileError
+            For a name of no loss or solver, settings that a baseline cannot have, and
+            weights that are all zero at once.
+        """
+        for name in self.schema.sweep:
+            self._check_loss(("sweep", name), name)
         if self.schema.plot is not None:
-            mentioned += [
-                (("plot", axis), getattr(self.schema.plot, axis)) for axis in "xy"
-            ]
-        for location, name in mentioned:
-            if name not in known:
-                raise self.source.error(
-                    location,
-                    f"the objective has no {name!r}; it has {', '.join(known)}",
-                )
+            self._check_loss(("plot", "x"), self.schema.plot.x)
+            self._check_loss(("plot", "y"), self.schema.plot.y)
+        smallest = {n: [loss.weight] for n, loss in self.schema.objective.given.items()}
+        if not any(map(min, (smallest | self.weights).values())):
+            raise self.source.error(
+                ("objective",),
+                "expected a weight above zero, got all zero (for some weights of the "
+                "sweep, if there is one)",
+            )
+        self.explainers()
         try:
             find_solver(self.schema.solver)
         except InvalidInput as error:
-            raise self.source.error(("solver",), str(error)) from error
+            message = str(error).removeprefix("solver: ")
+            raise self.source.error(("solver",), message) from error
+
+    def _check_loss(self, location: Location, name: str) -> None:
+        known = list(self.schema.objective.given)
+        if name not in known:
+            raise self.source.error(
+                location,
+                f"the objective has no {name!r}{did_you_mean(name, known)}; "
+                f"it has {', '.join(known)}",
+            )
+
+    def _explainers(self, place: int, baseline: spec.Section) -> Iterator[Explainer]:
+        for settings in _settings(baseline):
+            try:
+                yield EXPLAINERS[baseline.method](**settings)
+            except InvalidInput as error:
+                raise self.source.error(("baselines", place), str(error)) from error
 
     def _loss(self, loss: spec.Loss) -> PropertyLoss:
         X = self.points
@@ -179,9 +204,7 @@ class Problem:
         values = self.function.value(self.points)
         if loss.reference is None:
             return losses.FunctionMatching(self.points, values)
-        point = np.array(loss.reference)[None, :]
-        if isinstance(self.points, pd.DataFrame):
-            point = pd.DataFrame(point, columns=self.points.columns)
+        point = self._like_points(np.array([loss.reference]))
         reference = (loss.reference, float(self.function.value(point)[0]))
         return losses.FunctionMatching(self.points, values, reference)
 

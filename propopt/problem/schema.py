@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from typing import Annotated, Any, Literal, TypeAlias
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 
@@ -15,31 +23,22 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _known_keys(cls, data: Any) -> Any:
-        if isinstance(data, dict):
-            for key in data:
-                if key not in cls.model_fields:
-                    raise _unknown_key(str(key), list(cls.model_fields))
-        return data
-
-
-def _unknown_key(key: str, known: list[str]) -> PydanticCustomError:
-    near = get_close_matches(key, known, n=1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
-    return PydanticCustomError(
-        "unknown_key",
-        "unknown key{hint}; known here: {known}",
-        {"key": key, "hint": hint, "known": ", ".join(known)},
-    )
-
 
 Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Nonnegative: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 Count: TypeAlias = Annotated[int, Field(ge=1)]
+Several: TypeAlias = Annotated[int, Field(ge=2)]
 Seed: TypeAlias = Annotated[int, Field(ge=0)]
+
+
+def _scalar(value: Any) -> Any:
+    if not isinstance(value, str | int | float):
+        raise PydanticCustomError("label_type", "expected text or a number")
+    return value
+
+
+Label: TypeAlias = Annotated[str | int | float | bool, BeforeValidator(_scalar)]
 
 
 # ---- data and function
@@ -79,12 +78,28 @@ class Data(Section):
         if len(given) != 1:
             raise PydanticCustomError(
                 "one_source",
-                "give exactly one of grid, sklearn and csv, not {given}",
-                {"given": " and ".join(given) or "none"},
+                "expected exactly one of grid, sklearn and csv, got {given}",
+                {"given": " and ".join(given) or "none of them"},
             )
-        if self.csv is not None and self.target is None:
-            raise PydanticCustomError("target", "a csv needs target: COLUMN", {})
+        _refuse_settings(self, given[0], _NOT_OF_SOURCE[given[0]])
         return self
+
+
+_NOT_OF_SOURCE = {
+    "grid": ("target", "explain", "standardize"),
+    "sklearn": ("target",),
+    "csv": (),
+}
+
+
+def _refuse_settings(section: Section, chosen: str, names: tuple[str, ...]) -> None:
+    """What would have no effect beside a choice is a mistake."""
+    for name in sorted(set(names) & section.model_fields_set):
+        raise PydanticCustomError(
+            "no_effect",
+            "{name} has no effect with {chosen}",
+            {"name": name, "chosen": chosen},
+        )
 
 
 class Formula(Section):
@@ -104,10 +119,10 @@ class Formula(Section):
 
     @model_validator(mode="after")
     def _degree_of_power(self) -> Formula:
-        if (self.name == "power") != (self.degree is not None):
-            raise PydanticCustomError(
-                "degree", "power, and only power, needs a degree", {}
-            )
+        if self.name == "power" and self.degree is None:
+            raise PydanticCustomError("degree", "power needs a degree, such as 3")
+        if self.name != "power":
+            _refuse_settings(self, self.name, ("degree",))
         return self
 
 
@@ -124,7 +139,19 @@ class Model(Section):
         1e-2, description="of mlp (alpha) and logistic (1/C)"
     )
     output: Literal["auto", "value", "probability", "log_odds", "margin"] = "auto"
-    target_class: str | int | None = Field(None, description="label to explain")
+    target_class: Label | None = Field(None, description="label to explain")
+
+    @model_validator(mode="after")
+    def _settings_of_kind(self) -> Model:
+        _refuse_settings(self, self.kind, _NOT_OF_KIND[self.kind])
+        return self
+
+
+_NOT_OF_KIND = {
+    "linear": ("task", "hidden", "activation", "regularization", "target_class"),
+    "logistic": ("task", "hidden", "activation"),
+    "mlp": (),
+}
 
 
 # ---- graphs
@@ -144,7 +171,13 @@ class KnnGraph(Section):
     kind: Literal["knn"]
     n_neighbors: Count
     weights: Literal["uniform", "gaussian"] = "uniform"
-    lengthscale: Positive | None = None
+    lengthscale: Positive | None = Field(None, description="of gaussian weights")
+
+    @model_validator(mode="after")
+    def _lengthscale_of_gaussian(self) -> KnnGraph:
+        if self.weights == "uniform":
+            _refuse_settings(self, "uniform weights", ("lengthscale",))
+        return self
 
 
 class ThresholdGraph(Section):
@@ -184,7 +217,7 @@ class GroupGraph(Section):
     """Features that carry the same label."""
 
     kind: Literal["group"]
-    labels: list[str | int]
+    labels: list[Label]
 
 
 PointGraph: TypeAlias = Annotated[
@@ -250,26 +283,45 @@ class SparsityLoss(Loss):
     """Σ ‖w‖₁."""
 
 
-def _weight_only(value: Any) -> Any:
-    plain = isinstance(value, int | float) and not isinstance(value, bool)
-    return {"weight": value} if plain else value
+def _or_weight(loss: type[Loss]) -> BeforeValidator:
+    return BeforeValidator(_spelled_out, json_schema_input_type=loss | Nonnegative)
 
 
-_SHORT = BeforeValidator(_weight_only, json_schema_input_type=dict[str, Any] | float)
+def _spelled_out(value: Any) -> Any:
+    """``{weight: value}`` for a value that is a number."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return {"weight": value}
+    if not isinstance(value, dict):
+        raise PydanticCustomError("loss_type", "expected a weight or a mapping")
+    return value
 
 
 class Losses(Section):
     """The objective: one entry per property."""
 
-    gradient_matching: Annotated[GradientMatchingLoss, _SHORT] | None = None
-    function_matching: Annotated[FunctionMatchingLoss, _SHORT] | None = None
-    pairwise_robustness: Annotated[PairwiseRobustnessLoss, _SHORT] | None = None
-    kernel_robustness: Annotated[KernelRobustnessLoss, _SHORT] | None = None
-    max_difference_robustness: Annotated[MaxDifferenceRobustnessLoss, _SHORT] | None = (
-        None
-    )
-    smoothness: Annotated[SmoothnessLoss, _SHORT] | None = None
-    sparsity: Annotated[SparsityLoss, _SHORT] | None = None
+    gradient_matching: Annotated[
+        GradientMatchingLoss | None, _or_weight(GradientMatchingLoss)
+    ] = None
+    function_matching: Annotated[
+        FunctionMatchingLoss | None, _or_weight(FunctionMatchingLoss)
+    ] = None
+    pairwise_robustness: Annotated[
+        PairwiseRobustnessLoss | None, _or_weight(PairwiseRobustnessLoss)
+    ] = None
+    kernel_robustness: Annotated[
+        KernelRobustnessLoss | None, _or_weight(KernelRobustnessLoss)
+    ] = None
+    max_difference_robustness: Annotated[
+        MaxDifferenceRobustnessLoss | None, _or_weight(MaxDifferenceRobustnessLoss)
+    ] = None
+    smoothness: Annotated[SmoothnessLoss | None, _or_weight(SmoothnessLoss)] = None
+    sparsity: Annotated[SparsityLoss | None, _or_weight(SparsityLoss)] = None
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> Losses:
+        if not self.given:
+            raise PydanticCustomError("no_loss", "expected at least one loss, got none")
+        return self
 
     @property
     def given(self) -> dict[str, Loss]:
@@ -287,14 +339,20 @@ class WeightRange(Section):
 
     low: Nonnegative
     high: Positive
-    points: Count
+    points: Several
     scale: Literal["log", "linear"] = "log"
 
     @model_validator(mode="after")
-    def _log_needs_positive(self) -> WeightRange:
+    def _rising(self) -> WeightRange:
+        if self.low >= self.high:
+            raise PydanticCustomError(
+                "range",
+                "expected low < high, got low {low} and high {high}",
+                {"low": f"{self.low:g}", "high": f"{self.high:g}"},
+            )
         if self.scale == "log" and self.low == 0:
             raise PydanticCustomError(
-                "log_low", "a log scale needs low > 0, or use scale: linear", {}
+                "log_low", "a log scale needs low > 0; or use scale: linear"
             )
         return self
 
@@ -305,7 +363,25 @@ class WeightRange(Section):
         return [float(v) for v in space(self.low, self.high, self.points)]
 
 
-Weights: TypeAlias = list[Nonnegative] | WeightRange
+def _shape_of_weights(value: Any) -> str | None:
+    match value:
+        case list():
+            return "list"
+        case dict() | WeightRange():
+            return "range"
+    return None
+
+
+Weights: TypeAlias = Annotated[
+    Annotated[list[Nonnegative], Field(min_length=1), Tag("list")]
+    | Annotated[WeightRange, Tag("range")],
+    Discriminator(
+        _shape_of_weights,
+        custom_error_type="weights_type",
+        custom_error_message="expected a list or a range",
+    ),
+]
+Scales: TypeAlias = Annotated[list[Positive], Field(min_length=1)]
 
 
 class GradientBaseline(Section):
@@ -318,7 +394,7 @@ class SmoothGradBaseline(Section):
     """Mean gradients of perturbed points, one explanation per scale."""
 
     method: Literal["smoothgrad"]
-    scale: list[Positive]
+    scale: Scales
     n_samples: Count = 100
     distribution: Literal["gaussian", "ball"] = "gaussian"
 
@@ -327,7 +403,7 @@ class LimeBaseline(Section):
     """Local linear fits, one explanation per scale."""
 
     method: Literal["lime"]
-    scale: list[Positive]
+    scale: Scales
     n_samples: Count = 1000
     distribution: Literal["gaussian", "uniform"] = "gaussian"
     kernel_width: Positive | None = None
@@ -348,7 +424,9 @@ class ShapBaseline(Section):
     """The shap package, against the mean of the points."""
 
     method: Literal["shap"]
-    units: list[Literal["output", "gradient"]] = ["gradient"]
+    units: Annotated[list[Literal["output", "gradient"]], Field(min_length=1)] = [
+        "gradient"
+    ]
     algorithm: Literal["auto", "exact", "permutation"] = "auto"
 
 
@@ -372,7 +450,7 @@ class Plot(Section):
 class ProblemSchema(Section):
     """A problem file: a function at some points, what to minimise, what to compare."""
 
-    name: Annotated[str, Field(pattern=r"^[\w.-]+$")] | None = Field(
+    name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")] | None = Field(
         None, description="of the files written; by default the name of this file"
     )
     description: str | None = None
@@ -387,16 +465,62 @@ class ProblemSchema(Section):
     tolerance: Positive = 1e-6
     seed: Seed = 0
 
+    @property
+    def explained(self) -> Formula | Model:
+        """The function or the model: exactly one is given."""
+        given = [part for part in (self.function, self.model) if part is not None]
+        if len(given) != 1:
+            raise PydanticCustomError(
+                "one_function",
+                "expected exactly one of function and model, got {given}",
+                {"given": "both" if given else "neither"},
+            )
+        return given[0]
+
     @model_validator(mode="after")
     def _consistent(self) -> ProblemSchema:
-        if (self.function is None) == (self.model is None):
+        if isinstance(self.explained, Formula):
+            return self
+        if self.data.grid is not None:
             raise PydanticCustomError(
-                "one_function", "give either function or model", {}
+                "grid_model", "a model learns from sklearn or csv, and data has a grid"
             )
-        if self.model is not None and self.data.grid is not None:
+        if self.data.csv is not None and self.data.target is None:
             raise PydanticCustomError(
-                "grid_model", "a grid has no target for a model", {}
+                "no_target", "a model on a csv needs data.target, the column to learn"
             )
-        if not self.objective.given:
-            raise PydanticCustomError("empty", "objective names no loss", {})
         return self
+
+
+# ---- what stands where, for messages
+
+
+def sections_at(location: tuple[str | int, ...]) -> list[type[Section]]:
+    """The sections that may stand at a location, by its keys and chosen kinds."""
+    found: list[type[Section]] = [ProblemSchema]
+    for step in location:
+        fields = [s.model_fields[str(step)] for s in found if step in s.model_fields]
+        deeper = [inner for field in fields for inner in _sections_in(field.annotation)]
+        chosen = [section for section in found if step in _kinds_of(section)]
+        found = deeper or chosen or found
+    return found
+
+
+def kinds(location: tuple[str | int, ...]) -> list[str]:
+    """The kinds to choose from at a location."""
+    return [kind for section in sections_at(location) for kind in _kinds_of(section)]
+
+
+def _sections_in(annotation: Any) -> Iterator[type[Section]]:
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _sections_in(part)
+
+
+def _kinds_of(section: type[Section]) -> tuple[str, ...]:
+    """The value of ``kind`` or ``method`` that chooses a section in a union."""
+    for name in ("kind", "method"):
+        if name in section.model_fields:
+            return get_args(section.model_fields[name].annotation)
+    return ()

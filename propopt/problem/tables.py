@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
+from pandas.errors import EmptyDataError, ParserError
 from sklearn import datasets
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from propopt.functions import PAPER_FUNCTIONS, Function, grid, wrap
-from propopt.problem.reading import Source
+from propopt.errors import InvalidInput
+from propopt.functions import PAPER_FUNCTIONS, Function, Power, grid, wrap
+from propopt.problem.reading import Source, did_you_mean
 from propopt.problem.schema import Data, Formula, Model, ProblemSchema
 
 
@@ -43,25 +46,18 @@ def points_and_function(
     schema: ProblemSchema, source: Source
 ) -> tuple[pd.DataFrame | np.ndarray[Any, Any], Function]:
     """What a problem file explains: points X and a function."""
-    if schema.data.grid is not None:
-        points: pd.DataFrame | np.ndarray[Any, Any] = grid(
-            **schema.data.grid.model_dump()
-        )
-        table = None
-    else:
-        table = read_table(schema.data, schema.seed, source)
-        points = table.explained
-    if schema.function is not None:
-        return points, formula(schema.function)
-    assert table is not None and schema.model is not None  # noqa: PT018 - the schema saw to it
-    return points, fitted_function(schema, schema.model, table, source)
+    explained = schema.explained
+    if isinstance(explained, Formula) and schema.data.grid is not None:
+        return grid(**schema.data.grid.model_dump()), formula(explained)
+    table = read_table(schema.data, schema.seed, source)
+    if isinstance(explained, Formula):
+        return table.explained, formula(explained)
+    return table.explained, fitted_function(schema, explained, table, source)
 
 
 def formula(spec: Formula) -> Function:
     """The named function of the paper."""
-    if spec.degree is not None:
-        return PAPER_FUNCTIONS[spec.name](degree=spec.degree)
-    return PAPER_FUNCTIONS[spec.name]()
+    return Power(spec.degree) if spec.degree else PAPER_FUNCTIONS[spec.name]()
 
 
 def read_table(data: Data, seed: int, source: Source) -> Table:
@@ -93,11 +89,18 @@ def fitted_function(
     task = spec.task or _TASKS.get(schema.data.sklearn or "")
     if spec.kind == "mlp" and task is None:
         raise source.error(
-            ("model", "task"), "required for an mlp on a csv, and missing"
+            ("model",), "required for an mlp on a csv, and missing", missing="task"
         )
     model = make_pipeline(StandardScaler(), _estimator(spec, task, schema.seed))
-    model.fit(table.fitted, table.target)
-    return wrap(model, target=spec.target_class, output=spec.output)
+    try:
+        model.fit(table.fitted, table.target)
+    except ValueError as error:  # such as text where a regression needs numbers
+        message = f"cannot be fitted to the target {table.target.name!r}: {error}"
+        raise source.error(("model",), message) from None
+    try:
+        return wrap(model, target=spec.target_class, output=spec.output)
+    except InvalidInput as error:
+        raise source.error(("model",), str(error)) from error
 
 
 def _estimator(spec: Model, task: TaskKind | None, seed: int) -> Any:
@@ -113,7 +116,8 @@ def _estimator(spec: Model, task: TaskKind | None, seed: int) -> Any:
         hidden_layer_sizes=tuple(spec.hidden),
         activation=spec.activation,
         alpha=spec.regularization,
-        max_iter=5000,
+        solver="lbfgs",  # tables are small: it converges, and depends on chance least
+        max_iter=20_000,
         random_state=seed,
     )
 
@@ -130,27 +134,50 @@ def _csv(data: Data, source: Source) -> tuple[pd.DataFrame, pd.Series]:
     path = source.path.parent / str(data.csv)
     if not path.is_file():
         raise source.error(("data", "csv"), f"there is no file {path}")
+    frame = _read_csv(path, source)
+    columns = [str(column) for column in frame]
+    if data.target is None:  # a formula learns nothing
+        return _features(frame, source), pd.Series(np.zeros(len(frame)))
+    if data.target not in columns:
+        hint = did_you_mean(data.target, columns)
+        raise source.error(
+            ("data", "target"),
+            f"{path.name} has no column {data.target!r}{hint}; "
+            f"it has {', '.join(columns)}",
+        )
+    target = frame[data.target]
+    if target.isna().any():
+        raise source.error(
+            ("data", "target"), f"{target.isna().sum()} values are missing"
+        )
+    return _features(frame.drop(columns=data.target), source), target
+
+
+def _read_csv(path: Path, source: Source) -> pd.DataFrame:
     try:
         frame = pd.read_csv(path)
-    except (
-        pd.errors.ParserError,
-        pd.errors.EmptyDataError,
-        UnicodeDecodeError,
-    ) as error:
+    except (ParserError, EmptyDataError, UnicodeDecodeError) as error:
         raise source.error(
             ("data", "csv"), f"{path} is not a CSV table: {error}"
         ) from None
-    if data.target not in frame:
-        columns = ", ".join(map(str, frame.columns))
-        raise source.error(
-            ("data", "target"),
-            f"{path.name} has no column {data.target!r}; it has {columns}",
-        )
-    features = frame.drop(columns=data.target)
-    text = [str(c) for c in features if not pd.api.types.is_numeric_dtype(features[c])]
+    if frame.empty:
+        raise source.error(("data", "csv"), f"{path} has no rows")
+    return frame
+
+
+def _features(table: pd.DataFrame, source: Source) -> pd.DataFrame:
+    """The columns as numbers, none of them missing."""
+    text = [str(c) for c in table if not pd.api.types.is_numeric_dtype(table[c])]
     if text:
         raise source.error(
             ("data", "csv"),
             f"columns must be numeric, and these are not: {', '.join(text)}",
         )
-    return features.astype(float), frame[data.target]
+    gaps = [str(c) for c in table if not np.isfinite(table[c]).all()]
+    if gaps:
+        raise source.error(
+            ("data", "csv"),
+            f"columns must be complete, and in these are values missing or infinite: "
+            f"{', '.join(gaps)}",
+        )
+    return table.astype(float)

@@ -1,0 +1,195 @@
+"""The losses, maps, penalties, objectives and solvers under test, with small data.
+
+A new loss, map, penalty or solver is one line here: every test of its kind then covers
+it, and a test fails until the line is there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+import propopt as po
+from propopt.maps import Identity, LinearMap, OverFeatures, OverPoints, PerPoint
+from propopt.penalties import Absolute, GroupMax, Penalty, Squared
+from propopt.solvers import Solver
+
+
+N, D, S = 7, 4, 6
+SHAPE = (N, D)
+
+_rng = np.random.default_rng(41)
+X = _rng.normal(size=SHAPE)
+G = 2.0 * X + np.sin(3.0 * X) + 0.5
+VALUES = (X**2).sum(axis=1) + X[:, 0]
+NOISE = _rng.normal(size=(N, S, D))
+CHANGES = ((X[:, None] + NOISE) ** 2).sum(axis=2) - (X**2).sum(axis=1)[:, None]
+FRAME = pd.DataFrame(G, columns=["age", "height", "weight", "dose"], index=range(10, 17))
+
+
+def gaussian_kernel(points: np.ndarray, lengthscale: float) -> np.ndarray:
+    squares = ((points[:, None] - points[None]) ** 2).sum(axis=2)
+    return np.exp(-squares / (2 * lengthscale**2)) + 1e-8 * np.eye(len(points))
+
+
+KERNEL = gaussian_kernel(X, 1.5)
+
+
+def signed_similarities() -> np.ndarray:
+    """Off-diagonal entries of −L for a PSD matrix L with zero row sums."""
+    centring = np.eye(N) - 1.0 / N
+    root = np.random.default_rng(5).normal(size=(N, N)) @ centring
+    similarities = -root.T @ root
+    np.fill_diagonal(similarities, 0.0)
+    return (similarities + similarities.T) / 2
+
+
+POINT_GRAPHS = {
+    "gaussian": po.gaussian_graph(X),
+    "gaussian, cut": po.gaussian_graph(X, 2.0, cutoff=0.2),
+    "threshold": po.threshold_graph(X, 6.0),
+    "knn": po.knn_graph(X, 2),
+    "knn, gaussian": po.knn_graph(X, 2, weights="gaussian"),
+    "complete": po.complete_graph(N),
+    "chain": po.chain_graph(N),
+    "disconnected": po.group_graph([0, 0, 0, 1, 1, 2, 2]),
+    "precomputed": po.graph_from_matrix(sp.csr_array(np.ones((N, N)) - np.eye(N))),
+    "signed": po.graph_from_matrix(signed_similarities()),
+}
+FEATURE_GRAPHS = {
+    "chain": po.chain_graph(D),
+    "pixel": po.pixel_graph(2, 2),
+    "correlation": po.correlation_graph(X),
+    "group": po.group_graph(["a", "a", "b", "b"]),
+}
+EMPTY_GRAPH = po.graph_from_matrix(np.zeros((N, N)))
+
+LOSSES: dict[str, po.PropertyLoss] = {
+    "gradient l2": po.GradientMatching(G),
+    "gradient l1": po.GradientMatching(G, norm="l1"),
+    "gradient of a frame": po.GradientMatching(FRAME),
+    "function": po.FunctionMatching(X, VALUES),
+    "function, reference": po.FunctionMatching(X, VALUES, (X.mean(axis=0), 0.3)),
+    "function, local": po.FunctionMatching(X, CHANGES, perturbations=NOISE),
+    "function, weighted": po.FunctionMatching(
+        X, CHANGES, perturbations=NOISE, sample_weights=np.linspace(0, 2, S)
+    ),
+    **{
+        f"pairwise, {name}": po.PairwiseRobustness(graph)
+        for name, graph in POINT_GRAPHS.items()
+    },
+    "pairwise, no edges": po.PairwiseRobustness(EMPTY_GRAPH),
+    "kernel": po.KernelRobustness(KERNEL),
+    "kernel, no mean": po.KernelRobustness(KERNEL, mean="none"),
+    **{
+        f"difference, {aggregate} {norm}": po.MaxDifferenceRobustness(
+            POINT_GRAPHS["knn"], aggregate, norm
+        )
+        for aggregate in ("max", "sum")
+        for norm in ("l2", "l1", "linf")
+    },
+    "difference, isolated point": po.MaxDifferenceRobustness(
+        po.group_graph([0, 0, 0, 1, 2, 2, 2]), "sum"
+    ),
+    **{
+        f"smoothness, {name}": po.Smoothness(graph)
+        for name, graph in FEATURE_GRAPHS.items()
+    },
+    "sparsity": po.Sparsity(),
+}
+ROBUSTNESS = {
+    name: loss
+    for name, loss in LOSSES.items()
+    if name.startswith(("pairwise", "difference")) or name == "kernel"
+}
+
+MAPS: dict[str, LinearMap] = {
+    "identity": Identity(),
+    "over points, sparse": OverPoints(POINT_GRAPHS["knn"].incidence),
+    "over points, dense": OverPoints(_rng.normal(size=(5, N))),
+    "over features, sparse": OverFeatures(FEATURE_GRAPHS["chain"].incidence),
+    "over features, dense": OverFeatures(_rng.normal(size=(6, D))),
+    "per point": PerPoint(NOISE),
+    "per point, one row": PerPoint(X[:, None, :]),
+}
+
+GROUPS = {"one group": [0], "groups": [0, 1, 4, 6], "groups of one": range(N)}
+PENALTIES: dict[str, Penalty] = {
+    "squared": Squared(),
+    "absolute": Absolute(),
+    **{
+        f"{norm}, {name}": GroupMax(np.array(starts, dtype=np.intp), N, norm)
+        for norm in ("l2", "l1", "linf")
+        for name, starts in GROUPS.items()
+    },
+}
+
+
+_gradient, _gradient_l1 = LOSSES["gradient l2"], LOSSES["gradient l1"]
+_function, _local = LOSSES["function"], LOSSES["function, local"]
+_knn, _kernel = LOSSES["pairwise, knn, gaussian"], LOSSES["kernel"]
+_full = LOSSES["pairwise, gaussian"]
+_chain, _sparsity = LOSSES["smoothness, chain"], LOSSES["sparsity"]
+_max, _sum = LOSSES["difference, max l2"], LOSSES["difference, sum l2"]
+_max_inf, _sum_l1 = LOSSES["difference, max linf"], LOSSES["difference, sum l1"]
+
+OBJECTIVES: dict[str, po.Objective] = {
+    "gradient": 1.0 * _gradient,
+    "gradient, pairwise": _gradient + 0.7 * _full,
+    "gradient, signed": _gradient + 0.2 * LOSSES["pairwise, signed"],
+    "gradient, pairwise, smoothness": 2.0 * _gradient + 0.4 * _knn + 0.3 * _chain,
+    "gradient, disconnected": _gradient + 3.0 * LOSSES["pairwise, disconnected"],
+    "gradient, kernel": _gradient + 0.05 * _kernel,
+    "gradient, kernel without mean": _gradient + 0.1 * LOSSES["kernel, no mean"],
+    "gradient, pairwise, sparsity": _gradient + 0.4 * _knn + 0.8 * _sparsity,
+    "gradient, smoothness, sparsity": _gradient + 0.5 * _chain + 0.3 * _sparsity,
+    "gradient, max": _gradient + 0.5 * _max,
+    "gradient, sum": _gradient + 0.2 * _sum,
+    "gradient, max, sparsity": _gradient + 0.5 * _max + 0.4 * _sparsity,
+    "gradient, sum l1, smoothness": _gradient + 0.5 * _sum_l1 + 0.2 * _chain,
+    "gradient, function, pairwise": _gradient + 0.5 * _function + 0.3 * _full,
+    "gradient l1, sparsity": _gradient_l1 + 0.5 * _sparsity,
+    "gradient l1, max linf": _gradient_l1 + 0.8 * _max_inf,
+    "gradient l1, sum l1, sparsity": _gradient_l1 + 0.1 * _sum_l1 + 0.2 * _sparsity,
+    "gradient l1, pairwise": _gradient_l1 + 0.3 * _knn,
+    "gradient l1, max": _gradient_l1 + 0.4 * _max,
+    "function, pairwise": _function + 0.3 * _full,
+    "function, pairwise, smoothness": _function + 0.3 * _full + 0.2 * _chain,
+    "function, sparsity": _function + 0.2 * _sparsity,
+    "function, pairwise, sparsity": _function + 0.2 * _full + 0.1 * _sparsity,
+    "function, max": _function + 0.2 * _max,
+    "local": 1.0 * _local,
+    "local, max": _local + 5.0 * _max,
+    "local, kernel": _local + 0.1 * _kernel,
+    "reference, pairwise": LOSSES["function, reference"] + 0.3 * _full,
+}
+SQUARED = {
+    name: objective
+    for name, objective in OBJECTIVES.items()
+    if all(isinstance(loss.penalty, Squared) for loss in objective.losses)
+}
+
+
+@dataclass(frozen=True)
+class SolverCase:
+    """A solver, and the certified gap that it has to reach."""
+
+    solver: str | Solver
+    gap: float
+
+
+SOLVERS: dict[str, SolverCase] = {
+    "auto": SolverCase(po.Auto(), 1e-6),
+    "spectral": SolverCase(po.Spectral(), 1e-12),
+    "conic": SolverCase(po.Conic(), 1e-6),
+    "minimum_norm": SolverCase(po.MinimumNorm(), 1e-10),
+    "CLARABEL": SolverCase("CLARABEL", 1e-6),
+    "OSQP": SolverCase("OSQP", 1e-6),
+    "SCS": SolverCase("SCS", 1e-6),
+    "HIGHS": SolverCase("HIGHS", 1e-6),
+    "ECOS": SolverCase("ECOS", 1e-5),
+    "PIQP": SolverCase("PIQP", 1e-6),
+}

@@ -1,0 +1,25 @@
+"""What every test has: one generator of random numbers, and one thread per process."""
+
+from __future__ import annotations
+
+import os
+
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")  # before NumPy loads its BLAS
+
+import numpy as np  # noqa: E402  # the lines above have to come first
+import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
+
+
+# the same examples in every run; solvers are slow at times, which is no failure
+settings.register_profile(
+    "propopt", derandomize=True, deadline=None, database=None, max_examples=25
+)
+settings.load_profile("propopt")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(20241023)

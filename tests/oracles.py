@@ -1,0 +1,139 @@
+"""Answers by brute force or by another library: slow, short and independent."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+
+import cvxpy as cp
+import numpy as np
+
+import propopt as po
+
+
+TIGHT = {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
+
+
+def subclasses(base: type) -> set[type]:
+    """All concrete classes of propopt below ``base``."""
+    below = {base, *base.__subclasses__()}
+    found = set().union(*map(subclasses, base.__subclasses__()), below)
+    return {
+        kind
+        for kind in found
+        if kind.__module__.startswith("propopt.") and not inspect.isabstract(kind)
+    } - {base}
+
+
+def ordered_pairs(n: int) -> Iterator[tuple[int, int]]:
+    return itertools.permutations(range(n), 2)
+
+
+def pair_sum(rows: np.ndarray, similarities: np.ndarray) -> float:
+    """Σ_{n,n'} ‖w_n − w_n'‖² S_nn', term by term."""
+    return sum(
+        similarities[i, j] * ((rows[i] - rows[j]) ** 2).sum()
+        for i, j in ordered_pairs(len(rows))
+    )
+
+
+def brute_value(loss: po.PropertyLoss, W: np.ndarray) -> float:
+    """The loss from the formula in its docstring, term by term."""
+    match loss:
+        case po.GradientMatching(norm="l2"):
+            return sum(((w - g) ** 2).sum() for w, g in zip(W, loss.G, strict=True))
+        case po.GradientMatching(norm="l1"):
+            return sum(np.abs(w - g).sum() for w, g in zip(W, loss.G, strict=True))
+        case po.FunctionMatching():
+            targets = loss.target.reshape(loss.designs.shape[:2])
+            return sum(
+                (targets[n, s] - W[n] @ loss.designs[n, s]) ** 2
+                for n, s in np.ndindex(targets.shape)
+            )
+        case po.PairwiseRobustness():
+            return pair_sum(W, loss.graph.similarities.toarray())
+        case po.Smoothness():
+            return pair_sum(W.T, loss.graph.similarities.toarray())
+        case po.KernelRobustness():
+            return 2 * np.trace(W.T @ kernel_precision(loss) @ W)
+        case po.MaxDifferenceRobustness():
+            return _max_difference(loss, W)
+        case po.Sparsity():
+            return sum(abs(w) for w in W.ravel())
+    raise TypeError(f"no formula for {type(loss).__name__}")
+
+
+def kernel_precision(loss: po.KernelRobustness) -> np.ndarray:
+    """K⁻¹, or K⁻¹ − K⁻¹11ᵀK⁻¹/(1ᵀK⁻¹1), from an explicit inverse."""
+    inverse = np.linalg.inv(loss.kernel_matrix)
+    if loss.mean == "none":
+        return inverse
+    sums = inverse.sum(axis=1)
+    return inverse - np.outer(sums, sums) / sums.sum()
+
+
+def _max_difference(loss: po.MaxDifferenceRobustness, W: np.ndarray) -> float:
+    size = {
+        "l2": lambda r: (r**2).sum(),
+        "l1": lambda r: np.abs(r).sum(),
+        "linf": lambda r: np.abs(r).max(),
+    }[loss.norm]
+    linked = loss.graph.similarities.toarray() != 0
+    worst = [
+        max((size(W[n] - W[m]) for m in np.flatnonzero(linked[n])), default=0.0)
+        for n in range(len(W))
+    ]
+    return max(worst) if loss.aggregate == "max" else sum(worst)
+
+
+def reference_optimum(
+    objective: po.Objective,
+    shape: tuple[int, int],
+    bounds: Sequence[po.Bound] = (),
+) -> float:
+    """The optimum of a program that cvxpy compiles afresh, from public expressions."""
+    W = cp.Variable(shape)
+    limits = [bound.loss.expression(W) <= bound.limit for bound in bounds]
+    problem = cp.Problem(cp.Minimize(objective.expression(W)), limits)
+    _solve(problem)
+    return float(problem.value)
+
+
+def minimise_over(
+    shape: tuple[int, ...], cost: Callable[[cp.Variable], cp.Expression]
+) -> tuple[float, np.ndarray]:
+    """The smallest cost of a variable of this shape, and where it is."""
+    R = cp.Variable(shape)
+    problem = cp.Problem(cp.Minimize(cost(R)))
+    _solve(problem)
+    return float(problem.value), np.asarray(R.value)
+
+
+def _solve(problem: cp.Problem) -> None:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+        problem.solve(solver="CLARABEL", **TIGHT)
+
+
+def normal_equations(objective: po.Objective, shape: tuple[int, int]) -> np.ndarray:
+    """The minimiser of squared losses, from the dense Hessian by finite differences.
+
+    A quadratic is known from its values: no formula of a map or of a graph is used.
+    """
+    size = shape[0] * shape[1]
+
+    def value(w: np.ndarray) -> float:
+        return objective.value(w.reshape(shape))
+
+    eye = np.eye(size)
+    at_zero = value(np.zeros(size))
+    up = np.array([value(e) for e in eye])
+    down = np.array([value(-e) for e in eye])
+    slope = (up - down) / 2
+    hessian = np.diag(up + down - 2 * at_zero)
+    for i, j in itertools.combinations(range(size), 2):
+        both = value(eye[i] + eye[j]) - up[i] - up[j] + at_zero
+        hessian[i, j] = hessian[j, i] = both
+    return -np.linalg.solve(hessian, slope).reshape(shape)

@@ -1,0 +1,75 @@
+"""Linear maps: one text for arrays and for cvxpy, an adjoint and a matrix."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from catalogue import MAPS, SHAPE
+from oracles import subclasses
+
+from propopt.maps import LinearMap, OverFeatures, OverPoints
+
+
+each_map = pytest.mark.parametrize("A", MAPS.values(), ids=MAPS)
+with_gram = [A for A in MAPS.values() if isinstance(A, OverPoints | OverFeatures)]
+
+
+def test_every_map_is_in_the_catalogue():
+    assert subclasses(LinearMap) == {type(A) for A in MAPS.values()}
+
+
+@each_map
+def test_adjoint_has_the_inner_products_of_the_map(A, rng):
+    W = rng.normal(size=SHAPE)
+    R = rng.normal(size=A(W).shape)
+    assert np.vdot(A(W), R) == pytest.approx(np.vdot(W, A.adjoint(R)), rel=1e-12)
+
+
+@each_map
+def test_adjoint_has_the_shape_of_the_attributions(A, rng):
+    assert A.adjoint(A(rng.normal(size=SHAPE))).shape == SHAPE
+
+
+@each_map
+def test_map_is_linear(A, rng):
+    V, W = rng.normal(size=(2, *SHAPE))
+    np.testing.assert_allclose(A(2 * V - W), 2 * A(V) - A(W), atol=1e-12)
+
+
+@each_map
+def test_map_of_an_expression_is_the_map_of_its_value(A, rng):
+    W = rng.normal(size=SHAPE)
+    variable = cp.Variable(SHAPE)
+    variable.value = W
+    np.testing.assert_allclose(A(variable).value, A(W), atol=1e-12)
+
+
+@each_map
+def test_map_of_an_expression_has_the_shape_of_that_of_an_array(A):
+    assert A(cp.Variable(SHAPE)).shape == A(np.zeros(SHAPE)).shape
+
+
+@each_map
+def test_flat_is_the_matrix_on_row_major_attributions(A, rng):
+    W = rng.normal(size=SHAPE)
+    np.testing.assert_allclose(A.flat(SHAPE) @ W.ravel(), A(W).ravel(), atol=1e-12)
+
+
+@each_map
+def test_flat_rows_is_the_number_of_residuals(A):
+    assert A.flat_rows(SHAPE) == A(np.zeros(SHAPE)).size == A.flat(SHAPE).shape[0]
+
+
+@pytest.mark.parametrize("A", with_gram, ids=repr)
+def test_gram_is_the_matrix_times_itself(A):
+    matrix = np.asarray(A.matrix if isinstance(A.matrix, np.ndarray) else A.matrix.todense())
+    np.testing.assert_allclose(A.gram, matrix.T @ matrix, atol=1e-12)
+
+
+@each_map
+def test_map_does_not_change_its_input(A, rng):
+    W = rng.normal(size=SHAPE)
+    before = W.copy()
+    A.adjoint(A(W))
+    np.testing.assert_array_equal(W, before)
