@@ -5,6 +5,7 @@ from .certificate import Certificate as Certificate
 from .certificate import certify as certify
 from .explanation import Explanation as Explanation
 from .functions import wrap as wrap
+from .graphs import Graph as Graph
 from .graphs import SimilarityGraph as SimilarityGraph
 from .graphs import chain_graph as chain_graph
 from .graphs import complete_graph as complete_graph
@@ -15,6 +16,8 @@ from .graphs import group_graph as group_graph
 from .graphs import knn_graph as knn_graph
 from .graphs import pixel_graph as pixel_graph
 from .graphs import threshold_graph as threshold_graph
+from .lattices import GridGaussianGraph as GridGaussianGraph
+from .lattices import LatticeGraph as LatticeGraph
 from .losses import Bound as Bound
 from .losses import FunctionMatching as FunctionMatching
 from .losses import GradientMatching as GradientMatching

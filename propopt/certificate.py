@@ -29,7 +29,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 from propopt._typing import Array, Attributions, Sparse
-from propopt.checks import read_array
+from propopt.checks import read_array, read_nonnegative
 from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.maps import Identity
 from propopt.penalties import Absolute, Squared
@@ -57,7 +57,8 @@ class Certificate:
     violation : float
         The largest relative excess over a bound; zero without bounds.
     distance : float or None
-        The optimum is no farther than this from the explanation (Frobenius norm).
+        The optimum is no farther than this from the explanation (Frobenius norm); None
+        where that is not known, and with bounds.
     """
 
     value: float
@@ -115,17 +116,17 @@ def certify(
     """
     objective = Objective.of(objective)
     W = read_array(W, "W", ndim=2)
-    extra = [(mu, bound.loss) for mu, bound in zip(multipliers, bounds, strict=False)]
+    value = objective.value(W)
+    prices = [read_nonnegative(mu, "multipliers") for mu in multipliers]
+    priced = list(zip(prices, bounds, strict=False))
+    extra = [(mu, bound.loss) for mu, bound in priced]
     terms = [(c, loss) for c, loss in (*objective.terms, *extra) if c > 0]
     lagrangian = _Lagrangian(terms, W, dict(duals or {}))
     lower, kind, distance = lagrangian.lower_bound()
     # L(V) = F(V) + Σ μ (loss(V) − limit)
-    lower -= math.fsum(
-        mu * bound.limit for mu, bound in zip(multipliers, bounds, strict=False)
-    )
+    lower -= math.fsum(mu * bound.limit for mu, bound in priced)
     if lower <= 0.0:
         lower, kind = 0.0, "nonnegative losses"
-    value = objective.value(W)
     zero = objective.value(np.zeros_like(W))
     return Certificate(
         value=value,
@@ -133,7 +134,8 @@ def certify(
         scale=max(value, 1e-9 * zero),
         kind=kind,
         violation=max((_violation(bound, W) for bound in bounds), default=0.0),
-        distance=distance,
+        # with bounds it is the distance to the optimum of the Lagrangian
+        distance=None if bounds else distance,
     )
 
 
@@ -179,7 +181,8 @@ class _Lagrangian:
         gaps = []
         for c, loss in sorted(self.others, key=lambda t: t[1].name not in self.duals):
             residual = loss.residual(self.W)
-            Y = loss.penalty.shrink(self._dual(loss, residual, slope), c)
+            wanted = self._dual(loss, residual, slope, modulus)
+            Y = loss.penalty.shrink(wanted, c)
             slope = slope + loss.map.adjoint(Y)
             # Fenchel-Young: c φ(R) + (c φ)*(Y) − ⟨Y, R⟩ ≥ 0
             gaps.append(c * loss.penalty.value(residual) + loss.penalty.conjugate(Y, c))
@@ -190,12 +193,15 @@ class _Lagrangian:
         distance = math.sqrt(2 * excess / modulus)
         return self._value() - excess, "strong convexity", distance
 
-    def _dual(self, loss: PropertyLoss, residual: Array, slope: Array) -> Array:
-        """The given dual; else −slope where the map is the identity; else zero."""
+    def _dual(
+        self, loss: PropertyLoss, residual: Array, slope: Array, modulus: float
+    ) -> Array:
+        """The given dual; else the best where the map is the identity; else zero."""
         if loss.name in self.duals:
             return self.duals[loss.name]
         if isinstance(loss.map, Identity):
-            return -slope
+            # the largest bound, at max_Y ⟨Y, R⟩ − ‖slope + Y‖²/2m
+            return modulus * residual - slope
         return np.zeros_like(residual)
 
     def _dual_bound(self, absorber: PropertyLoss) -> float:
@@ -228,19 +234,17 @@ class _Lagrangian:
         )
 
     def _subgradients(self) -> list[tuple[float, PropertyLoss, Array]]:
-        """2cR for squared losses, given duals for the others, zero where none is."""
+        """The given duals; else 2cR for squared losses and zero for the others."""
         pairs = []
         for c, loss in [*self.squared, *self.others]:
             R = loss.residual(self.W)
             squared = isinstance(loss.penalty, Squared)
-            Y = 2 * c * R if squared else self.duals.get(loss.name, np.zeros_like(R))
-            pairs.append((c, loss, Y))
+            own = 2 * c * R if squared else np.zeros_like(R)
+            pairs.append((c, loss, self.duals.get(loss.name, own)))
         return pairs
 
     def _smooth_gradient(self) -> Attributions:
-        parts = (
-            2 * c * loss.map.adjoint(loss.residual(self.W)) for c, loss in self.squared
-        )
+        parts = (c * loss.gradient(self.W) for c, loss in self.squared)
         return sum(parts, np.zeros_like(self.W))
 
     def _value(self) -> float:

@@ -1,4 +1,4 @@
-"""The command line: arguments and what is printed; the work is done elsewhere."""
+"""The command line: arguments, exit codes and complaints; all work is elsewhere."""
 
 from __future__ import annotations
 
@@ -6,43 +6,31 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import propopt as po
-from propopt.errors import PropoptError, SolverFailure
+from propopt.errors import InvalidInput, ProblemFileError, PropoptError, SolverFailure
 
 
 DONE, BAD_INPUT, SOLVER_FAILURE, INTERRUPTED = 0, 2, 3, 130
+_RISING = (DONE, SOLVER_FAILURE, BAD_INPUT, INTERRUPTED)
+"""Of several files, the gravest code is returned."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``propopt`` and return its exit code.
 
-    0: done; 2: bad input; 3: a solver failed, or missed the tolerance; 130: interrupted.
+    0: done; 2: bad input; 3: a solver failed or missed the tolerance; 130: interrupted.
     """
     options = _parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
-    try:
-        return command(options)
-    except SolverFailure as error:
-        return _complain(error, SOLVER_FAILURE)
-    except PropoptError as error:
-        return _complain(error, BAD_INPUT)
-    except KeyboardInterrupt:
-        return _complain("interrupted before anything was finished", INTERRUPTED)
+    return _guarded(partial(command, options))
 
 
 def check(options: argparse.Namespace) -> int:
     """``propopt check FILE...``: say whether problem files are valid."""
-    code = DONE
-    for file in options.files:
-        try:
-            po.read_problem(file)
-        except PropoptError as error:
-            code = _complain(error, BAD_INPUT)
-        else:
-            print(f"{file}: valid")
-    return code
+    return _gravest([_guarded(partial(_check, file)) for file in options.files])
 
 
 def schema(options: argparse.Namespace) -> int:
@@ -55,22 +43,76 @@ def schema(options: argparse.Namespace) -> int:
 def sweep(options: argparse.Namespace) -> int:
     """``propopt sweep FILE...``: solve, write CSV and SVG, print the front."""
     problems = [po.read_problem(file) for file in options.files]
-    codes = [
-        po.run_problem(
+    _refuse_same_output(problems)
+    codes = []
+    for problem in problems:
+        codes.append(_guarded(partial(_run, problem, options)))
+        if codes[-1] == INTERRUPTED:
+            break
+    return _gravest(codes)
+
+
+def _check(file: str) -> int:
+    po.read_problem(file)
+    print(f"{file}: valid")
+    return DONE
+
+
+def _run(problem: po.Problem, options: argparse.Namespace) -> int:
+    try:
+        trade_offs = po.run_problem(
             problem,
             Path(options.output),
             n_jobs=options.jobs,
             solver=options.solver,
             quiet=options.quiet,
         )
-        for problem in problems
-    ]
-    return max(codes, key=[DONE, SOLVER_FAILURE, INTERRUPTED].index)
+    except InvalidInput as error:
+        raise InvalidInput(f"{problem.source.path}: {error}") from error
+    if trade_offs.interrupted:
+        return INTERRUPTED
+    certified = trade_offs.certified(problem.schema.tolerance)
+    return DONE if certified and not trade_offs.failures else SOLVER_FAILURE
+
+
+def _refuse_same_output(problems: Sequence[po.Problem]) -> None:
+    seen: dict[str, Path] = {}
+    for problem in problems:
+        if problem.name in seen:
+            raise ProblemFileError(
+                f"{problem.source.path}: would write the same files as "
+                f"{seen[problem.name]}; give one of them another name:"
+            )
+        seen[problem.name] = problem.source.path
+
+
+def _guarded(work: Callable[[], int]) -> int:
+    """The code of some work, with a complaint where it fails in a foreseen way."""
+    try:
+        return work()
+    except SolverFailure as error:
+        return _complain(error, SOLVER_FAILURE)
+    except PropoptError as error:
+        return _complain(error, BAD_INPUT)
+    except KeyboardInterrupt:
+        return _complain("interrupted before anything was finished", INTERRUPTED)
 
 
 def _complain(error: object, code: int) -> int:
     print(f"propopt: {error}" if code != BAD_INPUT else error, file=sys.stderr)
     return code
+
+
+def _gravest(codes: Sequence[int]) -> int:
+    return max(codes, key=_RISING.index)
+
+
+def _jobs(text: str) -> int:
+    if text.lstrip("-").isdigit() and int(text) != 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(
+        f"expected a number of workers, or -1 for all processors, got {text!r}"
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -89,7 +131,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "-o", "--output", default="results", metavar="DIR", help="default: results"
     )
-    sub.add_argument("-j", "--jobs", type=int, metavar="N", help="parallel workers")
+    sub.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="parallel workers")
     sub.add_argument("--solver", metavar="NAME", help="instead of the one in the file")
     sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
     sub.set_defaults(command=sweep)

@@ -3,15 +3,15 @@
 A graph holds symmetric similarities S ≥ 0 with zero diagonal. Losses sum over *ordered*
 pairs, so that each edge counts twice: Σ_{n,n'} ‖w_n − w_n'‖² S_nn' = 2 tr(Wᵀ L W) with
 the Laplacian L = diag(S·1) − S. That convention lives here, in
-:attr:`SimilarityGraph.root`, and nowhere else.
+:attr:`Graph.root`, and nowhere else.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,46 +25,35 @@ from propopt._typing import Array, Edges, Points, Sparse
 from propopt.checks import read_array, read_count, read_nonnegative, read_positive
 from propopt.errors import InvalidInput
 from propopt.labels import read_table
+from propopt.maps import LinearMap, OverPoints
 from propopt.memory import require_memory
 
 
-@dataclass(frozen=True, eq=False)
-class SimilarityGraph:
-    """Similarities of nodes: points or features.
+class Graph(ABC):
+    """Similarities of nodes, points or features; see the module for the convention."""
 
-    Parameters
-    ----------
-    similarities : sparse array (n, n)
-        Symmetric, with zero diagonal. Negative entries are allowed only where the
-        Laplacian stays positive semidefinite.
-    kind : str
-        How the graph was made.
-    parameters : mapping
-        The numbers that made it, such as a lengthscale chosen from the data.
-    """
-
-    similarities: Sparse
-    kind: str = "precomputed"
-    parameters: Mapping[str, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        # a stored zero is no edge, and an entry stored twice is one edge
-        matrix = sp.csr_array(self.similarities, dtype=np.float64)
-        if not (matrix.has_canonical_format and matrix.data.all()):
-            matrix = matrix.copy()
-            matrix.sum_duplicates()
-            matrix.eliminate_zeros()
-        object.__setattr__(self, "similarities", matrix)
+    kind: str
+    parameters: Mapping[str, float]
 
     @property
+    @abstractmethod
     def n_nodes(self) -> int:
         """Number of nodes."""
-        return int(self.similarities.shape[0])
 
     @property
+    @abstractmethod
     def n_edges(self) -> int:
         """Number of unordered pairs with non-zero similarity."""
-        return len(self.edges)
+
+    @property
+    @abstractmethod
+    def similarities(self) -> Sparse:
+        """S, symmetric with zero diagonal, shape (n, n)."""
+
+    @property
+    @abstractmethod
+    def differences(self) -> LinearMap:
+        """K over points with ‖K W‖² = Σ_{n,n'} ‖w_n − w_n'‖² S_nn' = 2 tr(Wᵀ L W)."""
 
     @cached_property
     def edges(self) -> Edges:
@@ -81,14 +70,15 @@ class SimilarityGraph:
     @cached_property
     def incidence(self) -> Sparse:
         """B (E, n): row e of ``B @ W`` is w_n − w_n' for edge e = (n, n')."""
-        signs = np.tile([1.0, -1.0], self.n_edges)
-        rows = np.arange(self.n_edges + 1) * 2
-        shape = (self.n_edges, self.n_nodes)
+        n_edges = len(self.edges)
+        signs = np.tile([1.0, -1.0], n_edges)
+        rows = np.arange(n_edges + 1) * 2
+        shape = (n_edges, self.n_nodes)
         return sp.csr_array((signs, self.edges.ravel(), rows), shape=shape)
 
     @cached_property
     def root(self) -> Sparse | Array:
-        """K with ‖K W‖² = Σ_{n,n'} ‖w_n − w_n'‖² S_nn' = 2 tr(Wᵀ L W)."""
+        """The matrix of :attr:`differences`, with one row per edge."""
         weights = sp.triu(self.similarities, k=1).tocoo().data
         if (weights < 0).any():
             values, vectors = np.linalg.eigh(2.0 * self.laplacian.toarray())
@@ -106,6 +96,48 @@ class SimilarityGraph:
         return (
             f"<{self.kind} graph: {self.n_nodes} nodes, {self.n_edges} edges{numbers}>"
         )
+
+
+@final
+class SimilarityGraph(Graph):
+    """A graph whose similarities are stored.
+
+    Parameters
+    ----------
+    similarities : sparse array (n, n)
+        Symmetric, with zero diagonal. Negative entries are allowed only where the
+        Laplacian stays positive semidefinite.
+    kind : str
+        How the graph was made.
+    parameters : mapping
+        The numbers that made it, such as a lengthscale chosen from the data.
+    """
+
+    def __init__(
+        self,
+        similarities: Sparse,
+        kind: str = "precomputed",
+        parameters: Mapping[str, float] | None = None,
+    ) -> None:
+        self._similarities = similarities
+        self.kind = kind
+        self.parameters = dict(parameters or {})
+
+    @property
+    def similarities(self) -> Sparse:
+        return self._similarities
+
+    @property
+    def n_nodes(self) -> int:
+        return int(self._similarities.shape[0])
+
+    @property
+    def n_edges(self) -> int:
+        return len(self.edges)
+
+    @cached_property
+    def differences(self) -> LinearMap:
+        return OverPoints(self.root)
 
 
 def gaussian_graph(

@@ -9,6 +9,7 @@ serves NumPy arrays and cvxpy expressions alike, for it uses only ``@`` and row-
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
@@ -17,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from propopt._typing import Array, Attributions, Sparse
+from propopt.operators import Operator
 
 
 class LinearMap(ABC):
@@ -29,6 +31,14 @@ class LinearMap(ABC):
     @abstractmethod
     def adjoint(self, R: Array) -> Attributions:
         """Aᵀ(R), shape (N, D), for R of the shape of A(W)."""
+
+    @abstractmethod
+    def energy(self, W: Attributions) -> float:
+        """‖A(W)‖²."""
+
+    @abstractmethod
+    def normal(self, W: Attributions) -> Attributions:
+        """AᵀA(W)."""
 
     @abstractmethod
     def flat(self, shape: tuple[int, int]) -> Sparse:
@@ -50,6 +60,12 @@ class Identity(LinearMap):
     def adjoint(self, R: Array) -> Attributions:
         return R
 
+    def energy(self, W: Attributions) -> float:
+        return _square(W)
+
+    def normal(self, W: Attributions) -> Attributions:
+        return W
+
     def flat(self, shape: tuple[int, int]) -> Sparse:
         return sp.eye_array(shape[0] * shape[1], format="csr")
 
@@ -70,6 +86,12 @@ class OverPoints(LinearMap):
     def adjoint(self, R: Array) -> Attributions:
         return np.asarray(self.matrix.T @ R)
 
+    def energy(self, W: Attributions) -> float:
+        return _square(self.matrix @ W)
+
+    def normal(self, W: Attributions) -> Attributions:
+        return np.asarray(self.gram @ W)
+
     def flat(self, shape: tuple[int, int]) -> Sparse:
         return sp.kron(self.matrix, sp.eye_array(shape[1]), format="csr")
 
@@ -77,9 +99,44 @@ class OverPoints(LinearMap):
         return self.matrix.shape[0] * shape[1]
 
     @cached_property
-    def gram(self) -> Array:
-        """KᵀK, dense (N, N)."""
-        return _dense(self.matrix.T @ self.matrix)
+    def gram(self) -> Sparse | Array:
+        """KᵀK (N, N), sparse where K is."""
+        return self.matrix.T @ self.matrix
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ImplicitOverPoints(LinearMap):
+    """W ↦ K W, known by KᵀK alone: for graphs too large to list their edges.
+
+    Parameters
+    ----------
+    gram : Operator (N, N)
+        KᵀK.
+    explicit : callable
+        Gives the same map with its edges listed, for programs that need them.
+    """
+
+    gram: Operator
+    explicit: Callable[[], OverPoints]
+
+    def __call__(self, W: Any) -> Any:
+        return self.explicit()(W)
+
+    def adjoint(self, R: Array) -> Attributions:
+        return self.explicit().adjoint(R)
+
+    def energy(self, W: Attributions) -> float:
+        return float(np.vdot(W, self.gram @ W))
+
+    def normal(self, W: Attributions) -> Attributions:
+        return self.gram @ W
+
+    def flat(self, shape: tuple[int, int]) -> Sparse:
+        return self.explicit().flat(shape)
+
+    def flat_rows(self, shape: tuple[int, int]) -> int:
+        return self.explicit().flat_rows(shape)
 
 
 @final
@@ -95,6 +152,12 @@ class OverFeatures(LinearMap):
     def adjoint(self, R: Array) -> Attributions:
         return np.asarray(R @ self.matrix)
 
+    def energy(self, W: Attributions) -> float:
+        return _square(W @ self.matrix.T)
+
+    def normal(self, W: Attributions) -> Attributions:
+        return np.asarray(W @ self.gram)
+
     def flat(self, shape: tuple[int, int]) -> Sparse:
         return sp.kron(sp.eye_array(shape[0]), self.matrix, format="csr")
 
@@ -104,7 +167,7 @@ class OverFeatures(LinearMap):
     @cached_property
     def gram(self) -> Array:
         """CᵀC, dense (D, D)."""
-        return _dense(self.matrix.T @ self.matrix)
+        return dense(self.matrix.T @ self.matrix)
 
 
 @final
@@ -120,6 +183,12 @@ class PerPoint(LinearMap):
     def adjoint(self, R: Array) -> Attributions:
         n_points, _, n_features = self.designs.shape
         return np.asarray(self.blocks.T @ R).reshape(n_points, n_features)
+
+    def energy(self, W: Attributions) -> float:
+        return _square(self(W))
+
+    def normal(self, W: Attributions) -> Attributions:
+        return self.adjoint(self(W))
 
     def flat(self, shape: tuple[int, int]) -> Sparse:
         del shape  # the designs know it
@@ -138,5 +207,10 @@ class PerPoint(LinearMap):
         return sp.csr_array((self.designs.ravel(), columns.ravel(), rows), shape=shape)
 
 
-def _dense(matrix: Any) -> Array:
-    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)
+def dense(matrix: Sparse | Array | Operator) -> Array:
+    """``matrix`` as a NumPy array."""
+    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
+
+
+def _square(R: Array) -> float:
+    return float(np.vdot(R, R))

@@ -179,9 +179,7 @@ class GroupMax(Penalty):
         norms = _row_norms(V, "l2")
         radius = self._level(norms, self._group, offset=0.0, slack=2.0 * step)
         bound = radius[self._group]
-        shorter = np.divide(
-            bound, norms, out=np.ones_like(norms), where=norms > bound
-        )
+        shorter = np.divide(bound, norms, out=np.ones_like(norms), where=norms > bound)
         return V * shorter[:, None]
 
     def _prox_linf(self, V: Array, step: float) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from pandas.api.types import is_numeric_dtype
 
 from propopt.errors import InvalidInput
 
@@ -34,24 +35,23 @@ def plot_trade_offs(
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     """
+    known = [c for c in map(str, frame) if c.startswith("loss.")]
     for name in (x, y):
-        if f"loss.{name}" not in frame:
-            known = [c.removeprefix("loss.") for c in frame if c.startswith("loss.")]
-            raise InvalidInput(
-                f"plot: no loss is called {name!r}; there are {', '.join(known)}"
-            )
-    axes = (
-        plt.subplots(figsize=(5.2, 3.9), layout="constrained")[1] if ax is None else ax
-    )
-    table = frame.rename(columns={f"loss.{x}": "x", f"loss.{y}": "y"})
-    front = table[table["method"] == OPTIMIZED]
-    limits = _limits(table, front)
-    for place, (label, family) in enumerate(_families(table.drop(front.index))):
+        if f"loss.{name}" not in known:
+            names = ", ".join(column.removeprefix("loss.") for column in known)
+            raise InvalidInput(f"plot: no loss is called {name!r}; there are {names}")
+    axes = ax or plt.subplots(figsize=(5.2, 3.9), layout="constrained")[1]
+    table = frame.assign(x=frame[f"loss.{x}"], y=frame[f"loss.{y}"])
+    optimized = table["method"] == OPTIMIZED
+    front, others = table[optimized], table[~optimized]
+    limits = _limit(table["x"], front["x"]), _limit(table["y"], front["y"])
+    if len(front):
+        _draw_front(axes, front)
+    for place, (label, family) in enumerate(_families(others)):
         _draw_family(axes, family, label, place, limits)
-    _draw_front(axes, front)
-    axes.set(
-        xlim=(0, limits[0]), ylim=(0, limits[1]), xlabel=_label(x), ylabel=_label(y)
-    )
+    axes.set(xlabel=_label(x), ylabel=_label(y))
+    axes.set_xlim(-0.02 * limits[0], limits[0])  # markers on an axis stay whole
+    axes.set_ylim(-0.02 * limits[1], limits[1])
     axes.ticklabel_format(scilimits=(-3, 4), useMathText=True)
     axes.grid(True, color="0.92", linewidth=0.8)
     axes.set_axisbelow(True)
@@ -60,14 +60,11 @@ def plot_trade_offs(
     return axes
 
 
-def _limits(table: pd.DataFrame, front: pd.DataFrame) -> tuple[float, float]:
+def _limit(values: pd.Series, front: pd.Series) -> float:
     """Room for the front, and for baselines up to twice as far."""
-    found = []
-    for axis in ("x", "y"):
-        reach = front[axis].max() if len(front) else np.inf
-        near = table[axis][table[axis] <= 2.0 * reach]
-        found.append(1.05 * float(near.max()) or 1.0)
-    return found[0], found[1]
+    reach = float(front.max()) if len(front) else 0.0
+    near = values[values <= 2.0 * (reach or np.inf)]
+    return 1.05 * float(near.max()) or 1.0
 
 
 def _draw_front(axes: Axes, front: pd.DataFrame) -> None:
@@ -80,7 +77,6 @@ def _draw_front(axes: Axes, front: pd.DataFrame) -> None:
         markersize=3.5,
         linewidth=1.6,
         label="optimised",
-        clip_on=False,
         zorder=3,
     )
 
@@ -92,8 +88,8 @@ def _draw_family(
     place: int,
     limits: tuple[float, float],
 ) -> None:
-    outside = (family["x"] > limits[0]) | (family["y"] > limits[1])
-    count = f"{outside.sum()} of {len(family)} " if len(family) > 1 else ""
+    outside = int(((family["x"] > limits[0]) | (family["y"] > limits[1])).sum())
+    count = f"{outside} of {len(family)} " if len(family) > 1 else ""
     axes.plot(
         family["x"],
         family["y"],
@@ -101,31 +97,31 @@ def _draw_family(
         linewidth=0.8,
         marker=_MARKERS[place % len(_MARKERS)],
         markersize=5,
+        markerfacecolor="none",  # what lies beneath another stays visible
         color=_COLOURS[place % len(_COLOURS)],
-        label=f"{label} ({count}off the chart)" if outside.any() else label,
+        label=f"{label}, {count}off the chart" if outside else label,
         zorder=2,
     )
 
 
 def _families(others: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Each baseline, in one family for all values of its first varying number."""
+    """The rows of each baseline that differ in one number only, in its order."""
+    names = [c for c in map(str, others) if c.startswith("parameter.")]
     for method, rows in others.groupby("method", sort=False):
-        columns = [c for c in rows if c.startswith("parameter.")]
-        varying = [c for c in columns if rows[c].nunique() > 1]
-        if not varying:
-            yield str(method), rows
-            continue
-        run, *fixed = sorted(varying, key=lambda c: -rows[c].nunique())
+        varying = [c for c in names if rows[c].nunique(dropna=False) > 1]
+        numbers = [c for c in varying if is_numeric_dtype(rows[c].infer_objects())]
+        run = max(numbers, key=lambda c: rows[c].nunique(), default=None)
+        fixed = [c for c in varying if c != run]
         groups = (
             rows.groupby(fixed, sort=False, dropna=False) if fixed else [((), rows)]
         )
         for key, family in groups:
             values = ", ".join(
-                f"{c.removeprefix('parameter.')}={v}"
-                for c, v in zip(fixed, key, strict=True)
+                f"{column.removeprefix('parameter.')}={value}"
+                for column, value in zip(fixed, key, strict=True)
             )
             label = f"{method} ({values})" if values else str(method)
-            yield label, family.sort_values(run)
+            yield label, family if run is None else family.sort_values(run)
 
 
 def _label(name: str) -> str:

@@ -2,120 +2,190 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
+from propopt.errors import InvalidInput
 from propopt.explanation import Explanation
 from propopt.files import written_whole
 from propopt.problem import Problem
+from propopt.solvers import find_solver
 from propopt.tradeoffs import TradeOffs
-
-
-DONE, SOLVER_FAILURE, INTERRUPTED = 0, 3, 130
 
 
 def run_problem(
     problem: Problem,
-    folder: Path,
+    folder: str | Path,
     *,
     n_jobs: int | None = None,
     solver: str | None = None,
     quiet: bool = False,
-) -> int:
+) -> TradeOffs:
     """Solve a problem file, write ``<name>.csv`` and ``<name>.svg``, print the front.
+
+    Parameters
+    ----------
+    problem : Problem
+        See :func:`propopt.read_problem`.
+    folder : path
+        Where to write; made if it is not there.
+    n_jobs, solver
+        As for :func:`propopt.sweep`; by default the solver that the file names.
+    quiet : bool
+        Print nothing but warnings, which go to standard error.
 
     Returns
     -------
-    int
-        0; 3 if a solver failed or missed its tolerance for some weights; 130 if the
-        sweep was interrupted. What was finished is written all the same.
+    TradeOffs
+        Of an interrupted sweep what was finished, which is written all the same.
     """
     began = time.perf_counter()
+    find_solver(solver or problem.schema.solver)  # a typo costs no work
+    target = _writable(Path(folder)) / problem.name
     console = Console(quiet=quiet, highlight=False)
-    console.print(f"[bold]{problem.name}[/bold] ({problem.source.path})")
+    console.print(problem.name, style="bold", end=" ")
+    console.print(f"({problem.source.path})", markup=False, soft_wrap=True)
+    with _warnings_printed():
+        with console.status("the function and its gradients"):
+            _ = problem.objective
+        _describe(problem, console)
+        trade_offs = problem.sweep(
+            _watched(problem, console),
+            solver=solver,
+            n_jobs=n_jobs,
+            progress=False if quiet else None,
+        )
+        _write(trade_offs, problem, target)
+        _print(trade_offs, problem, console)
+    seconds = time.perf_counter() - began
+    console.print(
+        f"wrote {target}.csv and .svg in {seconds:.1f} s\n",
+        markup=False,
+        soft_wrap=True,
+    )
+    return trade_offs
+
+
+def _writable(folder: Path) -> Path:
+    """The folder, made; refused before any work if nothing can be written there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(
+            f"output: cannot make the folder {folder}: {error.strerror}"
+        ) from None
+    if not os.access(folder, os.W_OK):
+        raise InvalidInput(f"output: cannot write to the folder {folder}")
+    return folder
+
+
+@contextmanager
+def _warnings_printed() -> Iterator[None]:
+    """Print each warning once, on standard error, also before an error."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        baselines = _baselines(problem, console)
-        trade_offs = problem.sweep(
-            baselines, solver=solver, n_jobs=n_jobs, progress=_shown(quiet)
-        )
-    _write(trade_offs, problem, folder)
-    _print(trade_offs, problem, console)
-    for message in dict.fromkeys(str(w.message) for w in caught):
-        print(f"warning: {message}", file=sys.stderr)
-    seconds = time.perf_counter() - began
-    console.print(f"wrote {folder / problem.name}.csv and .svg in {seconds:.1f} s\n")
-    return _exit_code(trade_offs, problem.schema.tolerance)
+        try:
+            yield
+        finally:
+            for message in dict.fromkeys(str(w.message) for w in caught):
+                print(f"warning: {message}", file=sys.stderr)
 
 
-def _baselines(problem: Problem, console: Console) -> list[Explanation]:
-    made = []
-    with console.status("the function and its gradients") as status:
-        points, function = problem.points, problem.function
-        n_points, n_features = points.shape
-        for explainer in problem.explainers():
-            status.update(f"baseline {explainer!r}")
-            made.append(explainer.explain(function, points, rng=problem.schema.seed))
-    console.print(
-        f"{n_points} points × {n_features} features, {function.gradient_method} gradients, "
-        f"{len(made)} baseline explanations"
+def _describe(problem: Problem, console: Console) -> None:
+    n_points, n_features = problem.points.shape
+    parts = (
+        f"{n_points} points × {n_features} features",
+        f"{problem.function.gradient_method} gradients",
+        f"{len(problem.explainers())} baseline explanations",
     )
-    return made
+    console.print(", ".join(parts), markup=False)
 
 
-def _write(trade_offs: TradeOffs, problem: Problem, folder: Path) -> None:
-    trade_offs.to_csv(folder / f"{problem.name}.csv")
+def _watched(problem: Problem, console: Console) -> Iterator[Explanation]:
+    """The baselines, with a note of how many are made."""
+    total = len(problem.explainers())
+    with console.status("baselines") as status:
+        for number, explanation in enumerate(problem.baselines(), start=1):
+            status.update(f"baselines: {number} of {total}, {explanation.method}")
+            yield explanation
+
+
+def _write(trade_offs: TradeOffs, problem: Problem, target: Path) -> None:
+    trade_offs.to_csv(f"{target}.csv")
     figure = Figure(figsize=(5.2, 3.9), layout="constrained")
-    x, y = problem.axes
-    trade_offs.plot(x, y, ax=figure.subplots())
-    with written_whole(folder / f"{problem.name}.svg") as draft:
+    trade_offs.plot(*problem.axes, ax=figure.subplots())
+    with (
+        rc_context({"svg.hashsalt": problem.name}),  # the same run, the same file
+        written_whole(f"{target}.svg") as draft,
+    ):
         figure.savefig(draft, format="svg", metadata={"Date": None})
 
 
 def _print(trade_offs: TradeOffs, problem: Problem, console: Console) -> None:
     losses = [f"loss.{name}" for name in trade_offs.losses]
     swept = [f"weight.{name}" for name in problem.weights]
-    front = _with_settings(trade_offs.front().to_frame())
-    console.print(_table("The front", front[["method", *swept, *losses, "gap"]]))
-    if trade_offs.baselines:
+    table = _with_settings(trade_offs.to_frame())
+    front = table.loc[trade_offs.on_front, ["method", *swept, *losses, "gap"]]
+    _show("The front", front, console)
+    if trade_offs.baselines and trade_offs.optimized:
         distances = _with_settings(trade_offs.distances())
         title = "Baselines: above the best possible objective by at least the excess"
-        console.print(_table(title, distances[["method", *losses, "excess"]]))
+        _show(title, distances[["method", *losses, "excess"]], console)
 
 
 def _with_settings(frame: pd.DataFrame) -> pd.DataFrame:
     """The method of each row together with those settings that vary within it."""
-    columns = [c for c in frame if c.startswith("parameter.")]
+    columns = [c for c in map(str, frame) if c.startswith("parameter.")]
     parts = []
     for _, rows in frame.groupby("method", sort=False):
-        varying = [c for c in columns if rows[c].nunique() > 1]
         names = rows["method"]
-        for column in varying:
-            names = (
-                names + f" {column.removeprefix('parameter.')}=" + rows[column].map(str)
-            )
+        for column in columns:
+            if rows[column].nunique(dropna=False) > 1:
+                setting = column.removeprefix("parameter.")
+                names = names + f" {setting}=" + rows[column].map(_plain)
         parts.append(names)
     return frame.assign(method=pd.concat(parts)) if parts else frame
 
 
-def _table(title: str, frame: pd.DataFrame) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for column in frame:
-        name = str(column).removeprefix("loss.").removeprefix("parameter.")
-        table.add_column(
-            name.replace("_", " "), justify="left" if column == "method" else "right"
-        )
+def _show(title: str, frame: pd.DataFrame, console: Console) -> None:
+    """Print a table; one that is too wide runs over the edge, for no digit is lost."""
+    table = _table(frame)
+    options = console.options.update(width=1000)
+    needed = Measurement.get(console, options, table).minimum
+    table.width = needed if needed > console.width else None
+    console.print()
+    console.print(title, style="italic")
+    console.print(table, crop=False, soft_wrap=needed > console.width)
+
+
+def _table(frame: pd.DataFrame) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in map(str, frame):
+        name = column.removeprefix("loss.").replace(".", " of ").replace("_", " ")
+        if column == "method":
+            table.add_column(name, no_wrap=True)
+        else:
+            table.add_column(name, justify="right")
     for row in frame.itertuples(index=False):
-        cells = zip(frame.columns, row, strict=True)
-        table.add_row(*(_cell(str(name), value) for name, value in cells))
+        cells = zip(map(str, frame), row, strict=True)
+        table.add_row(*(_cell(name, value) for name, value in cells))
     return table
+
+
+def _plain(value: object) -> str:
+    return "none" if pd.isna(value) else str(value)  # type: ignore[call-overload]
 
 
 def _cell(column: str, value: object) -> str:
@@ -124,17 +194,5 @@ def _cell(column: str, value: object) -> str:
     if column == "excess":
         return f"{value:.1%}"
     if column == "gap":
-        return f"{value:.0e}"
+        return f"{value:.0e}" if value else "0"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _shown(quiet: bool) -> bool | None:
-    return False if quiet else None
-
-
-def _exit_code(trade_offs: TradeOffs, tolerance: float) -> int:
-    if trade_offs.interrupted:
-        return INTERRUPTED
-    certificates = [e.certificate for e in trade_offs.optimized]
-    certified = all(c is not None and c.holds(tolerance) for c in certificates)
-    return DONE if certified and not trade_offs.failures else SOLVER_FAILURE

@@ -35,15 +35,15 @@ from propopt.errors import (
 )
 from propopt.explanation import Explanation
 from propopt.files import written_whole
-from propopt.losses import Bound, Objective
-from propopt.plots import OPTIMIZED, plot_trade_offs
+from propopt.losses import Bound, Objective, PropertyLoss
+from propopt.plots import plot_trade_offs
 from propopt.solvers import Solution, Solver, Task
 
 
 def sweep(
-    objective: Objective,
+    objective: Objective | PropertyLoss,
     weights: Mapping[str, float | Sequence[float]],
-    baselines: Sequence[Explanation] = (),
+    baselines: Iterable[Explanation] = (),
     *,
     solver: str | Solver = "auto",
     subject_to: Sequence[Bound] = (),
@@ -60,8 +60,9 @@ def sweep(
     weights : mapping
         By loss name the weights to try, all combinations of them; the last name varies
         fastest.
-    baselines : sequence of Explanation
-        Explanations made otherwise, measured on the same losses.
+    baselines : iterable of Explanation
+        Explanations made otherwise, measured on the same losses. They are asked for one
+        by one after all arguments were checked.
     solver, subject_to, tolerance
         As for :func:`propopt.solve`.
     n_jobs : int, optional
@@ -87,27 +88,35 @@ def sweep(
     >>> curve.to_frame()["on_front"].all()
     np.True_
     """
-    points = _combinations(objective, weights)
+    whole = Objective.of(objective)
+    points = _combinations(whole, weights)
+    workers = _read_workers(n_jobs, len(points))
+    chosen = Task(whole, tuple(subject_to), solver, all_losses=True).chosen
     limit = read_positive(tolerance, "tolerance")
-    measured = [baseline.measured(objective) for baseline in baselines]
-    job = _Job(objective, tuple(subject_to), solver, limit)
-    found, failures = [], []
+    job = _Job(whole, tuple(subject_to), chosen, limit)
+    measured: list[Explanation] = []
+    found: list[Explanation] = []
+    failures: list[SolverFailure] = []
     interrupted = False
-    with _bar(len(points), progress) as bar:
-        try:
-            for result in _results(job, points, n_jobs):
-                (found if isinstance(result, Explanation) else failures).append(result)
+    try:
+        measured.extend(baseline.measured(whole) for baseline in baselines)
+        with _bar(len(points), progress) as bar:
+            for result in _results(job, points, workers):
+                if isinstance(result, Explanation):
+                    found.append(result)
+                else:
+                    failures.append(result)
                 bar.advance(bar.task_ids[0])
-        except KeyboardInterrupt:
-            interrupted = True
-            if not found:
-                raise
-    if not found:
+    except KeyboardInterrupt:
+        interrupted = True
+        if not (found or measured):
+            raise
+    if failures and not found and not interrupted:
         raise failures[0]
     trade_offs = TradeOffs(
         optimized=tuple(found),
         baselines=tuple(measured),
-        losses=tuple(objective.weights),
+        losses=tuple(whole.weights),
         failures=tuple(map(str, failures)),
         interrupted=interrupted,
     )
@@ -157,7 +166,13 @@ class TradeOffs:
         values = self.values
         no_worse = (values[:, None, :] <= values[None, :, :]).all(axis=2)
         better = (values[:, None, :] < values[None, :, :]).any(axis=2)
-        return ~(no_worse & better).any(axis=0)
+        beaten: NDArray[np.bool_] = np.any(no_worse & better, axis=0)
+        return ~beaten
+
+    def certified(self, tolerance: float) -> bool:
+        """True if each optimum is certified to a relative gap of ``tolerance``."""
+        certificates = [e.certificate for e in self.optimized]
+        return all(c is not None and c.holds(tolerance) for c in certificates)
 
     def front(self) -> TradeOffs:
         """Only the explanations on the Pareto front."""
@@ -177,8 +192,7 @@ class TradeOffs:
         for the weights that suit it best, that much was left on the table.
         ``weight.<loss>`` are those weights.
         """
-        rows = [self._distance(baseline) for baseline in self.baselines]
-        return _with_counts(pd.DataFrame(rows))
+        return _with_counts(pd.DataFrame([self._distance(b) for b in self.baselines]))
 
     def to_frame(self) -> pd.DataFrame:
         """One row per explanation, with the columns of the CSV files.
@@ -186,11 +200,11 @@ class TradeOffs:
         ``method``, ``weight.<loss>``, ``parameter.<name>``, ``loss.<loss>``,
         ``objective``, ``gap`` (certified and relative), ``on_front``, ``seconds``.
         """
-        frame = pd.DataFrame(
-            [self._row(e) for e in self.explanations], columns=self._columns()
-        )
-        frame.insert(frame.shape[1] - 1, "on_front", self.on_front)
-        return _with_counts(frame)
+        rows = [
+            self._row(explanation, bool(kept))
+            for explanation, kept in zip(self.explanations, self.on_front, strict=True)
+        ]
+        return _with_counts(pd.DataFrame(rows, columns=self._columns()))
 
     def to_csv(self, path: str | Path) -> None:
         """Write :meth:`to_frame` to a file; floats read back to the same value."""
@@ -222,10 +236,11 @@ class TradeOffs:
             *(f"loss.{name}" for name in self.losses),
             "objective",
             "gap",
+            "on_front",
             "seconds",
         ]
 
-    def _row(self, explanation: Explanation) -> dict[str, Any]:
+    def _row(self, explanation: Explanation, on_front: bool) -> dict[str, Any]:
         return {
             "method": explanation.method,
             **_prefixed("weight", explanation.weights),
@@ -233,6 +248,7 @@ class TradeOffs:
             **_prefixed("loss", explanation.losses),
             "objective": explanation.objective,
             "gap": explanation.gap,
+            "on_front": on_front,
             "seconds": explanation.seconds,
         }
 
@@ -255,7 +271,7 @@ class _Job:
 
     objective: Objective
     bounds: tuple[Bound, ...]
-    solver: str | Solver
+    solver: Solver
     tolerance: float
 
     def run(
@@ -282,9 +298,8 @@ class _Job:
 
 
 def _results(
-    job: _Job, points: list[dict[str, float]], n_jobs: int | None
+    job: _Job, points: list[dict[str, float]], workers: int
 ) -> Iterator[Explanation | SolverFailure]:
-    workers = min(joblib.effective_n_jobs(n_jobs), len(points))
     if workers == 1:
         yield from job.run(points)
         return
@@ -292,12 +307,21 @@ def _results(
     backend, _ = get_active_backend()
     # a generator hands over finished blocks early; not every backend has one
     kind = "generator" if backend.supports_return_generator else "list"
-    parallel = joblib.Parallel(n_jobs=n_jobs, return_as=kind)
+    parallel = joblib.Parallel(n_jobs=workers, return_as=kind)
     calls = (
         joblib.delayed(job.run_all)([points[i] for i in block]) for block in blocks
     )
     for results in parallel(calls):
         yield from results
+
+
+def _read_workers(n_jobs: int | None, n_points: int) -> int:
+    if n_jobs == 0:
+        raise InvalidInput(
+            "n_jobs: expected a number of workers, -1 for all processors, or None, "
+            "got 0"
+        )
+    return min(int(joblib.effective_n_jobs(n_jobs)), n_points)
 
 
 def _combinations(
@@ -335,8 +359,8 @@ def _bar(total: int, wanted: bool | None) -> Progress:
 def _warn_of_missing(trade_offs: TradeOffs, total: int) -> None:
     if trade_offs.failures:
         warnings.warn(
-            f"{len(trade_offs.failures)} of {total} weights were not solved; the first: "
-            f"{trade_offs.failures[0]}",
+            f"{len(trade_offs.failures)} of {total} weights were not solved; "
+            f"the first: {trade_offs.failures[0]}",
             UnsolvedWarning,
             stacklevel=3,
         )
@@ -356,9 +380,9 @@ def _excess(baseline: Explanation, best: Explanation) -> float:
 
 
 def _with_counts(frame: pd.DataFrame) -> pd.DataFrame:
-    """A count among the parameters stays a count beside blanks."""
-    names = [str(c) for c in frame if str(c).startswith("parameter.")]
-    return frame.assign(**frame[names].convert_dtypes())
+    """The table with parameters that stay whole numbers, or flags, beside blanks."""
+    names = [column for column in frame if str(column).startswith("parameter.")]
+    return frame.assign(**{str(name): frame[name].convert_dtypes() for name in names})
 
 
 def _prefixed(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:

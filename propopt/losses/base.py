@@ -21,7 +21,7 @@ from propopt.checks import read_array, read_nonnegative
 from propopt.errors import InvalidInput
 from propopt.labels import Labels
 from propopt.maps import LinearMap
-from propopt.penalties import Penalty
+from propopt.penalties import Penalty, Squared
 
 
 class PropertyLoss(ABC):
@@ -72,7 +72,20 @@ class PropertyLoss(ABC):
         """The loss of attributions W (N, D)."""
         array = read_array(W, f"{self.name}: W", ndim=2)
         self._check_shape(array.shape)
+        if isinstance(self.penalty, Squared) and not self.has_target:
+            return self.map.energy(array)
         return self.penalty.value(self.residual(array))
+
+    def gradient(self, W: Attributions) -> Attributions:
+        """2Aᵀ(A(W) − T), the gradient of a squared loss."""
+        if self.has_target:
+            return 2.0 * self.map.adjoint(self.residual(W))
+        return 2.0 * self.map.normal(W)
+
+    @property
+    def has_target(self) -> bool:
+        """True where T is an array; else it is zero."""
+        return isinstance(self.target, np.ndarray)
 
     def expression(self, W: cp.Expression) -> cp.Expression:
         """The loss of a cvxpy expression W (N, D): a convex expression."""
@@ -145,6 +158,8 @@ class Objective:
     terms: tuple[tuple[float, PropertyLoss], ...]
 
     def __post_init__(self) -> None:
+        for weight, loss in self.terms:
+            read_nonnegative(weight, f"weight of {loss.name}")
         names = [loss.name for loss in self.losses]
         for name in names:
             if names.count(name) > 1:

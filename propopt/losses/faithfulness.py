@@ -125,6 +125,8 @@ class FunctionMatching(Faithfulness):
         else:
             raise InvalidInput("give a reference or perturbations, not both")
         if sample_weights is not None:
+            if perturbations is None:
+                raise InvalidInput("sample_weights: they need perturbations to weigh")
             roots = np.sqrt(_read_sample_weights(sample_weights, designs.shape[1]))
             designs, target = designs * roots[:, None], target * roots
         self.designs = designs

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from propopt._typing import Array, Sparse
 from propopt.checks import read_array
 from propopt.errors import InvalidInput
-from propopt.graphs import SimilarityGraph
+from propopt.graphs import Graph
 from propopt.losses.base import PropertyLoss
 from propopt.maps import LinearMap, OverPoints
 from propopt.penalties import GroupMax, Penalty, RowNorm, Squared
@@ -27,7 +27,7 @@ class PairwiseRobustness(PropertyLoss):
 
     Parameters
     ----------
-    graph : SimilarityGraph
+    graph : Graph
         Similarities S of the N points.
     name : str
         What the loss is called in weights, results and CSV columns.
@@ -40,14 +40,14 @@ class PairwiseRobustness(PropertyLoss):
     """
 
     def __init__(
-        self, graph: SimilarityGraph, *, name: str = "pairwise_robustness"
+        self, graph: Graph, *, name: str = "pairwise_robustness"
     ) -> None:
         self.graph = graph
         self.name = name
 
     @cached_property
     def map(self) -> LinearMap:
-        return OverPoints(self.graph.root)
+        return self.graph.differences
 
     @property
     def penalty(self) -> Penalty:
@@ -92,7 +92,7 @@ class KernelRobustness(PropertyLoss):
         if mean not in ("per_feature", "none"):
             raise InvalidInput(f"mean: expected 'per_feature' or 'none', got {mean!r}")
         kernel = read_array(kernel_matrix, "kernel_matrix", ndim=2)
-        if kernel.shape[0] != kernel.shape[1] or not np.allclose(kernel, kernel.T):
+        if not _is_symmetric(kernel):
             raise InvalidInput(
                 f"kernel_matrix: expected a symmetric matrix, got shape {kernel.shape}"
             )
@@ -132,7 +132,7 @@ class MaxDifferenceRobustness(PropertyLoss):
 
     Parameters
     ----------
-    graph : SimilarityGraph
+    graph : Graph
         Its edges say which points are compared.
     aggregate : {"max", "sum"}
         Over all edges, or per point.
@@ -154,7 +154,7 @@ class MaxDifferenceRobustness(PropertyLoss):
 
     def __init__(
         self,
-        graph: SimilarityGraph,
+        graph: Graph,
         aggregate: Literal["max", "sum"] = "max",
         norm: RowNorm = "l2",
         *,
@@ -191,7 +191,7 @@ class MaxDifferenceRobustness(PropertyLoss):
         return self.graph.n_nodes
 
 
-def _directed_incidence(graph: SimilarityGraph) -> Sparse:
+def _directed_incidence(graph: Graph) -> Sparse:
     """Row (n, n') for every ordered pair of neighbours, sorted by n: w_n − w_n'."""
     source, destination = _directed_edges(graph)
     rows = np.arange(len(source) + 1) * 2
@@ -201,16 +201,23 @@ def _directed_incidence(graph: SimilarityGraph) -> Sparse:
 
 
 def _directed_edges(
-    graph: SimilarityGraph,
+    graph: Graph,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     both = np.concatenate([graph.edges, graph.edges[:, ::-1]])
     source, destination = both[np.lexsort((both[:, 1], both[:, 0]))].T
     return source, destination
 
 
-def _first_of_each_point(graph: SimilarityGraph) -> NDArray[np.intp]:
+def _first_of_each_point(graph: Graph) -> NDArray[np.intp]:
     source, _ = _directed_edges(graph)
     return np.flatnonzero(np.diff(source, prepend=-1))
+
+
+def _is_symmetric(matrix: Array) -> bool:
+    if matrix.shape[0] != matrix.shape[1]:
+        return False
+    tolerance = 1e-8 * np.abs(matrix).max()
+    return bool(np.allclose(matrix, matrix.T, rtol=0.0, atol=tolerance))
 
 
 def _cholesky(kernel: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import final
 
-from propopt.graphs import SimilarityGraph
+from propopt.graphs import Graph
 from propopt.losses.base import PropertyLoss
 from propopt.maps import Identity, LinearMap, OverFeatures
 from propopt.penalties import Absolute, Penalty, Squared
@@ -20,7 +20,7 @@ class Smoothness(PropertyLoss):
 
     Parameters
     ----------
-    graph : SimilarityGraph
+    graph : Graph
         Similarities T of the D features.
     name : str
         What the loss is called in weights, results and CSV columns.
@@ -32,7 +32,7 @@ class Smoothness(PropertyLoss):
     10.0
     """
 
-    def __init__(self, graph: SimilarityGraph, *, name: str = "smoothness") -> None:
+    def __init__(self, graph: Graph, *, name: str = "smoothness") -> None:
         self.graph = graph
         self.name = name
 

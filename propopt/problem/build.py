@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.gaussian_process.kernels import RBF
 
 from propopt import graphs, losses
@@ -18,6 +17,7 @@ from propopt.errors import InvalidInput, ProblemFileError
 from propopt.explainers import EXPLAINERS, Explainer
 from propopt.explanation import Explanation
 from propopt.functions import Function
+from propopt.labels import Labels, read_table
 from propopt.losses import Objective, PropertyLoss
 from propopt.problem import schema as spec
 from propopt.problem.reading import Location, Source, did_you_mean, read_schema
@@ -170,7 +170,7 @@ class Problem:
                 f"it has {', '.join(known)}",
             )
 
-    def _explainers(self, place: int, baseline: spec.Section) -> Iterator[Explainer]:
+    def _explainers(self, place: int, baseline: spec.Baseline) -> Iterator[Explainer]:
         for settings in _settings(baseline):
             try:
                 yield EXPLAINERS[baseline.method](**settings)
@@ -204,8 +204,15 @@ class Problem:
         values = self.function.value(self.points)
         if loss.reference is None:
             return losses.FunctionMatching(self.points, values)
-        point = self._like_points(np.array([loss.reference]))
-        reference = (loss.reference, float(self.function.value(point)[0]))
+        n_features = self.points.shape[1]
+        if len(loss.reference) != n_features:
+            raise InvalidInput(
+                f"reference: expected {n_features} numbers, one for each feature, got "
+                f"{len(loss.reference)}"
+            )
+        names = Labels(features=read_table(self.points, "X")[1].features)
+        value = self.function.value(names.table(np.array([loss.reference])))
+        reference = (loss.reference, float(value[0]))
         return losses.FunctionMatching(self.points, values, reference)
 
 
@@ -244,7 +251,7 @@ def feature_graph(graph: Any, X: Any) -> graphs.SimilarityGraph:
             return graphs.chain_graph(X.shape[1])
 
 
-def _settings(baseline: spec.Section) -> Iterator[dict[str, Any]]:
+def _settings(baseline: spec.Baseline) -> Iterator[dict[str, Any]]:
     """All combinations of the settings that are lists."""
     fields = {k: v for k, v in dict(baseline).items() if k != "method"}
     choices = [v if isinstance(v, list) else [v] for v in fields.values()]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, TypeAlias, final
 
 import cvxpy as cp
@@ -180,11 +181,21 @@ class _Compiled(Prepared):
 
     def _penalty(self, loss: PropertyLoss) -> cp.Expression:
         residual = loss.map(self._W) - loss.target / self._scale
-        if isinstance(loss.penalty, Squared) or self._absorbs(loss):
+        if self._absorbs(loss) or (
+            isinstance(loss.penalty, Squared) and self._strongly_convex
+        ):
             return loss.penalty.expression(residual)
         R = cp.Variable(residual.shape)
         self._equalities[loss.name] = residual - R == 0
         return loss.penalty.expression(R)
+
+    @cached_property
+    def _strongly_convex(self) -> bool:
+        """True where the gradient of the squared losses at W certifies by itself."""
+        return any(
+            isinstance(loss.map, Identity) and isinstance(loss.penalty, Squared)
+            for loss in self._program.all_losses
+        )
 
     def _absorbs(self, loss: PropertyLoss) -> bool:
         """True for the last ℓ1 loss of W itself: its dual follows from the others."""

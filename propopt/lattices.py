@@ -1,0 +1,127 @@
+"""Graphs of points on grids, known by the action of their Laplacian alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import final
+
+import numpy as np
+import scipy.sparse as sp
+
+from propopt._typing import Array, Sparse
+from propopt.checks import read_array, read_count, read_positive
+from propopt.errors import InvalidInput
+from propopt.graphs import Graph
+from propopt.maps import ImplicitOverPoints, LinearMap, OverPoints
+from propopt.memory import require_memory
+from propopt.operators import LatticeLaplacian, ProductKernelLaplacian
+
+
+@final
+class LatticeGraph(Graph):
+    """Points of a box in row-major order, each with its neighbours along the axes.
+
+    Parameters
+    ----------
+    box : sequence of int
+        Number of points along each axis.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> po.LatticeGraph((100, 100, 100))
+    <lattice graph: 1000000 nodes, 2970000 edges>
+    """
+
+    kind = "lattice"
+
+    def __init__(self, box: Sequence[int]) -> None:
+        if len(box) == 0:
+            raise InvalidInput("box: expected the number of points along each axis")
+        self.box = tuple(read_count(n, "box") for n in box)
+        self.parameters = {}
+
+    @property
+    def n_nodes(self) -> int:
+        return int(np.prod(self.box))
+
+    @property
+    def n_edges(self) -> int:
+        return sum(self.n_nodes // n * (n - 1) for n in self.box)
+
+    @cached_property
+    def similarities(self) -> Sparse:
+        total = sp.csr_array((1, 1))
+        for n in self.box:  # the neighbours of a product: one step along one axis
+            ones = np.ones(n - 1)
+            path = sp.diags_array([ones, ones], offsets=[-1, 1], shape=(n, n))
+            rest = total.shape[0]
+            total = sp.kron(total, sp.eye_array(n)) + sp.kron(sp.eye_array(rest), path)
+        return sp.csr_array(total)
+
+    @cached_property
+    def differences(self) -> LinearMap:
+        return ImplicitOverPoints(LatticeLaplacian(self.box), self._explicit)
+
+    def _explicit(self) -> OverPoints:
+        require_memory(100.0 * self.n_edges, "the list of edges", "use solver='krylov'")
+        return OverPoints(self.root)
+
+
+@final
+class GridGaussianGraph(Graph):
+    """Gaussian similarities of all points of a product grid, in row-major order.
+
+    exp(−‖x − x'‖²/2Λ²) is a product over the axes, so that products with the Laplacian
+    cost O(N Σ n_d) where a stored graph takes N² numbers.
+
+    Parameters
+    ----------
+    axes : sequence of arrays (n_d,)
+        Coordinates along each axis.
+    lengthscale : float
+        Λ > 0.
+    """
+
+    kind = "grid gaussian"
+
+    def __init__(self, axes: Sequence[object], lengthscale: float) -> None:
+        if len(axes) == 0:
+            raise InvalidInput("axes: expected the coordinates along each axis")
+        self.axes = [read_array(axis, "axes", ndim=1) for axis in axes]
+        self.lengthscale = read_positive(lengthscale, "lengthscale")
+        self.parameters = {"lengthscale": self.lengthscale}
+
+    @property
+    def n_nodes(self) -> int:
+        return int(np.prod([len(axis) for axis in self.axes]))
+
+    @property
+    def n_edges(self) -> int:
+        return self.n_nodes * (self.n_nodes - 1) // 2
+
+    @cached_property
+    def similarities(self) -> Sparse:
+        require_memory(24.0 * self.n_nodes**2, "a complete graph", _IMPLICIT)
+        kernel: Array = np.ones((1, 1))
+        for factor in self._laplacian.kernels:
+            kernel = np.kron(kernel, factor)
+        np.fill_diagonal(kernel, 0.0)
+        return sp.csr_array(kernel)
+
+    @cached_property
+    def differences(self) -> LinearMap:
+        return ImplicitOverPoints(self._laplacian, self._explicit)
+
+    @cached_property
+    def _laplacian(self) -> ProductKernelLaplacian:
+        scale = 2.0 * self.lengthscale**2
+        kernels = (np.exp(-(np.subtract.outer(a, a) ** 2) / scale) for a in self.axes)
+        return ProductKernelLaplacian(tuple(kernels))
+
+    def _explicit(self) -> OverPoints:
+        return OverPoints(self.root)
+
+
+_IMPLICIT = "use a solver that needs no list of edges: 'spectral' or 'krylov'"

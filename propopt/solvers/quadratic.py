@@ -1,0 +1,120 @@
+"""The squared losses that structured solvers share: a‖W − G‖² + b‖K W‖² + c‖W Cᵀ‖²."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from propopt._typing import Array, Attributions, Sparse
+from propopt.losses import PropertyLoss
+from propopt.maps import (
+    Identity,
+    ImplicitOverPoints,
+    LinearMap,
+    OverFeatures,
+    OverPoints,
+)
+from propopt.operators import Operator
+from propopt.penalties import Squared
+
+
+_NOUNS: dict[type[LinearMap], str] = {
+    Identity: "gradient-matching",
+    OverPoints: "robustness",
+    ImplicitOverPoints: "robustness",
+    OverFeatures: "smoothness",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic:
+    """One squared loss of W itself, at most one over points and one over features.
+
+    Parameters
+    ----------
+    G : array (N, D)
+        The target of the loss of W itself.
+    points, features : matrix or None
+        KᵀK (N, N), sparse, dense or an operator, and CᵀC (D, D), dense.
+    places : tuple of (int or None)
+        Where the three losses stand among those of the program.
+    """
+
+    G: Attributions
+    points: Sparse | Array | Operator | None
+    features: Array | None
+    places: tuple[int | None, int | None, int | None]
+
+    @classmethod
+    def of(cls, losses: tuple[PropertyLoss, ...], shape: tuple[int, int]) -> Quadratic:
+        """The three squared losses among ``losses``, which :func:`refusal` accepts."""
+        places: dict[str, int] = {}
+        for place, loss in enumerate(losses):
+            if isinstance(loss.penalty, Squared):
+                places[_NOUNS[type(loss.map)]] = place
+        own, over_points, over_features = (
+            places.get(noun)
+            for noun in ("gradient-matching", "robustness", "smoothness")
+        )
+        assert own is not None, "the solver refuses programs without gradient matching"
+        return cls(
+            G=np.array(np.broadcast_to(losses[own].target, shape)),
+            points=_gram(losses, over_points),
+            features=_gram(losses, over_features),
+            places=(own, over_points, over_features),
+        )
+
+    def coefficients(self, weights: Array) -> tuple[float, float, float]:
+        """(a, b, c) among the weights of a program."""
+        a, b, c = (
+            0.0 if place is None else float(weights[place]) for place in self.places
+        )
+        return a, b, c
+
+    def gradient(
+        self, W: Attributions, abc: tuple[float, float, float]
+    ) -> Attributions:
+        """2a(W − G) + 2b KᵀK W + 2c W CᵀC."""
+        a, b, c = abc
+        slope = (2 * a) * (W - self.G)
+        if self.points is not None and b > 0:
+            slope += (2 * b) * (self.points @ W)
+        if self.features is not None and c > 0:
+            slope += (2 * c) * (W @ self.features)
+        return slope
+
+
+def quadratic_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
+    """Why the squared losses among ``losses`` are not such a sum; None if they are."""
+    nouns = []
+    for loss in losses:
+        if isinstance(loss.penalty, Squared):
+            if type(loss.map) not in _NOUNS:
+                return f"{loss.name} has a linear map of its own at each point"
+            nouns.append(_NOUNS[type(loss.map)])
+    for noun in dict.fromkeys(nouns):
+        if nouns.count(noun) > 1:
+            return f"it takes one {noun} loss, and there are {nouns.count(noun)}"
+    if "gradient-matching" not in nouns:
+        return "there is no squared gradient-matching loss"
+    return None
+
+
+def all_squared_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
+    """Why the losses are not all squared; None if they are."""
+    for loss in losses:
+        if not isinstance(loss.penalty, Squared):
+            return f"{loss.name} is not a squared loss"
+    return None
+
+
+def _gram(losses: tuple[PropertyLoss, ...], place: int | None) -> Any:
+    if place is None:
+        return None
+    match losses[place].map:
+        case OverPoints() | ImplicitOverPoints() | OverFeatures() as coupled:
+            return coupled.gram
+        case other:
+            raise TypeError(f"{type(other).__name__} has no Gram matrix")
