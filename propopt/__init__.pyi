@@ -3,6 +3,7 @@ from . import explainers as explainers
 from . import functions as functions
 from .certificate import Certificate as Certificate
 from .certificate import certify as certify
+from .explanation import CurvePoint as CurvePoint
 from .explanation import Explanation as Explanation
 from .functions import wrap as wrap
 from .graphs import Graph as Graph
@@ -34,10 +35,12 @@ from .problem import read_problem as read_problem
 from .report import run_problem as run_problem
 from .solvers import Auto as Auto
 from .solvers import Conic as Conic
+from .solvers import Constrained as Constrained
+from .solvers import Krylov as Krylov
 from .solvers import MinimumNorm as MinimumNorm
 from .solvers import Spectral as Spectral
 from .solvers import solve as solve
 from .tradeoffs import TradeOffs as TradeOffs
-from .tradeoffs import sweep as sweep
+from .sweeping import sweep as sweep
 
 __version__: str

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -76,6 +78,11 @@ class Explanation:
         return sum(self.weights[name] * self.losses[name] for name in self.weights)
 
     @property
+    def rates(self) -> dict[str, float]:
+        """Weights and multipliers: what one unit of each loss costs at this optimum."""
+        return {**self.weights, **self.multipliers}
+
+    @property
     def gap(self) -> float | None:
         """The certified relative gap to the best possible; None without certificate."""
         return None if self.certificate is None else self.certificate.gap
@@ -108,7 +115,7 @@ class Explanation:
         """
         header = json.dumps(self._header())
         details = {f"details.{name}": array for name, array in self.details.items()}
-        with written_whole(Path(path).with_suffix(".npz")) as draft:
+        with written_whole(_archive(path)) as draft:
             np.savez(
                 draft,
                 allow_pickle=False,
@@ -119,14 +126,14 @@ class Explanation:
 
     @classmethod
     def load(cls, path: str | Path) -> Explanation:
-        """Read what :meth:`save` wrote."""
-        with np.load(Path(path).with_suffix(".npz"), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        if "header" not in arrays or "attributions" not in arrays:
-            raise InvalidInput(f"{path}: not a saved explanation")
-        header = json.loads(str(arrays.pop("header")))
-        if header.pop("format", None) != FORMAT:
-            raise InvalidInput(f"{path}: not a saved explanation")
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is another one, or written by a later version.
+        """
+        header, arrays = _read_archive(_archive(path))
         version = header.pop("version")
         if version != VERSION:
             raise InvalidInput(
@@ -185,6 +192,90 @@ class Explanation:
         if self.solver is not None:
             parts.append(f"solver={self.solver}")
         return f"Explanation({', '.join(parts)})"
+
+
+def _archive(path: str | Path) -> Path:
+    """The path with ``.npz`` at its end; dots in the name stay."""
+    given = Path(path)
+    return given if given.suffix == ".npz" else given.with_name(f"{given.name}.npz")
+
+
+def _read_archive(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The header and the arrays of a saved explanation."""
+    try:
+        with zipfile.ZipFile(path):  # np.load takes other kinds of files too
+            file = np.load(path, allow_pickle=False)
+        with file:
+            arrays = {name: file[name] for name in file.files}
+            header = json.loads(str(arrays.pop("header")))
+    except (KeyError, ValueError, zipfile.BadZipFile):
+        raise InvalidInput(f"{path}: not a saved explanation") from None
+    ours = isinstance(header, dict) and header.pop("format", None) == FORMAT
+    if not ours or "attributions" not in arrays:
+        raise InvalidInput(f"{path}: not a saved explanation")
+    return header, arrays
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CurvePoint:
+    """An optimal explanation on an exact curve: its losses are known before it is.
+
+    Attributions are computed, and certified by themselves, when they are first asked
+    for: a curve of hundreds of weights costs no memory for attributions nobody reads.
+
+    Parameters
+    ----------
+    weights, losses, certificate, solver, seconds
+        As for :class:`Explanation`; the certificate is that of the losses.
+    compute : callable
+        Gives the explanation.
+    """
+
+    weights: Mapping[str, float]
+    losses: Mapping[str, float]
+    certificate: Certificate
+    solver: str
+    seconds: float
+    compute: Callable[[], Explanation]
+    method: str = "optimized"
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+
+    @property
+    def objective(self) -> float:
+        """The weighted sum of the losses."""
+        return sum(self.weights[name] * self.losses[name] for name in self.weights)
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """The weights: what one unit of each loss costs at this optimum."""
+        return dict(self.weights)
+
+    @property
+    def gap(self) -> float:
+        """The certified relative gap of the losses to the best possible."""
+        return self.certificate.gap
+
+    @cached_property
+    def explanation(self) -> Explanation:
+        """The explanation in full, computed now."""
+        return self.compute()
+
+    @property
+    def attributions(self) -> Attributions:
+        """One attribution vector per point, shape (N, D), computed now."""
+        return self.explanation.attributions
+
+    def to_frame(self) -> pd.DataFrame:
+        """The attributions as a DataFrame, with the names of the input."""
+        return self.explanation.to_frame()
+
+    def save(self, path: str | Path) -> None:
+        """Write the explanation to an ``.npz`` file."""
+        self.explanation.save(path)
+
+
+Outcome: TypeAlias = Explanation | CurvePoint
+"""What a sweep holds for each vector of weights."""
 
 
 def _tuple(names: list[Any] | None) -> tuple[Any, ...] | None:

@@ -119,7 +119,13 @@ class SimilarityGraph(Graph):
         kind: str = "precomputed",
         parameters: Mapping[str, float] | None = None,
     ) -> None:
-        self._similarities = similarities
+        # a stored zero is no edge, and an entry stored twice is one edge
+        matrix = sp.csr_array(similarities, dtype=np.float64)
+        if not (matrix.has_canonical_format and matrix.data.all()):
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+            matrix.eliminate_zeros()
+        self._similarities = matrix
         self.kind = kind
         self.parameters = dict(parameters or {})
 

@@ -104,9 +104,9 @@ class GridGaussianGraph(Graph):
     @cached_property
     def similarities(self) -> Sparse:
         require_memory(24.0 * self.n_nodes**2, "a complete graph", _IMPLICIT)
-        kernel: Array = np.ones((1, 1))
+        kernel: Array = np.ones((1, 1), dtype=np.float64)
         for factor in self._laplacian.kernels:
-            kernel = np.kron(kernel, factor)
+            kernel = np.asarray(np.kron(kernel, factor), dtype=np.float64)
         np.fill_diagonal(kernel, 0.0)
         return sp.csr_array(kernel)
 

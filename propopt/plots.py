@@ -68,17 +68,28 @@ def _limit(values: pd.Series, front: pd.Series) -> float:
 
 
 def _draw_front(axes: Axes, front: pd.DataFrame) -> None:
+    """A line through the optima that no other beats in these two losses.
+
+    Where more than one weight was swept the others lie behind it.
+    """
     ordered = front.sort_values(["x", "y"])
-    axes.plot(
-        ordered["x"],
-        ordered["y"],
-        "o-",
-        color="#1f4e79",
-        markersize=3.5,
-        linewidth=1.6,
-        label="optimised",
-        zorder=3,
-    )
+    ahead = ordered["y"] <= ordered["y"].cummin()
+    for shown, line, alpha, label in [
+        (ordered[ahead], "-", 1.0, "optimised"),
+        (ordered[~ahead], "none", 0.4, None),
+    ]:
+        axes.plot(
+            shown["x"],
+            shown["y"],
+            marker="o",
+            linestyle=line,
+            color="#1f4e79",
+            alpha=alpha,
+            markersize=3.5,
+            linewidth=1.6,
+            label=label,
+            zorder=3,
+        )
 
 
 def _draw_family(

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 from matplotlib import rc_context
@@ -54,9 +55,9 @@ def run_problem(
     began = time.perf_counter()
     find_solver(solver or problem.schema.solver)  # a typo costs no work
     target = _writable(Path(folder)) / problem.name
-    console = Console(quiet=quiet, highlight=False)
-    console.print(problem.name, style="bold", end=" ")
-    console.print(f"({problem.source.path})", markup=False, soft_wrap=True)
+    console = Console(quiet=quiet, highlight=False, soft_wrap=True)
+    console.print(problem.name, style="bold", markup=False, end=" ")
+    console.print(f"({problem.source.path})", markup=False)
     with _warnings_printed():
         with console.status("the function and its gradients"):
             _ = problem.objective
@@ -70,11 +71,7 @@ def run_problem(
         _write(trade_offs, problem, target)
         _print(trade_offs, problem, console)
     seconds = time.perf_counter() - began
-    console.print(
-        f"wrote {target}.csv and .svg in {seconds:.1f} s\n",
-        markup=False,
-        soft_wrap=True,
-    )
+    console.print(f"wrote {target}.csv and .svg in {seconds:.1f} s\n", markup=False)
     return trade_offs
 
 
@@ -160,24 +157,22 @@ def _with_settings(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _show(title: str, frame: pd.DataFrame, console: Console) -> None:
-    """Print a table; one that is too wide runs over the edge, for no digit is lost."""
-    table = _table(frame)
-    options = console.options.update(width=1000)
-    needed = Measurement.get(console, options, table).minimum
-    table.width = needed if needed > console.width else None
     console.print()
     console.print(title, style="italic")
-    console.print(table, crop=False, soft_wrap=needed > console.width)
+    table = _table(frame)
+    # a table that is too wide runs over the edge: no digit is cut off
+    unlimited = console.options.update(width=10_000)
+    table.width = Measurement.get(console, unlimited, table).maximum
+    console.print(table)
 
 
 def _table(frame: pd.DataFrame) -> Table:
     table = Table(box=None, pad_edge=False)
     for column in map(str, frame):
-        name = column.removeprefix("loss.").replace(".", " of ").replace("_", " ")
-        if column == "method":
-            table.add_column(name, no_wrap=True)
-        else:
-            table.add_column(name, justify="right")
+        name = column.removeprefix("loss.").replace("weight.", "weight of_")
+        header = name.replace("_", "\n")
+        side: Literal["left", "right"] = "left" if column == "method" else "right"
+        table.add_column(header, justify=side, no_wrap=True, vertical="bottom")
     for row in frame.itertuples(index=False):
         cells = zip(map(str, frame), row, strict=True)
         table.add_row(*(_cell(name, value) for name, value in cells))

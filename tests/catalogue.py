@@ -13,6 +13,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 import propopt as po
+from propopt.lattices import GridGaussianGraph, LatticeGraph
 from propopt.maps import Identity, LinearMap, OverFeatures, OverPoints, PerPoint
 from propopt.penalties import Absolute, GroupMax, Penalty, Squared
 from propopt.solvers import Solver
@@ -27,7 +28,9 @@ G = 2.0 * X + np.sin(3.0 * X) + 0.5
 VALUES = (X**2).sum(axis=1) + X[:, 0]
 NOISE = _rng.normal(size=(N, S, D))
 CHANGES = ((X[:, None] + NOISE) ** 2).sum(axis=2) - (X**2).sum(axis=1)[:, None]
-FRAME = pd.DataFrame(G, columns=["age", "height", "weight", "dose"], index=range(10, 17))
+FRAME = pd.DataFrame(
+    G, columns=["age", "height", "weight", "dose"], index=range(10, 17)
+)
 
 
 def gaussian_kernel(points: np.ndarray, lengthscale: float) -> np.ndarray:
@@ -67,6 +70,9 @@ FEATURE_GRAPHS = {
 }
 EMPTY_GRAPH = po.graph_from_matrix(np.zeros((N, N)))
 
+LATTICE = LatticeGraph((N,))
+GRID = GridGaussianGraph([np.linspace(-1, 2, N)], 0.8)
+
 LOSSES: dict[str, po.PropertyLoss] = {
     "gradient l2": po.GradientMatching(G),
     "gradient l1": po.GradientMatching(G, norm="l1"),
@@ -81,6 +87,8 @@ LOSSES: dict[str, po.PropertyLoss] = {
         f"pairwise, {name}": po.PairwiseRobustness(graph)
         for name, graph in POINT_GRAPHS.items()
     },
+    "pairwise, lattice": po.PairwiseRobustness(LATTICE),
+    "pairwise, grid": po.PairwiseRobustness(GRID),
     "pairwise, no edges": po.PairwiseRobustness(EMPTY_GRAPH),
     "kernel": po.KernelRobustness(KERNEL),
     "kernel, no mean": po.KernelRobustness(KERNEL, mean="none"),
@@ -112,6 +120,8 @@ MAPS: dict[str, LinearMap] = {
     "over points, dense": OverPoints(_rng.normal(size=(5, N))),
     "over features, sparse": OverFeatures(FEATURE_GRAPHS["chain"].incidence),
     "over features, dense": OverFeatures(_rng.normal(size=(6, D))),
+    "over points, implicit lattice": LATTICE.differences,
+    "over points, implicit grid": GRID.differences,
     "per point": PerPoint(NOISE),
     "per point, one row": PerPoint(X[:, None, :]),
 }
@@ -140,6 +150,8 @@ OBJECTIVES: dict[str, po.Objective] = {
     "gradient": 1.0 * _gradient,
     "gradient, pairwise": _gradient + 0.7 * _full,
     "gradient, signed": _gradient + 0.2 * LOSSES["pairwise, signed"],
+    "gradient, lattice": _gradient + 0.7 * LOSSES["pairwise, lattice"],
+    "gradient, grid, sparsity": _gradient + LOSSES["pairwise, grid"] + 0.3 * _sparsity,
     "gradient, pairwise, smoothness": 2.0 * _gradient + 0.4 * _knn + 0.3 * _chain,
     "gradient, disconnected": _gradient + 3.0 * LOSSES["pairwise, disconnected"],
     "gradient, kernel": _gradient + 0.05 * _kernel,
@@ -184,12 +196,14 @@ class SolverCase:
 SOLVERS: dict[str, SolverCase] = {
     "auto": SolverCase(po.Auto(), 1e-6),
     "spectral": SolverCase(po.Spectral(), 1e-12),
+    "krylov": SolverCase(po.Krylov(), 1e-6),
+    "constrained": SolverCase(po.Constrained(), 1e-6),
     "conic": SolverCase(po.Conic(), 1e-6),
     "minimum_norm": SolverCase(po.MinimumNorm(), 1e-10),
     "CLARABEL": SolverCase("CLARABEL", 1e-6),
     "OSQP": SolverCase("OSQP", 1e-6),
     "SCS": SolverCase("SCS", 1e-6),
-    "HIGHS": SolverCase("HIGHS", 1e-6),
+    "HIGHS": SolverCase("HIGHS", 1e-5),
     "ECOS": SolverCase("ECOS", 1e-5),
     "PIQP": SolverCase("PIQP", 1e-6),
 }

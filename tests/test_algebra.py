@@ -147,7 +147,9 @@ def test_wrong_operand_raises_a_type_error(thing, operation):
 @pytest.mark.parametrize("thing", [sparsity, gradient + sparsity], ids=repr)
 def test_negative_or_non_finite_weight_is_refused(thing, weight):
     for multiply in (lambda: weight * thing, lambda: thing * weight):
-        with pytest.raises(InvalidInput, match="weight: expected a finite number >= 0"):
+        with pytest.raises(
+            InvalidInput, match=r"^weight: expected a finite number >= 0"
+        ):
             multiply()
 
 
@@ -170,13 +172,15 @@ def test_weights_can_be_replaced_by_name():
 
 
 def test_unknown_weight_is_refused_with_the_known_ones():
-    with pytest.raises(InvalidInput, match=r"'simplicity'.*gradient_matching, sparsity"):
+    with pytest.raises(
+        InvalidInput, match=r"'simplicity'.*gradient_matching, sparsity"
+    ):
         (gradient + sparsity).with_weights({"simplicity": 1})
 
 
 @pytest.mark.parametrize("weight", [-1, np.nan, np.inf, "much", None])
 def test_bad_replacement_is_refused_by_name(weight):
-    with pytest.raises(InvalidInput, match="^sparsity:"):
+    with pytest.raises(InvalidInput, match=r"^sparsity:"):
         (gradient + sparsity).with_weights({"sparsity": weight})
 
 

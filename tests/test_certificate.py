@@ -192,9 +192,7 @@ def test_any_multiplier_is_safe(name, rng):
     objective, bound, best, optimum = bounded(name)
     for multiplier in (0.0, 1e-3, 1.0, 1e3, *best.multipliers.values()):
         for W in perturbed(best.attributions, rng):
-            found = po.certify(
-                objective, W, bounds=[bound], multipliers=[multiplier]
-            )
+            found = po.certify(objective, W, bounds=[bound], multipliers=[multiplier])
             assert found.lower_bound <= optimum * (1 + REFERENCE)
 
 

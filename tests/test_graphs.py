@@ -12,17 +12,22 @@ from oracles import pair_sum
 import propopt as po
 from propopt.errors import InvalidInput
 from propopt.graphs import median_distance
+from propopt.lattices import GridGaussianGraph, LatticeGraph
 
 
 GRAPHS = {
     **{f"points, {name}": graph for name, graph in POINT_GRAPHS.items()},
     **{f"features, {name}": graph for name, graph in FEATURE_GRAPHS.items()},
     "no edges": EMPTY_GRAPH,
+    "lattice": LatticeGraph((2, 1, 3)),
+    "grid": GridGaussianGraph([np.arange(3.0), np.array([0.0, 0.5])], 1.2),
 }
 each_graph = pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
 SQUARES = ((X[:, None] - X[None]) ** 2).sum(axis=2)
 OFF_DIAGONAL = ~np.eye(N, dtype=bool)
-GRID = np.stack(np.meshgrid(*3 * [np.arange(3.0)], indexing="ij"), axis=-1).reshape(-1, 3)
+GRID = np.stack(np.meshgrid(*3 * [np.arange(3.0)], indexing="ij"), axis=-1).reshape(
+    -1, 3
+)
 
 
 def dense(graph: po.SimilarityGraph) -> np.ndarray:
@@ -40,6 +45,12 @@ def test_sum_over_ordered_pairs_is_twice_the_trace(graph, rng):
 def test_root_squares_to_the_sum_over_ordered_pairs(graph, rng):
     W = rng.normal(size=(graph.n_nodes, 3))
     assert ((graph.root @ W) ** 2).sum() == pytest.approx(pair_sum(W, dense(graph)))
+
+
+@each_graph
+def test_differences_have_the_energy_of_the_ordered_pairs(graph, rng):
+    W = rng.normal(size=(graph.n_nodes, 3))
+    assert graph.differences.energy(W) == pytest.approx(pair_sum(W, dense(graph)))
 
 
 @each_graph
@@ -136,8 +147,26 @@ def test_knn_lengthscale_is_the_median_along_its_edges():
 
 
 def test_similarities_that_vanish_are_no_edges():
-    graph = po.knn_graph(np.arange(5.0)[:, None], 1, weights="gaussian", lengthscale=1e-3)
+    graph = po.knn_graph(
+        np.arange(5.0)[:, None], 1, weights="gaussian", lengthscale=1e-3
+    )
     assert (graph.n_edges, graph.n_components) == (0, 5)
+
+
+def test_lattice_joins_the_neighbours_along_each_axis():
+    box = (2, 3, 4)
+    place = np.stack(np.unravel_index(np.arange(24), box), axis=1)
+    apart = np.abs(place[:, None] - place[None]).sum(axis=2)
+    np.testing.assert_array_equal(dense(LatticeGraph(box)), apart == 1)
+
+
+def test_grid_graph_is_the_gaussian_graph_of_its_points():
+    axes = [np.array([0.0, 1.0, 3.0]), np.array([-1.0, 0.5])]
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
+    expected = dense(po.gaussian_graph(points, 1.3))
+    np.testing.assert_allclose(
+        dense(GridGaussianGraph(axes, 1.3)), expected, rtol=1e-12
+    )
 
 
 def test_complete_graph_joins_all_pairs():
@@ -236,7 +265,10 @@ BAD_MATRICES = {
     "diagonal": (np.eye(3), "zero diagonal"),
     "not symmetric": (np.triu(np.ones((3, 3)), 1), "symmetric"),
     "not finite": (np.full((2, 2), np.nan), "not finite"),
-    "not finite, sparse": (sp.csr_array(np.array([[0, np.inf], [np.inf, 0]])), "finite"),
+    "not finite, sparse": (
+        sp.csr_array(np.array([[0, np.inf], [np.inf, 0]])),
+        "finite",
+    ),
     "one axis": (np.zeros(3), "dimensions"),
     "empty": (np.zeros((0, 0)), "empty"),
     "empty, sparse": (sp.csr_array((0, 0)), "empty"),

@@ -8,11 +8,21 @@ import pytest
 from catalogue import MAPS, SHAPE
 from oracles import subclasses
 
-from propopt.maps import LinearMap, OverFeatures, OverPoints
+from propopt.maps import (
+    ImplicitOverPoints,
+    LinearMap,
+    OverFeatures,
+    OverPoints,
+    dense,
+)
 
 
 each_map = pytest.mark.parametrize("A", MAPS.values(), ids=MAPS)
-with_gram = [A for A in MAPS.values() if isinstance(A, OverPoints | OverFeatures)]
+with_gram = {
+    name: A
+    for name, A in MAPS.items()
+    if isinstance(A, OverPoints | ImplicitOverPoints | OverFeatures)
+}
 
 
 def test_every_map_is_in_the_catalogue():
@@ -61,10 +71,23 @@ def test_flat_rows_is_the_number_of_residuals(A):
     assert A.flat_rows(SHAPE) == A(np.zeros(SHAPE)).size == A.flat(SHAPE).shape[0]
 
 
-@pytest.mark.parametrize("A", with_gram, ids=repr)
+@pytest.mark.parametrize("A", with_gram.values(), ids=with_gram)
 def test_gram_is_the_matrix_times_itself(A):
-    matrix = np.asarray(A.matrix if isinstance(A.matrix, np.ndarray) else A.matrix.todense())
-    np.testing.assert_allclose(A.gram, matrix.T @ matrix, atol=1e-12)
+    explicit = A.explicit() if isinstance(A, ImplicitOverPoints) else A
+    matrix = dense(explicit.matrix)
+    np.testing.assert_allclose(dense(A.gram), matrix.T @ matrix, atol=1e-12)
+
+
+@each_map
+def test_energy_is_the_squared_size_of_the_residuals(A, rng):
+    W = rng.normal(size=SHAPE)
+    assert A.energy(W) == pytest.approx((A(W) ** 2).sum(), rel=1e-12)
+
+
+@each_map
+def test_normal_is_the_adjoint_of_the_map(A, rng):
+    W = rng.normal(size=SHAPE)
+    np.testing.assert_allclose(A.normal(W), A.adjoint(A(W)), atol=1e-12)
 
 
 @each_map

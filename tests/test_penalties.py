@@ -32,7 +32,9 @@ def test_every_penalty_is_in_the_catalogue():
 def test_value_is_the_expression(phi, rng):
     R = cp.Variable(SHAPE)
     R.value = rng.normal(size=SHAPE)
-    assert phi.value(R.value) == pytest.approx(float(phi.expression(R).value), rel=1e-12)
+    assert phi.value(R.value) == pytest.approx(
+        float(phi.expression(R).value), rel=1e-12
+    )
 
 
 @each_penalty

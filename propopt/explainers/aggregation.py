@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from functools import reduce
 
@@ -121,15 +122,18 @@ def _mixed_loss(loss: PropertyLoss, stack: Array, shares: cp.Variable) -> cp.Exp
 
 
 def _solve(problem: cp.Problem) -> None:
-    try:
-        problem.solve(
-            solver=BACKEND,
-            tol_gap_abs=ACCURACY,
-            tol_gap_rel=ACCURACY,
-            tol_feas=ACCURACY,
-        )
-    except cp.SolverError as error:
-        raise SolverFailure(f"{BACKEND} could not mix the explanations") from error
+    with warnings.catch_warnings():
+        # the result is used only where it is better than the best explanation alone
+        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+        try:
+            problem.solve(
+                solver=BACKEND,
+                tol_gap_abs=ACCURACY,
+                tol_gap_rel=ACCURACY,
+                tol_feas=ACCURACY,
+            )
+        except cp.SolverError as error:
+            raise SolverFailure(f"{BACKEND} could not mix the explanations") from error
     if problem.value is None or not np.isfinite(problem.value):
         raise SolverFailure(
             f"{BACKEND} could not mix the explanations: {problem.status}"

@@ -35,13 +35,12 @@ class PairwiseRobustness(PropertyLoss):
     Examples
     --------
     >>> import numpy as np, propopt as po
-    >>> po.PairwiseRobustness(po.chain_graph(3)).value(np.array([[0.0], [1.0], [3.0]]))
+    >>> W = np.array([[0.0], [1.0], [3.0]])
+    >>> round(po.PairwiseRobustness(po.chain_graph(3)).value(W), 9)
     10.0
     """
 
-    def __init__(
-        self, graph: Graph, *, name: str = "pairwise_robustness"
-    ) -> None:
+    def __init__(self, graph: Graph, *, name: str = "pairwise_robustness") -> None:
         self.graph = graph
         self.name = name
 

@@ -28,7 +28,7 @@ class Smoothness(PropertyLoss):
     Examples
     --------
     >>> import numpy as np, propopt as po
-    >>> po.Smoothness(po.chain_graph(3)).value(np.array([[0.0, 1.0, 3.0]]))
+    >>> round(po.Smoothness(po.chain_graph(3)).value(np.array([[0.0, 1.0, 3.0]])), 9)
     10.0
     """
 

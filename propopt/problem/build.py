@@ -23,7 +23,8 @@ from propopt.problem import schema as spec
 from propopt.problem.reading import Location, Source, did_you_mean, read_schema
 from propopt.problem.tables import points_and_function
 from propopt.solvers import find_solver
-from propopt.tradeoffs import TradeOffs, sweep
+from propopt.sweeping import sweep
+from propopt.tradeoffs import TradeOffs
 
 
 def read_problem(path: str | Path) -> Problem:

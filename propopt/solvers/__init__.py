@@ -1,8 +1,10 @@
 """Solvers: each refuses with a reason, prepares once and solves for many weights."""
 
 from propopt.solvers.auto import Auto, find_solver
-from propopt.solvers.base import Prepared, Solution, Solver
+from propopt.solvers.base import Curve, Prepared, Solution, Solver
 from propopt.solvers.conic import Conic
+from propopt.solvers.constrained import Constrained
+from propopt.solvers.krylov import Krylov
 from propopt.solvers.minimum_norm import MinimumNorm
 from propopt.solvers.solve import Task, solve
 from propopt.solvers.spectral import Spectral
@@ -11,6 +13,9 @@ from propopt.solvers.spectral import Spectral
 __all__ = [
     "Auto",
     "Conic",
+    "Constrained",
+    "Curve",
+    "Krylov",
     "MinimumNorm",
     "Prepared",
     "Solution",

@@ -12,6 +12,9 @@ from propopt.errors import InvalidInput, Refused
 from propopt.losses import Program
 from propopt.solvers.base import Prepared, Solver
 from propopt.solvers.conic import Conic
+from propopt.solvers.constrained import Constrained
+from propopt.solvers.curves import choose_curve_solver
+from propopt.solvers.krylov import Krylov
 from propopt.solvers.minimum_norm import MinimumNorm
 from propopt.solvers.spectral import Spectral
 
@@ -41,7 +44,8 @@ class Auto(Solver):
         return "auto"
 
     def refusal(self, program: Program) -> str | None:
-        reasons = [solver.refusal(program) for solver in _PREFERENCE]
+        solvers = (choose_curve_solver(program), *_PREFERENCE)
+        reasons = [solver.refusal(program) for solver in solvers]
         return None if None in reasons else reasons[-1]
 
     def prepare(self, program: Program) -> Prepared:
@@ -55,15 +59,16 @@ class Auto(Solver):
         Refused
             If no solver takes it, with the reason of the most general one.
         """
-        for solver in _PREFERENCE:
+        for solver in (choose_curve_solver(program), *_PREFERENCE):
             if solver.refusal(program) is None:
                 return solver
         raise Refused(f"no solver takes this program: {self.refusal(program)}")
 
 
-_PREFERENCE: tuple[Solver, ...] = (Spectral(), Conic())
+_PREFERENCE: tuple[Solver, ...] = (Constrained(), Conic())
 _BY_NAME: dict[str, Solver] = {
-    solver.name: solver for solver in (Auto(), Spectral(), Conic(), MinimumNorm())
+    solver.name: solver
+    for solver in (Auto(), Spectral(), Krylov(), Constrained(), Conic(), MinimumNorm())
 }
 
 

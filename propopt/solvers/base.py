@@ -49,6 +49,38 @@ class Prepared(ABC):
         """
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measurement:
+    """The losses of the optimum for one vector of weights, known without forming it.
+
+    Parameters
+    ----------
+    losses : array (k,)
+        The value of each loss, in the order of the program.
+    excess : float
+        The objective of these losses is above the optimum by at most this.
+    """
+
+    losses: Array
+    excess: float
+
+
+class Curve(Prepared):
+    """A prepared program that knows the losses for any weights without forming W."""
+
+    @abstractmethod
+    def measure(self, weights: Array, tolerance: float) -> Measurement:
+        """The losses of the minimiser for these weights.
+
+        Parameters
+        ----------
+        weights : array (k,)
+            One weight ≥ 0 for each loss, that of gradient matching above zero.
+        tolerance : float
+            The relative error that is wanted.
+        """
+
+
 class Solver(ABC):
     """A method for some programs."""
 

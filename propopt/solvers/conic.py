@@ -53,6 +53,10 @@ _OPTIONS: Mapping[str, Callable[[float], dict[str, Any]]] = {
 }
 """How each backend is told its accuracy; those not named keep their own default."""
 
+_COLD = frozenset({"PIQP"})
+"""Started afresh each time: PIQP 0.6 diverges where only the matrix of a cached program
+has changed."""
+
 
 def _accuracy_options(backend: str, accuracy: float) -> dict[str, Any]:
     return _OPTIONS[backend](accuracy) if backend in _OPTIONS else {}
@@ -169,7 +173,7 @@ class _Compiled(Prepared):
         # W = σV and an objective of order one: F(W)/unit = Σ (c σ^degree / unit) φ(...)
         powers = [self._scale**loss.penalty.degree for loss in self._program.losses]
         scaled = weights * np.array(powers)
-        unit = float(scaled.max())
+        unit = self._typical_value(scaled)
         for parameter, weight in zip(self._weights, scaled / unit, strict=True):
             parameter.value = weight
         if start is not None:
@@ -178,6 +182,16 @@ class _Compiled(Prepared):
         if self._W.value is None:
             raise self._failure()
         return self._solution(unit)
+
+    def _typical_value(self, scaled: Array) -> float:
+        """The largest weight of a loss with a target.
+
+        Zero attributions cost about that and the optimum no more, however large the
+        weights of the other losses are.
+        """
+        losses = self._program.losses
+        aims = [c for c, loss in zip(scaled, losses, strict=True) if loss.has_target]
+        return float(max(aims, default=0.0) or scaled.max())
 
     def _penalty(self, loss: PropertyLoss) -> cp.Expression:
         residual = loss.map(self._W) - loss.target / self._scale
@@ -216,7 +230,7 @@ class _Compiled(Prepared):
             try:
                 self._problem.solve(
                     solver=self._backend,
-                    warm_start=True,
+                    warm_start=self._backend not in _COLD,
                     **{**options, **self._options},
                 )
             except cp.SolverError as error:

@@ -73,6 +73,16 @@ class Quadratic:
         )
         return a, b, c
 
+    def placed(self, own: float, over_points: float, over_features: float) -> Array:
+        """The three losses in the order of the program."""
+        losses = np.zeros(sum(place is not None for place in self.places))
+        for place, loss in zip(
+            self.places, (own, over_points, over_features), strict=True
+        ):
+            if place is not None:
+                losses[place] = loss
+        return losses
+
     def gradient(
         self, W: Attributions, abc: tuple[float, float, float]
     ) -> Attributions:

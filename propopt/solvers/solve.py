@@ -10,13 +10,13 @@ from functools import cached_property
 
 import numpy as np
 
-from propopt.certificate import certify
+from propopt.certificate import Certificate, certify
 from propopt.checks import read_positive
 from propopt.errors import InvalidInput, TrivialObjectiveWarning, UncertifiedWarning
-from propopt.explanation import Explanation
+from propopt.explanation import CurvePoint, Explanation
 from propopt.losses import Bound, Faithfulness, Objective, Program, PropertyLoss
 from propopt.solvers.auto import chosen_solver
-from propopt.solvers.base import Prepared, Solution, Solver
+from propopt.solvers.base import Curve, Prepared, Solution, Solver
 
 
 def solve(
@@ -108,13 +108,14 @@ class Task:
         """The minimiser for the weights of ``objective``, which has the same losses."""
         if not any(weight > 0 for weight in objective.weights.values()):
             raise InvalidInput("weights: all are zero, so every explanation is optimal")
-        if self._is_trivial(objective):
-            warnings.warn(
-                f"{objective!r} has no faithfulness loss with a weight above zero, so "
-                "its optimum is the zero explanation",
-                TrivialObjectiveWarning,
-                stacklevel=3,
-            )
+        if self._zero_is_free(objective):
+            if not self._is_faithful(objective):
+                warnings.warn(
+                    f"{objective!r} has no faithfulness loss with a weight above zero, "
+                    "so its optimum is the zero explanation",
+                    TrivialObjectiveWarning,
+                    stacklevel=3,
+                )
             zero = np.zeros(self.program.shape)
             return Solution(W=zero, multipliers=(0.0,) * len(self.bounds))
         weights = np.array(
@@ -133,7 +134,7 @@ class Task:
             bounds=self.bounds,
             multipliers=found.multipliers,
         )
-        name = "none" if self._is_trivial(objective) else self.chosen.name
+        name = "none" if self._zero_is_free(objective) else self.chosen.name
         if not certificate.holds(tolerance):
             warnings.warn(
                 f"{name} reached a certified gap of {certificate.gap:.1e} and a "
@@ -161,8 +162,47 @@ class Task:
             explanation = explanation.measured(bound.loss)
         return explanation.timed(time.perf_counter() - began)
 
-    def _is_trivial(self, objective: Objective) -> bool:
+    def knows_curve(self, objective: Objective) -> bool:
+        """True if the losses of the optimum are known without its attributions."""
+        return isinstance(self.prepared, Curve) and not self._zero_is_free(objective)
+
+    def on_curve(
+        self, objective: Objective, tolerance: float, began: float
+    ) -> CurvePoint:
+        """The losses of the optimum; its attributions when they are asked for."""
+        assert isinstance(self.prepared, Curve), "see knows_curve"
+        names = [loss.name for loss in self.program.losses]
+        weights = np.array([objective.weights[name] for name in names])
+        found = self.prepared.measure(weights, tolerance)
+        value = float(weights @ found.losses)
+        zero = objective.value(np.zeros(self.program.shape))
+        return CurvePoint(
+            weights=objective.weights,
+            losses=dict(zip(names, found.losses.tolist(), strict=True)),
+            certificate=Certificate(
+                value=value,
+                lower_bound=value - found.excess,
+                scale=max(value, 1e-9 * zero),
+                kind="curve",
+            ),
+            solver=self.chosen.name,
+            seconds=time.perf_counter() - began,
+            compute=lambda: self._explained(objective, tolerance),
+        )
+
+    def _explained(self, objective: Objective, tolerance: float) -> Explanation:
+        began = time.perf_counter()
+        found = self.solve(objective, tolerance)
+        return self.explain(found, objective, tolerance, began)
+
+    def _zero_is_free(self, objective: Objective) -> bool:
         """True if zero attributions cost nothing and respect all bounds."""
+        zero = np.zeros(self.program.shape)
+        within = all(bound.loss.value(zero) <= bound.limit for bound in self.bounds)
+        return within and objective.value(zero) == 0.0
+
+    def _is_faithful(self, objective: Objective) -> bool:
+        """True if a loss with a weight above zero, or a bound, ties W to f."""
         weighed = [loss for weight, loss in objective.terms if weight > 0]
         limited = [bound.loss for bound in self.bounds]
-        return not any(isinstance(loss, Faithfulness) for loss in weighed + limited)
+        return any(isinstance(loss, Faithfulness) for loss in weighed + limited)

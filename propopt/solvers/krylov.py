@@ -1,0 +1,139 @@
+"""The same losses as the closed form, for graphs too large for an eigenbasis.
+
+Rotating the columns of G by the eigenvectors of CᵀC decouples the features: column j of
+W solves the shifted system (s_j + b P) w = a g with P = KᵀK and s_j = a + c ν_j.
+
+**Curves.** Krylov spaces do not depend on the shift. One Lanczos run with P from g_j
+gives a tridiagonal T with eigenvalues θ_k and weights τ_k (squared first components of
+its eigenvectors) such that, for every a, b and c at once, the losses of the
+conjugate-gradient iterate of that many steps are exactly
+
+    ‖g‖² Σ τ (1 − h)²,   ‖g‖² Σ τ θ h²,   ν_j ‖g‖² Σ τ h²   with h = a/(s_j + b θ).
+
+With one node moved to zero (Gauss–Radau), the same sum of a − a h bounds the optimum
+from below: P is positive semidefinite and 1/(s + b p) completely monotone in p. The
+difference is the certified gap, and Lanczos goes on until it is small enough (Golub and
+Meurant, "Matrices, Moments and Quadrature with Applications", 2010).
+
+**Attributions.** Preconditioned conjugate gradients, for weights that are asked for.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+import scipy.sparse as sp
+
+from propopt._typing import Array
+from propopt.losses import Program
+from propopt.memory import memory_refusal
+from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
+from propopt.solvers.gradients import PreconditionerName, ShiftedSystem
+from propopt.solvers.lanczos import Lanczos
+from propopt.solvers.quadratic import (
+    Quadratic,
+    all_squared_refusal,
+    quadratic_refusal,
+)
+from propopt.solvers.spectral import eigenbasis
+
+
+@final
+@dataclass(frozen=True)
+class Krylov(Solver):
+    """Lanczos curves and conjugate gradients; see the module's formulas.
+
+    Parameters
+    ----------
+    preconditioner : {"jacobi", "multigrid"}
+        Of the conjugate gradients. ``"multigrid"`` needs the ``pyamg`` package and a
+        stored graph, and pays where robustness weighs heavily on a large graph of few
+        dimensions.
+    """
+
+    preconditioner: PreconditionerName = "jacobi"
+
+    @property
+    def name(self) -> str:
+        return "krylov"
+
+    def refusal(self, program: Program) -> str | None:
+        if program.bounds:
+            return f"it takes no bounds, and {program.bounds[0]} is one"
+        return (
+            all_squared_refusal(program.losses)
+            or quadratic_refusal(program.losses)
+            or _memory_refusal(program)
+        )
+
+    def prepare(self, program: Program) -> Prepared:
+        quadratic = Quadratic.of(program.losses, program.shape)
+        return _KrylovSpaces(quadratic, self.preconditioner)
+
+
+def _memory_refusal(program: Program) -> str | None:
+    # G, its rotation, W, and the vectors of each recurrence
+    n_points, n_features = program.shape
+    what = f"conjugate gradients on {n_points} points and {n_features} features"
+    return memory_refusal(80.0 * n_points * n_features, what, "explain fewer points")
+
+
+class _KrylovSpaces(Curve):
+    def __init__(
+        self, quadratic: Quadratic, preconditioner: PreconditionerName
+    ) -> None:
+        self._quadratic = quadratic
+        self._preconditioner = preconditioner
+        n_points, n_features = quadratic.G.shape
+        self._nu, self._V = eigenbasis(quadratic.features, n_features)
+        self._P = sp.csr_array((n_points, n_points))
+        if quadratic.points is not None:
+            self._P = quadratic.points
+        self._columns = np.ascontiguousarray((quadratic.G @ self._V).T)
+
+    @cached_property
+    def _spaces(self) -> list[Lanczos]:
+        return [Lanczos(self._P, g) for g in self._columns]
+
+    def measure(self, weights: Array, tolerance: float) -> Measurement:
+        abc = np.array(self._quadratic.coefficients(weights))
+        while True:
+            losses, excess, change = self._losses(abc)
+            small = (change <= tolerance * losses).all()
+            exhausted = all(space.exhausted for space in self._spaces)
+            if exhausted or (small and excess <= tolerance * (abc @ losses)):
+                placed = self._quadratic.placed(*losses.tolist())
+                return Measurement(losses=placed, excess=excess)
+            with ThreadPoolExecutor() as pool:
+                list(pool.map(Lanczos.extend, self._spaces))
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        a, b, c = self._quadratic.coefficients(weights)
+        shifts = a + c * self._nu
+        begin = a * self._columns / shifts[:, None]
+        if start is not None:
+            begin = np.ascontiguousarray((start.W @ self._V).T)
+
+        def column(j: int) -> Array:
+            system = ShiftedSystem(self._P, a, b, float(shifts[j]), self._columns[j])
+            return system.solve(begin[j], tolerance, self._preconditioner)
+
+        with ThreadPoolExecutor() as pool:
+            W_hat = np.stack(list(pool.map(column, range(len(shifts)))), axis=1)
+        return Solution(W=W_hat @ self._V.T)
+
+    def _losses(self, abc: Array) -> tuple[Array, float, Array]:
+        """The three losses, the excess of their sum, and their last change."""
+        parts = [
+            space.losses(abc, float(nu))
+            for space, nu in zip(self._spaces, self._nu, strict=True)
+        ]
+        losses, excesses, earlier = map(np.array, zip(*parts, strict=True))
+        total = losses.sum(axis=0)
+        return total, float(excesses.sum()), np.abs(total - earlier.sum(axis=0))

@@ -1,0 +1,110 @@
+"""Gauss and Gauss–Radau quadrature for the spectral measure of a vector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+
+from propopt._typing import Array
+
+
+FIRST_STEPS = 10
+GROWTH = 0.2  # each extension adds a fifth, so that looking costs less than going on
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """A quadrature rule ∫ f dα ≈ Σ τ_k f(θ_k) with total mass Σ τ_k = ‖g‖²."""
+
+    theta: Array
+    tau: Array
+
+    def losses(self, abc: Array, nu: float) -> Array:
+        """Matching, over-points and over-features loss of one column."""
+        a, b, c = abc
+        h = a / (a + c * nu + b * self.theta)
+        rest = (c * nu + b * self.theta) / a * h  # 1 − h without cancellation
+        kept = self.tau * h**2
+        return np.array([self.tau @ rest**2, kept @ self.theta, nu * kept.sum()])
+
+    def optimum(self, abc: Array, nu: float) -> float:
+        """Σ τ (a − a h): the smallest objective of the column, as this rule sees it."""
+        a, b, c = abc
+        stiffness = c * nu + b * self.theta
+        return float(self.tau @ (a * stiffness / (a + stiffness)))
+
+
+NO_NODES = Nodes(np.zeros(0), np.zeros(0))
+
+
+class Lanczos:
+    """A Lanczos run with a matrix P ≥ 0 from a vector g, extended on request.
+
+    Without reorthogonalisation: rounding lets converged eigenvalues appear again, which
+    costs steps and does no harm to the quadrature.
+    """
+
+    def __init__(self, P: Any, g: Array) -> None:
+        self._P = P
+        self._mass = float(g @ g)
+        self._alpha: list[float] = []
+        self._beta: list[float] = []
+        self._vector = g / np.sqrt(self._mass) if self._mass > 0 else g
+        self._before = np.zeros_like(g)
+        self.exhausted = self._mass == 0.0
+        self._gauss = self._earlier = self._radau = NO_NODES
+
+    def losses(self, abc: Array, nu: float) -> tuple[Array, float, Array]:
+        """Losses of the column, the excess of their sum, and the losses a while ago."""
+        losses = self._gauss.losses(abc, nu)
+        if self._mass > 0 and len(self._gauss.theta) == 0:
+            return losses, np.inf, np.full(3, np.inf)
+        excess = self._gauss.optimum(abc, nu) - self._radau.optimum(abc, nu)
+        earlier = losses if self.exhausted else self._earlier.losses(abc, nu)
+        return losses, max(excess, 0.0), earlier
+
+    def extend(self) -> None:
+        """Go on for a fifth more steps, or until the space is exhausted."""
+        for _ in range(max(FIRST_STEPS, int(GROWTH * len(self._alpha)))):
+            if self.exhausted:
+                break
+            self._step()
+        self._earlier = self._gauss
+        self._gauss = self._rule(self._alpha, self._beta[:-1])
+        self._radau = self._gauss if self.exhausted else self._radau_rule()
+
+    def _step(self) -> None:
+        # β_{k+1} v_{k+1} = P v_k − α_k v_k − β_k v_{k−1}
+        v = self._vector
+        following = self._P @ v
+        if self._beta:
+            self._before *= self._beta[-1]
+            following -= self._before
+        alpha = float(following @ v)
+        np.multiply(v, alpha, out=self._before)  # a work array: its content is used up
+        following -= self._before
+        beta = float(np.sqrt(following @ following))
+        self._alpha.append(alpha)
+        self._beta.append(beta)
+        self.exhausted = beta <= 1e-14 * max(self._alpha) or beta == 0.0
+        if not self.exhausted:
+            following /= beta
+            self._before, self._vector = v, following
+
+    def _rule(self, alpha: list[float], beta: list[float]) -> Nodes:
+        if not alpha:
+            return NO_NODES
+        theta, vectors = la.eigh_tridiagonal(alpha, beta)
+        return Nodes(np.maximum(theta, 0.0), self._mass * vectors[0] ** 2)
+
+    def _radau_rule(self) -> Nodes:
+        """The rule with one more node, which is put at zero, below all eigenvalues."""
+        zero = -1e-13 * max(self._alpha)  # rounding may leave eigenvalues this low
+        pivot = np.inf
+        for alpha, beta in zip(self._alpha, [0.0, *self._beta[:-1]], strict=True):
+            pivot = alpha - zero - beta**2 / pivot
+        last = zero + self._beta[-1] ** 2 / pivot
+        return self._rule([*self._alpha, last], self._beta)

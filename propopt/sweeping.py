@@ -1,0 +1,285 @@
+"""Many optimal explanations: over weights, and over limits."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import joblib
+import numpy as np
+from joblib.parallel import get_active_backend
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from propopt.checks import read_positive
+from propopt.errors import (
+    InterruptedWarning,
+    InvalidInput,
+    SolverFailure,
+    UnsolvedWarning,
+)
+from propopt.explanation import Explanation, Outcome
+from propopt.losses import Bound, Objective, PropertyLoss
+from propopt.solvers import Constrained, Krylov, Solution, Solver, Spectral, Task
+from propopt.tradeoffs import TradeOffs
+
+
+def sweep(
+    objective: Objective | PropertyLoss,
+    weights: Mapping[str, float | Sequence[float]] | None = None,
+    baselines: Iterable[Explanation] = (),
+    *,
+    limits: Mapping[PropertyLoss, float | Sequence[float]] | None = None,
+    solver: str | Solver = "auto",
+    subject_to: Sequence[Bound] = (),
+    tolerance: float = 1e-6,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> TradeOffs:
+    """Solve an objective for many weights or limits, prepared once and started warm.
+
+    Parameters
+    ----------
+    objective : Objective
+        A weighted sum of losses; weights that are not swept stay as they are.
+    weights : mapping
+        By loss name the weights to try, all combinations of them; the last name varies
+        fastest.
+    limits : mapping
+        By loss, one that is not in the objective, the upper limits to try: evenly
+        spaced limits give an evenly spaced front, where weights bunch up. The weight in
+        the table is then the multiplier, that is, the weight that gives the same.
+    baselines : iterable of Explanation
+        Explanations made otherwise, measured on the same losses. They are asked for one
+        by one after all arguments were checked.
+    solver, subject_to, tolerance
+        As for :func:`propopt.solve`.
+    n_jobs : int, optional
+        Parallel workers, each with a block of weights and a program of its own. None
+        means one, unless ``joblib.parallel_config`` says otherwise.
+    progress : bool, optional
+        Show a progress bar on standard error; by default where that is a terminal.
+
+    Returns
+    -------
+    TradeOffs
+        One explanation per combination of weights and limits, then the baselines. After
+        Ctrl-C, or where a solver fails, those that were finished, with a warning. For
+        squared losses the losses come from exact curves, and attributions are computed
+        when they are first read, so that hundreds of weights cost little more than one.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> X = np.linspace(-1, 1, 9)[:, None]
+    >>> objective = po.GradientMatching(3 * X**2) + po.PairwiseRobustness(
+    ...     po.chain_graph(9)
+    ... )
+    >>> curve = po.sweep(objective, {"pairwise_robustness": np.geomspace(0.01, 100, 5)})
+    >>> curve.to_frame()["on_front"].all()
+    np.True_
+    """
+    whole = Objective.of(objective)
+    points = _combinations(whole, weights or {}, limits or {})
+    workers = _read_workers(n_jobs, len(points))
+    job = _Job(
+        whole, tuple(subject_to), solver, read_positive(tolerance, "tolerance")
+    ).ready(points[0])
+    every = job.all_losses(points[0])
+    measured: list[Explanation] = []
+    found: list[Outcome] = []
+    failures: list[SolverFailure] = []
+    interrupted = False
+    try:
+        measured.extend(baseline.measured(every) for baseline in baselines)
+        with _bar(len(points), progress) as bar:
+            for result in _results(job, points, workers):
+                if isinstance(result, SolverFailure):
+                    failures.append(result)
+                else:
+                    found.append(result)
+                bar.advance(bar.task_ids[0])
+    except KeyboardInterrupt:
+        interrupted = True
+        if not (found or measured):
+            raise
+    if failures and not found and not interrupted:
+        raise failures[0]
+    trade_offs = TradeOffs(
+        optimized=tuple(found),
+        baselines=tuple(measured),
+        losses=tuple(every.weights),
+        failures=tuple(map(str, failures)),
+        interrupted=interrupted,
+    )
+    _warn_of_missing(trade_offs, len(points))
+    return trade_offs
+
+
+Block: TypeAlias = tuple[list[Outcome | SolverFailure], list[Warning | str]]
+"""What a worker found, and the warnings that it could not give itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """One combination of weights and limits."""
+
+    weights: dict[str, float]
+    bounds: tuple[Bound, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What every worker of a sweep needs to know."""
+
+    objective: Objective
+    bounds: tuple[Bound, ...]
+    solver: str | Solver
+    tolerance: float
+
+    def ready(self, point: _Point) -> _Job:
+        """The same job with its solver chosen, which raises if none takes it.
+
+        Where one limit varies and the curve of its loss is known, that curve serves for
+        all limits.
+        """
+        bounds = self.bounds + point.bounds
+        chosen = Task(self.objective, bounds, self.solver, all_losses=True).chosen
+        if isinstance(chosen, Constrained):
+            program = Task(self.objective, bounds, all_losses=True).program
+            chosen = Constrained(curve=chosen.curve_of(program))
+        return replace(self, solver=chosen)
+
+    def all_losses(self, point: _Point) -> Objective:
+        """The objective, with the limited losses at weight zero."""
+        limited = tuple((0.0, bound.loss) for bound in point.bounds)
+        return Objective(self.objective.terms + limited)
+
+    def run(self, points: Sequence[_Point]) -> Iterator[Outcome | SolverFailure]:
+        """One result for each point, each started from the last."""
+        task: Task | None = None
+        start: Solution | None = None
+        for point in points:
+            began = time.perf_counter()
+            if task is None or point.bounds:
+                bounds = self.bounds + point.bounds
+                task = Task(self.objective, bounds, self.solver, all_losses=True)
+            objective = self.objective.with_weights(point.weights)
+            if task.knows_curve(objective):
+                yield task.on_curve(objective, self.tolerance, began)
+                continue
+            try:
+                start = task.solve(objective, self.tolerance, start)
+            except SolverFailure as failure:
+                yield SolverFailure(f"{objective!r}: {failure}")
+                continue
+            yield task.explain(start, objective, self.tolerance, began)
+
+    def run_all(self, points: Sequence[_Point], home: int) -> Block:
+        """The same, all at once, for a worker of process ``home`` or of another."""
+        if os.getpid() == home:
+            return list(self.run(points)), []
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")  # the filters are those of process home
+            results = list(self.run(points))
+        return results, [warning.message for warning in caught]
+
+
+def _results(
+    job: _Job, points: list[_Point], workers: int
+) -> Iterator[Outcome | SolverFailure]:
+    if workers == 1 or isinstance(job.solver, Spectral | Krylov | Constrained):
+        # a curve is shared, and a point on it costs less than a worker
+        yield from job.run(points)
+        return
+    blocks = np.array_split(np.arange(len(points)), workers)
+    backend, _ = get_active_backend()
+    # a generator hands over finished blocks early; not every backend has one
+    kind = "generator" if backend.supports_return_generator else "list"
+    parallel = joblib.Parallel(n_jobs=workers, return_as=kind)
+    calls = (
+        joblib.delayed(job.run_all)([points[i] for i in block], os.getpid())
+        for block in blocks
+    )
+    for results, caught in parallel(calls):
+        for warning in caught:
+            warnings.warn(warning, stacklevel=3)
+        yield from results
+
+
+def _read_workers(n_jobs: int | None, n_points: int) -> int:
+    if n_jobs == 0:
+        raise InvalidInput(
+            "n_jobs: expected a number of workers, -1 for all processors, or None, "
+            "got 0"
+        )
+    return min(int(joblib.effective_n_jobs(n_jobs)), n_points)
+
+
+def _combinations(
+    objective: Objective,
+    weights: Mapping[str, float | Sequence[float]],
+    limits: Mapping[PropertyLoss, float | Sequence[float]],
+) -> list[_Point]:
+    """All combinations of weights and limits, each checked before any is solved."""
+    chosen = [_values(name, values) for name, values in weights.items()]
+    bounds = [
+        [loss <= limit for limit in _values(loss.name, values)]
+        for loss, values in limits.items()
+    ]
+    points = []
+    for combination in itertools.product(*chosen):
+        point = dict(zip(weights, combination, strict=True))
+        if not any(objective.with_weights(point).weights.values()):
+            raise InvalidInput(f"weights: all are zero at {point}")
+        points += [_Point(point, limited) for limited in itertools.product(*bounds)]
+    return points
+
+
+def _values(name: str, values: float | Sequence[float]) -> list[float]:
+    listed: list[float] = np.atleast_1d(values).tolist()
+    if not listed:
+        raise InvalidInput(f"weights: {name} has no values to sweep over")
+    return listed
+
+
+def _bar(total: int, wanted: bool | None) -> Progress:
+    terminal = sys.stderr.isatty()
+    columns = (TextColumn("sweep"), BarColumn(), MofNCompleteColumn())
+    bar = Progress(
+        *columns,
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=terminal,  # a log keeps the last state, a terminal none
+        disable=not (terminal if wanted is None else wanted),
+    )
+    bar.add_task("sweep", total=total)
+    return bar
+
+
+def _warn_of_missing(trade_offs: TradeOffs, total: int) -> None:
+    if trade_offs.failures:
+        warnings.warn(
+            f"{len(trade_offs.failures)} of {total} weights were not solved; "
+            f"the first: {trade_offs.failures[0]}",
+            UnsolvedWarning,
+            stacklevel=3,
+        )
+    if trade_offs.interrupted:
+        warnings.warn(
+            f"interrupted: {len(trade_offs.optimized)} of {total} weights are done",
+            InterruptedWarning,
+            stacklevel=3,
+        )

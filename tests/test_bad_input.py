@@ -1,0 +1,285 @@
+"""Bad input has one clear error or a documented behaviour, and takes no memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import psutil
+import pytest
+
+import propopt as po
+from propopt.errors import InvalidInput, Refused, TrivialObjectiveWarning
+
+
+N, D = 6, 3
+G = np.arange(18.0).reshape(N, D) - 7.5
+gradient, sparsity = po.GradientMatching(G), po.Sparsity()
+robustness = po.PairwiseRobustness(po.chain_graph(N))
+
+TABLES = {
+    "GradientMatching": ("G", po.GradientMatching),
+    "FunctionMatching": ("X", lambda X: po.FunctionMatching(X, np.ones(2))),
+    "gaussian_graph": ("X", lambda X: po.gaussian_graph(X, 1.0)),
+    "threshold_graph": ("X", lambda X: po.threshold_graph(X, 1.0)),
+    "knn_graph": ("X", lambda X: po.knn_graph(X, 1)),
+    "correlation_graph": ("X", po.correlation_graph),
+    "KernelRobustness": ("kernel_matrix", po.KernelRobustness),
+    "graph_from_matrix": ("S", po.graph_from_matrix),
+    "certify": ("W", lambda W: po.certify(gradient, W)),
+}
+each_table = pytest.mark.parametrize(("what", "make"), TABLES.values(), ids=TABLES)
+
+
+@each_table
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_non_finite_values_are_refused_with_their_place(what, make, bad):
+    table = np.eye(4)
+    table[1, 2] = bad
+    message = rf"^{what}: 1 of 16 values are not finite; .*index \(1, 2\)"
+    with pytest.raises(InvalidInput, match=message):
+        make(table)
+
+
+@each_table
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+def test_empty_tables_are_refused(what, make, shape):
+    with pytest.raises(InvalidInput, match=f"^{what}: the array is empty"):
+        make(np.zeros(shape))
+
+
+@each_table
+@pytest.mark.parametrize("table", [np.ones(3), np.ones((2, 2, 2)), 1.0])
+def test_tables_of_other_dimensions_are_refused(what, make, table):
+    with pytest.raises(InvalidInput, match=f"^{what}: expected 2 dimensions"):
+        make(table)
+
+
+@each_table
+@pytest.mark.parametrize(
+    "table",
+    [[["a", "b"], ["c", "d"]], pd.DataFrame({"a": ["x", "y"]}), [[1, 2], [3]], [[1j]]],
+    ids=["words", "frame of words", "ragged", "complex"],
+)
+def test_tables_that_are_not_numbers_are_refused(what, make, table):
+    with pytest.raises(InvalidInput, match=f"^{what}: expected numbers"):
+        make(table)
+
+
+# shapes that do not fit
+
+
+def test_losses_of_different_points_are_refused_by_name():
+    objective = gradient + po.PairwiseRobustness(po.chain_graph(N + 1))
+    message = "gradient_matching has 6 points and pairwise_robustness has 7"
+    with pytest.raises(InvalidInput, match=message):
+        po.solve(objective)
+
+
+def test_losses_of_different_features_are_refused_by_name():
+    objective = gradient + po.Smoothness(po.chain_graph(D + 1))
+    message = "gradient_matching has 3 features and smoothness has 4"
+    with pytest.raises(InvalidInput, match=message):
+        po.solve(objective)
+
+
+def test_bounds_have_to_fit_too():
+    bound = po.PairwiseRobustness(po.chain_graph(N + 1)) <= 1
+    with pytest.raises(InvalidInput, match="6 points and pairwise_robustness has 7"):
+        po.solve(1.0 * gradient, subject_to=[bound])
+
+
+def test_shape_that_no_loss_tells_is_refused():
+    with pytest.raises(InvalidInput, match="no loss of this objective tells"):
+        po.solve(1.0 * sparsity)
+    with pytest.raises(InvalidInput, match="tells the number of features"):
+        po.solve(1.0 * robustness)
+
+
+# small and degenerate data
+
+
+def test_one_point_is_explained_by_its_gradient():
+    one = po.GradientMatching(G[:1])
+    for graph in (po.complete_graph(1), po.chain_graph(1), po.gaussian_graph(G[:1], 1)):
+        best = po.solve(one + po.PairwiseRobustness(graph))
+        np.testing.assert_allclose(best.attributions, G[:1])
+
+
+def test_one_point_has_no_lengthscale():
+    with pytest.raises(InvalidInput, match="lengthscale: all points coincide"):
+        po.gaussian_graph(G[:1])
+
+
+def test_one_point_has_no_neighbours():
+    with pytest.raises(InvalidInput, match="n_neighbors: expected fewer than the 1"):
+        po.knn_graph(G[:1], 1)
+
+
+@pytest.mark.parametrize("graph", [po.chain_graph(1), po.pixel_graph(1, 1)], ids=repr)
+def test_one_feature_is_as_smooth_as_can_be(graph):
+    one = po.GradientMatching(G[:, :1])
+    best = po.solve(one + po.Smoothness(graph) + 0.5 * robustness)
+    same = po.solve(one + 0.5 * robustness)
+    np.testing.assert_allclose(best.attributions, same.attributions, atol=1e-12)
+
+
+def test_correlation_of_one_feature_is_no_edge():
+    assert po.correlation_graph(G[:, :1]).n_edges == 0
+
+
+def test_coinciding_points_need_a_lengthscale():
+    points = np.ones((3, 2))
+    with pytest.raises(InvalidInput, match="lengthscale: all points coincide"):
+        po.gaussian_graph(points)
+    assert po.gaussian_graph(points, 1.0).n_edges == 3
+
+
+def test_coinciding_points_of_a_weighted_neighbour_graph_need_a_lengthscale():
+    with pytest.raises(InvalidInput, match="lengthscale"):
+        po.knn_graph(np.ones((3, 2)), 1, weights="gaussian")
+
+
+def test_coinciding_points_may_have_different_gradients():
+    points = np.array([[0.0], [0.0], [1.0]])
+    graph = po.gaussian_graph(points, 1.0)
+    objective = po.GradientMatching([[1.0], [3.0], [5.0]])
+    best = po.solve(objective + 1e6 * po.PairwiseRobustness(graph))
+    assert best.attributions[0, 0] == pytest.approx(best.attributions[1, 0], abs=1e-5)
+
+
+def test_coinciding_points_make_a_kernel_singular():
+    points = np.array([[0.0], [0.0], [1.0]])
+    kernel = np.exp(-((points - points.T) ** 2))
+    with pytest.raises(InvalidInput, match="positive definite"):
+        po.KernelRobustness(kernel)
+
+
+def test_disconnected_graph_keeps_its_parts_apart():
+    graph = po.group_graph([0, 0, 0, 1, 1, 1])
+    best = po.solve(gradient + 1e6 * po.PairwiseRobustness(graph)).attributions
+    np.testing.assert_allclose(best[:3], np.tile(G[:3].mean(axis=0), (3, 1)), atol=1e-5)
+    np.testing.assert_allclose(best[3:], np.tile(G[3:].mean(axis=0), (3, 1)), atol=1e-5)
+
+
+def test_all_zero_similarity_asks_for_nothing():
+    empty = po.PairwiseRobustness(po.graph_from_matrix(np.zeros((N, N))))
+    best = po.solve(gradient + empty)
+    np.testing.assert_allclose(best.attributions, G)
+    assert best.losses["pairwise_robustness"] == 0.0
+
+
+def test_largest_difference_needs_an_edge():
+    with pytest.raises(InvalidInput, match="graph: has no edges"):
+        po.MaxDifferenceRobustness(po.graph_from_matrix(np.zeros((N, N))))
+
+
+def test_gradients_of_zero_are_explained_by_zero():
+    zero = po.GradientMatching(np.zeros((N, D)))
+    for objective in (zero + robustness, zero + sparsity, zero + robustness + sparsity):
+        best = po.solve(objective)
+        np.testing.assert_array_equal(best.attributions, np.zeros((N, D)))
+        assert best.certificate.holds(0.0)
+
+
+# weights
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
+def test_bad_weights_are_refused(weight):
+    with pytest.raises(InvalidInput, match="expected a finite number >= 0"):
+        weight * sparsity
+    with pytest.raises(InvalidInput, match="sparsity: expected a finite number >= 0"):
+        po.sweep(gradient + sparsity, {"sparsity": [1.0, weight]})
+
+
+def test_weights_that_are_all_zero_are_refused():
+    with pytest.raises(InvalidInput, match="weights: all are zero"):
+        po.solve(0.0 * gradient + 0.0 * sparsity)
+
+
+def test_loss_of_weight_zero_still_tells_the_shape_and_its_value():
+    best = po.solve(gradient + 0.0 * po.Smoothness(po.chain_graph(D)))
+    np.testing.assert_allclose(best.attributions, G)
+    assert best.losses["smoothness"] > 0
+    with pytest.raises(InvalidInput, match="3 features"):
+        po.solve(gradient + 0.0 * po.Smoothness(po.chain_graph(D + 1)))
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [
+        robustness + po.Smoothness(po.chain_graph(D)),
+        robustness + po.Smoothness(po.chain_graph(D)) + sparsity,
+        0.0 * gradient + robustness,
+        0.0 * gradient + sparsity,
+    ],
+    ids=repr,
+)
+def test_objective_without_faithfulness_warns_and_gives_zeros(objective):
+    with pytest.warns(TrivialObjectiveWarning, match="no faithfulness loss"):
+        best = po.solve(objective)
+    np.testing.assert_array_equal(best.attributions, np.zeros((N, D)))
+    assert best.certificate.holds(0.0)
+
+
+def test_faithfulness_may_be_a_bound():
+    bound = gradient <= 0.5 * gradient.value(np.zeros((N, D)))
+    best = po.solve(1.0 * sparsity, subject_to=[bound])
+    assert best.certificate.holds(1e-6)
+    assert np.abs(best.attributions).max() > 0.1
+
+
+# memory
+
+
+@pytest.fixture
+def small_machine(monkeypatch):
+    """A machine with one mebibyte of free memory."""
+    free = SimpleNamespace(available=2**20)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
+
+
+@pytest.mark.parametrize("make", ["gaussian", "complete"])
+@pytest.mark.usefixtures("small_machine")
+def test_complete_graphs_are_refused_with_the_figure(make):
+    points = np.linspace(0, 1, 30_000)[:, None]
+    makers = {
+        "gaussian": lambda: po.gaussian_graph(points, 1.0),
+        "complete": lambda: po.complete_graph(30_000),
+    }
+    with pytest.raises(Refused, match=r"needs about 20\.1 GiB and 0\.0 GiB are free"):
+        makers[make]()
+
+
+@pytest.mark.usefixtures("small_machine")
+def test_sparse_graphs_are_made_nevertheless():
+    points = np.linspace(0, 1, 3_000)[:, None]
+    assert po.gaussian_graph(points, 1e-4, cutoff=0.1).n_edges < 3_000
+    assert po.knn_graph(points, 2).n_edges < 9_000
+
+
+@pytest.mark.parametrize("solver", ["conic", "CLARABEL", "spectral"])
+@pytest.mark.usefixtures("small_machine")
+def test_large_programs_are_refused_with_the_figure(solver):
+    large = po.GradientMatching(np.ones((3_000, 2)))
+    objective = large + po.PairwiseRobustness(po.chain_graph(3_000))
+    with pytest.raises(Refused, match=r"needs about 0\.\d GiB and 0\.0 GiB are free"):
+        po.solve(objective, solver)
+
+
+@pytest.mark.parametrize("solver", ["conic", "CLARABEL", "spectral"])
+@pytest.mark.usefixtures("small_machine")
+def test_refusal_comes_before_the_memory_is_taken(solver):
+    large = po.GradientMatching(np.ones((3_000, 2)))
+    objective = large + po.PairwiseRobustness(po.chain_graph(3_000))
+    tracemalloc.start()
+    try:
+        with pytest.raises(Refused):
+            po.solve(objective, solver)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * 3_000**2 / 10

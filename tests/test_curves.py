@@ -1,0 +1,228 @@
+"""Exact curves: losses for every weight without attributions, and limits on a loss."""
+
+import numpy as np
+import pytest
+import scipy.sparse.linalg as spla
+
+import propopt as po
+from propopt.explanation import CurvePoint
+from propopt.losses import Program
+from propopt.operators import LatticeLaplacian
+from propopt.solvers import Krylov, Spectral, Task
+
+
+WEIGHTS = {
+    "pairwise_robustness": np.geomspace(1e-3, 1e3, 7),
+    "smoothness": [0, 0.1, 10],
+}
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(40, 3))
+
+
+@pytest.fixture
+def G(rng):
+    return rng.normal(size=(40, 5))
+
+
+def graphs(X):
+    yield po.gaussian_graph(X)
+    yield po.knn_graph(X, 4)
+    yield po.LatticeGraph((5, 8))
+    yield po.GridGaussianGraph([np.linspace(0, 1, 5), np.linspace(0, 2, 8)], 0.5)
+    yield po.chain_graph(40)
+
+
+def objective(G, graph):
+    return (
+        po.GradientMatching(G)
+        + po.PairwiseRobustness(graph)
+        + po.Smoothness(po.chain_graph(5))
+    )
+
+
+@pytest.mark.parametrize("solver", ["spectral", "krylov"])
+def test_losses_on_the_curve_are_those_of_the_attributions(solver, X, G):
+    for graph in graphs(X):
+        curve = po.sweep(objective(G, graph), WEIGHTS, solver=solver, tolerance=1e-9)
+        for point in curve.optimized[::5]:
+            assert isinstance(point, CurvePoint)
+            for name, loss in point.explanation.losses.items():
+                assert point.losses[name] == pytest.approx(loss, rel=1e-4, abs=1e-9)
+            assert point.objective == pytest.approx(
+                point.explanation.objective, rel=1e-8
+            )
+
+
+def test_spectral_and_krylov_curves_agree(X, G):
+    for graph in graphs(X):
+        program = Program(objective(G, graph).losses)
+        exact, lanczos = Spectral().prepare(program), Krylov().prepare(program)
+        for b in (0.0, 1e-3, 1.0, 1e3):
+            for c in (0.0, 0.1, 10.0):
+                weights = np.array([1.0, b, c])
+                first = exact.measure(weights, 1e-9)
+                second = lanczos.measure(weights, 1e-9)
+                np.testing.assert_allclose(
+                    second.losses, first.losses, rtol=1e-6, atol=1e-12
+                )
+
+
+def test_the_excess_of_a_curve_bounds_the_distance_to_the_optimum(X, G):
+    for graph in graphs(X):
+        program = Program(objective(G, graph).losses)
+        exact, lanczos = Spectral().prepare(program), Krylov().prepare(program)
+        weights = np.array([1.0, 30.0, 0.2])
+        best = weights @ exact.measure(weights, 1e-9).losses
+        for tolerance in (1e-1, 1e-2, 1e-4, 1e-8):
+            found = lanczos.measure(weights, tolerance)
+            value = weights @ found.losses
+            assert value - found.excess <= best * (1 + 1e-12)
+            assert best <= value * (1 + 1e-12)
+            assert found.excess <= tolerance * value
+
+
+def test_attributions_are_computed_only_when_they_are_read(X, G, monkeypatch):
+    task_solve = Task.solve
+    asked = []
+    monkeypatch.setattr(Task, "solve", lambda *a: asked.append(a) or task_solve(*a))
+    curve = po.sweep(objective(G, po.knn_graph(X, 4)), WEIGHTS)
+    curve.to_frame()
+    curve.front()
+    assert not asked
+    first = curve.optimized[3].attributions
+    assert curve.optimized[3].attributions is first
+    assert len(asked) == 1
+
+
+def test_lattice_laplacian_is_that_of_its_stored_graph(rng):
+    graph = po.LatticeGraph((3, 1, 4))
+    W = rng.normal(size=(12, 2))
+    product = LatticeLaplacian((3, 1, 4)) @ W
+    np.testing.assert_allclose(product, 2 * graph.laplacian @ W, atol=1e-12)
+    assert graph.n_edges == len(graph.edges)
+
+
+def test_grid_gaussian_graph_is_the_gaussian_graph_of_its_points():
+    axes = [np.linspace(0, 1, 4), np.array([0.0, 0.3, 2.0])]
+    points = np.array([[x, y] for x in axes[0] for y in axes[1]])
+    grid = po.GridGaussianGraph(axes, 0.7)
+    stored = po.gaussian_graph(points, 0.7)
+    np.testing.assert_allclose(
+        grid.similarities.toarray(), stored.similarities.toarray(), atol=1e-14
+    )
+    np.testing.assert_allclose(
+        grid.differences.gram.toarray(), 2 * stored.laplacian.toarray(), atol=1e-12
+    )
+
+
+def test_large_lattices_agree_with_an_independent_solver(rng):
+    graph = po.LatticeGraph((30, 30, 30))
+    G = rng.normal(size=(27_000, 2))
+    curve = po.sweep(
+        po.GradientMatching(G) + po.PairwiseRobustness(graph),
+        {"pairwise_robustness": [0.1, 10.0, 300.0]},
+        solver="krylov",
+    )
+    matrix = 2 * graph.laplacian
+    for point in curve.optimized:
+        weight = point.weights["pairwise_robustness"]
+        shifted = weight * matrix
+        shifted.setdiag(shifted.diagonal() + 1.0)
+        W = np.column_stack([spla.cg(shifted, g, rtol=1e-12)[0] for g in G.T])
+        robustness = float(np.vdot(W, matrix @ W))
+        assert point.losses["pairwise_robustness"] == pytest.approx(
+            robustness, rel=1e-6
+        )
+        matching = float(((W - G) ** 2).sum())
+        assert point.losses["gradient_matching"] == pytest.approx(matching, rel=1e-6)
+
+
+# ---- limits
+
+
+@pytest.mark.parametrize("fraction", [0.9, 0.3, 1e-3])
+def test_limits_agree_with_the_conic_solver(fraction, X, G):
+    matching = po.GradientMatching(G)
+    robustness = po.PairwiseRobustness(po.knn_graph(X, 4))
+    limit = fraction * robustness.value(G)
+    fast = po.solve(matching, subject_to=[robustness <= limit])
+    reference = po.solve(matching, "CLARABEL", subject_to=[robustness <= limit])
+    assert fast.solver == "constrained"
+    assert fast.certificate.violation <= 1e-9
+    assert fast.objective == pytest.approx(reference.objective, rel=1e-6)
+    assert fast.multipliers["pairwise_robustness"] == pytest.approx(
+        reference.multipliers["pairwise_robustness"], rel=1e-4
+    )
+
+
+def test_faithfulness_may_be_the_limited_loss(X, G):
+    matching = po.GradientMatching(G)
+    robustness = po.PairwiseRobustness(po.knn_graph(X, 4))
+    limit = 0.2 * matching.value(np.zeros_like(G))
+    fast = po.solve(robustness, subject_to=[matching <= limit])
+    reference = po.solve(robustness, "CLARABEL", subject_to=[matching <= limit])
+    assert fast.solver == "constrained"
+    assert fast.objective == pytest.approx(reference.objective, rel=1e-6)
+
+
+def test_an_inactive_limit_has_multiplier_zero(X, G):
+    matching = po.GradientMatching(G)
+    robustness = po.PairwiseRobustness(po.knn_graph(X, 4))
+    best = po.solve(matching, subject_to=[robustness <= 2 * robustness.value(G)])
+    assert best.multipliers == {"pairwise_robustness": 0.0}
+    np.testing.assert_allclose(best.attributions, G, atol=1e-12)
+
+
+def test_krylov_meets_limits_too(rng):
+    graph = po.LatticeGraph((20, 20, 20))
+    G = rng.normal(size=(8000, 1))
+    matching, robustness = po.GradientMatching(G), po.PairwiseRobustness(graph)
+    limit = 0.1 * robustness.value(G)
+    best = po.solve(matching, subject_to=[robustness <= limit])
+    assert best.certificate.holds(1e-6)
+    assert best.losses["pairwise_robustness"] == pytest.approx(limit, rel=1e-6)
+
+
+def test_even_limits_give_an_even_front(X, G):
+    matching = po.GradientMatching(G)
+    robustness = po.PairwiseRobustness(po.knn_graph(X, 4))
+    limits = np.linspace(0.1, 0.9, 9) * robustness.value(G)
+    baseline = po.Explanation(attributions=0.5 * G, method="half")
+    curve = po.sweep(matching, {}, [baseline], limits={robustness: limits})
+    frame = curve.to_frame()
+    found = frame["loss.pairwise_robustness"][:-1]
+    np.testing.assert_allclose(found, limits, rtol=1e-6)
+    assert frame["on_front"][:-1].all()
+    multipliers = frame["weight.pairwise_robustness"][:-1]
+    assert (np.diff(multipliers) < 0).all()
+    assert curve.distances()["excess"][0] > 0
+    for point, weight in zip(curve.optimized, multipliers, strict=True):
+        same = po.solve(matching + weight * robustness)
+        assert same.losses["pairwise_robustness"] == pytest.approx(
+            point.losses["pairwise_robustness"], rel=1e-5
+        )
+
+
+def test_limits_work_for_losses_without_a_curve(G):
+    sparsity = po.Sparsity()
+    limits = np.array([0.2, 0.5]) * sparsity.value(G)
+    curve = po.sweep(po.GradientMatching(G), limits={sparsity: limits})
+    found = curve.to_frame()["loss.sparsity"]
+    np.testing.assert_allclose(found, limits, rtol=1e-6)
+
+
+# ---- the choice
+
+
+def test_auto_takes_an_eigenbasis_for_few_points_and_krylov_for_many():
+    few = Program((po.GradientMatching(np.ones((20, 2))), robustness_of(20)))
+    many = Program((po.GradientMatching(np.ones((20_000, 2))), robustness_of(20_000)))
+    assert po.Auto().select(few).name == "spectral"
+    assert po.Auto().select(many).name == "krylov"
+
+
+def robustness_of(n):
+    return po.PairwiseRobustness(po.chain_graph(n))

@@ -1,0 +1,288 @@
+"""Explanations: saved and loaded exactly, whole files only, names kept."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import propopt as po
+from propopt.errors import InvalidInput
+from propopt.labels import Labels
+
+
+G = np.arange(6.0).reshape(3, 2) / 7
+
+FULL = po.Explanation(
+    attributions=G,
+    method="lime",
+    labels=Labels(points=("a", "b", "c"), features=("age", "größe")),
+    parameters={"scale": 0.1, "n_samples": 10, "kernel_width": None, "fit": True},
+    weights={"gradient_matching": 1.0, "sparsity": 0.1},
+    losses={"gradient_matching": 1 / 3, "sparsity": 1e-300},
+    certificate=po.Certificate(
+        value=1 / 3, lower_bound=0.1, scale=1 / 3, kind="dual", distance=2 / 3
+    ),
+    multipliers={"sparsity": 0.1 + 0.2},
+    details={"r2": np.array([0.1, 0.2, 0.3]), "standard_error": G / 3},
+    solver="conic",
+    seconds=0.1,
+)
+BARE = po.Explanation(attributions=G, method="gradient")
+NO_DISTANCE = po.Explanation(
+    attributions=G,
+    method="optimized",
+    certificate=po.Certificate(value=1, lower_bound=1, scale=1, kind="dual"),
+)
+PLAIN = (
+    "method",
+    "labels",
+    "parameters",
+    "weights",
+    "losses",
+    "certificate",
+    "multipliers",
+    "solver",
+    "seconds",
+)
+each_explanation = pytest.mark.parametrize(
+    "explanation", [FULL, BARE, NO_DISTANCE], ids=["full", "bare", "no distance"]
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "best.npz"
+
+
+def reloaded(explanation: po.Explanation, path) -> po.Explanation:
+    explanation.save(path)
+    return po.Explanation.load(path)
+
+
+@each_explanation
+def test_every_field_comes_back_exactly(explanation, path):
+    same = reloaded(explanation, path)
+    for name in PLAIN:
+        assert getattr(same, name) == getattr(explanation, name), name
+    np.testing.assert_array_equal(same.attributions, explanation.attributions)
+    assert same.attributions.dtype == np.float64
+    assert list(same.details) == list(explanation.details)
+    for name, array in explanation.details.items():
+        np.testing.assert_array_equal(same.details[name], array)
+
+
+def test_a_solution_comes_back_exactly(path):
+    objective = po.GradientMatching(G) + 0.3 * po.PairwiseRobustness(po.chain_graph(3))
+    best = po.solve(objective, subject_to=[po.Sparsity() <= 1])
+    same = reloaded(best, path)
+    assert (same.objective, same.gap) == (best.objective, best.gap)
+    assert same.multipliers == best.multipliers
+    assert same.certificate == best.certificate
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("a", "b", "c"),
+        (3, 1, 2),
+        (0.1, 0.2, 1e300),
+        (1, "one", 1.5),
+        tuple(np.arange(3)),
+        tuple(np.array([0.5, 1.5, 2.5])),
+        ("", "ü", 'a "quoted"\nline'),
+        None,
+    ],
+    ids=repr,
+)
+def test_names_of_points_come_back_as_they_were(names, path):
+    labels = Labels(points=names, features=("x", "y"))
+    explanation = po.Explanation(attributions=G, method="gradient", labels=labels)
+    found = reloaded(explanation, path).labels
+    assert found == labels
+    if names is not None:
+        kinds = [float if isinstance(n, float) else type(n) for n in names]
+        kinds = [int if issubclass(k, np.integer) else k for k in kinds]
+        assert [type(n) for n in found.points] == kinds
+
+
+def test_other_names_become_text(path):
+    days = tuple(pd.date_range("2024-01-01", periods=3))
+    explanation = po.Explanation(
+        attributions=G, method="gradient", labels=Labels(points=days)
+    )
+    assert reloaded(explanation, path).labels.points == tuple(map(str, days))
+
+
+def test_file_holds_no_pickle(path):
+    FULL.save(path)
+    with np.load(path, allow_pickle=False) as file:
+        assert all(file[name].dtype != object for name in file.files)
+        assert json.loads(str(file["header"]))["format"] == "propopt explanation"
+
+
+def test_object_arrays_are_not_written(path):
+    bad = po.Explanation(
+        attributions=G, method="gradient", details={"what": np.array([object()])}
+    )
+    with pytest.raises(ValueError, match=r"[Oo]bject arrays"):
+        bad.save(path)
+    assert list(path.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("best", "best.npz"),
+        ("best.npz", "best.npz"),
+        ("scale=0.1", "scale=0.1.npz"),
+        ("best.v1", "best.v1.npz"),
+    ],
+)
+def test_name_is_kept_and_completed(name, file, tmp_path):
+    BARE.save(tmp_path / name)
+    assert [p.name for p in tmp_path.iterdir()] == [file]
+    np.testing.assert_array_equal(po.Explanation.load(tmp_path / name).attributions, G)
+    assert po.Explanation.load(str(tmp_path / file)).method == "gradient"
+
+
+def test_folders_are_made(tmp_path):
+    BARE.save(tmp_path / "a" / "b" / "best")
+    assert (tmp_path / "a" / "b" / "best.npz").exists()
+
+
+def test_missing_file_is_not_found(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        po.Explanation.load(tmp_path / "nothing.npz")
+
+
+def test_failed_write_leaves_the_old_file(path, monkeypatch):
+    FULL.save(path)
+    before = path.read_bytes()
+
+    def savez(file, **_):
+        file.write_bytes(b"half of it")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(np, "savez", savez)
+    with pytest.raises(OSError, match="disk full"):
+        BARE.save(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in path.parent.iterdir()] == ["best.npz"]
+
+
+def test_saving_again_replaces_the_file(path):
+    FULL.save(path)
+    BARE.save(path)
+    assert po.Explanation.load(path).method == "gradient"
+
+
+def other_archive(path):
+    np.savez(path, data=np.ones(3))
+
+
+def array_file(path):
+    with path.open("wb") as file:
+        np.save(file, np.ones(3))
+
+
+def text_file(path):
+    path.write_text("method,loss\n")
+
+
+def empty_file(path):
+    path.write_bytes(b"")
+
+
+def cut_file(path):
+    FULL.save(path)
+    path.write_bytes(path.read_bytes()[:200])
+
+
+def other_zip(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("notes.txt", "hello")
+
+
+def header_of_another(path):
+    np.savez(path, header=np.array('{"format": "other"}'), attributions=np.ones(3))
+
+
+def header_without_sense(path):
+    np.savez(path, header=np.array("hello"), attributions=np.ones(3))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        other_archive,
+        array_file,
+        text_file,
+        empty_file,
+        cut_file,
+        other_zip,
+        header_of_another,
+        header_without_sense,
+    ],
+)
+def test_other_files_are_refused_by_name(write, path):
+    write(path)
+    with pytest.raises(InvalidInput, match=r"best\.npz: not a saved explanation"):
+        po.Explanation.load(path)
+
+
+def test_newer_version_is_refused_with_both_numbers(path):
+    FULL.save(path)
+    with np.load(path) as file:
+        arrays = dict(file)
+    header = json.loads(str(arrays["header"])) | {"version": 2, "novelty": 1}
+    arrays["header"] = np.array(json.dumps(header))
+    np.savez(path, **arrays)
+    with pytest.raises(InvalidInput, match=r"version 2; this propopt reads version 1"):
+        po.Explanation.load(path)
+
+
+def test_frame_has_the_names_of_the_input():
+    frame = pd.DataFrame(G, columns=["age", "dose"], index=["p", "q", "r"])
+    best = po.solve(1.0 * po.GradientMatching(frame))
+    pd.testing.assert_frame_equal(best.to_frame(), frame, check_exact=False)
+
+
+def test_frame_of_nameless_input_counts_features():
+    assert list(BARE.to_frame().columns) == ["x0", "x1"]
+    assert list(BARE.to_frame().index) == [0, 1, 2]
+
+
+def test_repr_gives_what_is_known():
+    text = repr(FULL)
+    for part in ("lime", "3 points × 2 features", "gradient_matching=0.333333"):
+        assert part in text
+    assert "gap=7.0e-01" in text
+    assert "solver=conic" in text
+    assert repr(BARE) == "Explanation(gradient, 3 points × 2 features)"
+
+
+def test_objective_is_the_weighted_sum_of_losses():
+    assert FULL.objective == pytest.approx(1 / 3)
+    assert BARE.objective is None
+
+
+def test_gap_is_that_of_the_certificate():
+    assert FULL.gap == FULL.certificate.gap
+    assert BARE.gap is None
+
+
+def test_measuring_adds_losses_and_keeps_the_rest():
+    measured = FULL.measured(po.Smoothness(po.chain_graph(2)))
+    assert measured.losses["gradient_matching"] == 1 / 3
+    assert measured.losses["smoothness"] > 0
+    assert "smoothness" not in FULL.losses
+    assert measured.details is FULL.details
+
+
+def test_timing_changes_the_time_only():
+    assert FULL.timed(3.0).seconds == 3.0
+    assert FULL.timed(3.0).losses == FULL.losses

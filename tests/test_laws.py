@@ -1,0 +1,214 @@
+"""Laws of optimal explanations, on random programs."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import propopt as po
+
+
+WEIGHTS = st.floats(-3, 3).map(lambda exponent: 10.0**exponent)
+SEEDS = st.integers(0, 2**32 - 1)
+KINDS = ("closed form", "sparse", "largest difference", "function", "linear")
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+class Case:
+    """Random points, gradients and values, and an objective of some kind on them."""
+
+    def __init__(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.n, self.d = rng.integers(2, 6), rng.integers(1, 4)
+        self.X = rng.normal(size=(self.n, self.d))
+        self.G = rng.normal(size=(self.n, self.d)) * 10 ** rng.uniform(-2, 2)
+        self.values = rng.normal(size=self.n)
+        self.rng = rng
+
+    def objective(self, kind: str, *weights: float) -> po.Objective:
+        first, second, third = weights
+        graph = po.gaussian_graph(self.X, 1.0)
+        robustness = po.PairwiseRobustness(graph)
+        largest = po.MaxDifferenceRobustness(po.complete_graph(self.n), norm="linf")
+        difference = po.MaxDifferenceRobustness(po.complete_graph(self.n), "sum")
+        smoothness = po.Smoothness(po.chain_graph(int(self.d)))
+        gradient = po.GradientMatching(self.G)
+        function = po.FunctionMatching(self.X, self.values)
+        absolute = po.GradientMatching(self.G, norm="l1")
+        parts: list[po.PropertyLoss] = {
+            "closed form": [gradient, robustness, smoothness],
+            "sparse": [gradient, po.Sparsity(), robustness],
+            "largest difference": [gradient, difference, po.Sparsity()],
+            "function": [function, gradient, robustness],
+            "linear": [absolute, largest, po.Sparsity()],
+        }[kind]
+        return first * parts[0] + second * parts[1] + third * parts[2]
+
+
+def slack(best: po.Explanation) -> float:
+    """How far the objective can be above the optimum, in its own units."""
+    found = best.certificate
+    return max(found.value - found.lower_bound, 0.0) + 1e-12 * found.value
+
+
+@each_kind
+@given(seed=SEEDS, weights=st.tuples(WEIGHTS, WEIGHTS, WEIGHTS))
+def test_no_other_explanation_is_below_the_optimum_minus_the_gap(kind, seed, weights):
+    case = Case(seed)
+    objective = case.objective(kind, *weights)
+    best = po.solve(objective, tolerance=1e-3)
+    W, rng = best.attributions, case.rng
+    other = rng.normal(size=W.shape) * np.abs(case.G).max()
+    rivals = [
+        *(W + size * rng.normal(size=W.shape) for size in (1e-6, 1e-3, 1.0)),
+        *(share * W + (1 - share) * rival
+          for share in (0.5, 0.999) for rival in (case.G, other, 0 * W)),
+        case.G,
+        0 * W,
+        case.G.mean(axis=0) + 0 * W,
+    ]  # fmt: skip
+    for rival in rivals:
+        assert objective.value(rival) >= best.objective - slack(best)
+
+
+@each_kind
+@given(seed=SEEDS, weights=st.tuples(WEIGHTS, WEIGHTS, WEIGHTS), factor=WEIGHTS)
+def test_a_loss_never_grows_with_its_own_weight(kind, seed, weights, factor):
+    # two optima: (c₂ − c₁)(loss₂ − loss₁) ≤ gap₁ + gap₂
+    objective = Case(seed).objective(kind, *weights)
+    for name, weight in objective.weights.items():
+        first = po.solve(objective, tolerance=1e-3)
+        second = po.solve(
+            objective.with_weights({name: factor * weight}), tolerance=1e-3
+        )
+        product = (factor - 1) * weight * (second.losses[name] - first.losses[name])
+        scale = weight * max(factor, 1) * max(first.losses[name], second.losses[name])
+        assert product <= slack(first) + slack(second) + 1e-12 * scale
+
+
+@each_kind
+@given(
+    seed=SEEDS,
+    data=st.lists(st.tuples(WEIGHTS, WEIGHTS, WEIGHTS), min_size=3, max_size=5),
+)
+def test_optima_for_positive_weights_do_not_dominate_one_another(kind, seed, data):
+    case = Case(seed)
+    optima = [po.solve(case.objective(kind, *w), tolerance=1e-3) for w in data]
+    for best, rival in itertools.permutations(optima, 2):
+        lead = {
+            name: weight * (best.losses[name] - rival.losses[name])
+            for name, weight in best.weights.items()
+        }
+        nowhere_worse = all(gain >= 0 for gain in lead.values())
+        clearly_better = any(gain > slack(best) for gain in lead.values())
+        assert not (nowhere_worse and clearly_better)
+
+
+@each_kind
+@given(seed=SEEDS, weights=st.tuples(WEIGHTS, WEIGHTS, WEIGHTS))
+def test_permuted_points_have_permuted_explanations(kind, seed, weights):
+    case = Case(seed)
+    best = po.solve(case.objective(kind, *weights), tolerance=1e-3)
+    order = case.rng.permutation(case.n)
+    case.X, case.G, case.values = case.X[order], case.G[order], case.values[order]
+    objective = case.objective(kind, *weights)
+    permuted = po.solve(objective, tolerance=1e-3)
+    apart = abs(best.objective - permuted.objective)
+    assert apart <= slack(best) + slack(permuted)
+    _assert_close(permuted, best.attributions[order], best)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "largest difference", "function"])
+@given(seed=SEEDS, weights=st.tuples(WEIGHTS, WEIGHTS, WEIGHTS))
+def test_permuted_features_have_permuted_explanations(kind, seed, weights):
+    case = Case(seed)
+    best = po.solve(case.objective(kind, *weights), tolerance=1e-3)
+    order = case.rng.permutation(case.d)
+    case.X, case.G = case.X[:, order], case.G[:, order]
+    permuted = po.solve(case.objective(kind, *weights), tolerance=1e-3)
+    _assert_close(permuted, best.attributions[:, order], best)
+
+
+@pytest.mark.parametrize("kind", ["closed form"])
+@given(seed=SEEDS, weights=st.tuples(WEIGHTS, WEIGHTS, WEIGHTS), factor=WEIGHTS)
+def test_scaled_gradients_have_scaled_explanations(kind, seed, weights, factor):
+    case = Case(seed)
+    best = po.solve(case.objective(kind, *weights))
+    case.G = factor * case.G
+    scaled = po.solve(case.objective(kind, *weights))
+    expected = factor * best.attributions
+    size = np.abs(case.G).max()
+    np.testing.assert_allclose(scaled.attributions, expected, atol=1e-9 * size)
+
+
+@each_kind
+@given(seed=SEEDS, weights=st.tuples(WEIGHTS, WEIGHTS, WEIGHTS), factor=WEIGHTS)
+def test_only_the_ratios_of_weights_matter(kind, seed, weights, factor):
+    objective = Case(seed).objective(kind, *weights)
+    best = po.solve(objective, tolerance=1e-3)
+    other = po.solve(factor * objective, tolerance=1e-3)
+    allowed = factor * slack(best) + slack(other)
+    assert abs(other.objective - factor * best.objective) <= allowed * (1 + 1e-9)
+
+
+@given(seed=SEEDS)
+def test_infinite_robustness_gives_the_means_of_components(seed):
+    case = Case(seed)
+    labels = case.rng.integers(0, 2, size=case.n)
+    robustness = po.PairwiseRobustness(po.group_graph(labels))
+    best = po.solve(po.GradientMatching(case.G) + 1e6 * robustness).attributions
+    means = np.array([case.G[labels == label].mean(axis=0) for label in labels])
+    np.testing.assert_allclose(best, means, atol=1e-5 * np.abs(case.G).max())
+
+
+@given(seed=SEEDS)
+def test_zero_weights_give_the_gradients(seed):
+    case = Case(seed)
+    objective = case.objective("closed form", 1.0, 0.0, 0.0)
+    np.testing.assert_allclose(po.solve(objective).attributions, case.G, rtol=1e-12)
+
+
+@given(seed=SEEDS, excess=st.floats(1.0, 1e3), robust=WEIGHTS)
+def test_sparsity_above_its_largest_weight_gives_zero(seed, excess, robust):
+    # zero is optimal where |∇q(0)| = 2|G| is within the weight, whatever else is added
+    case = Case(seed)
+    largest = 2 * np.abs(case.G).max()
+    objective = case.objective("sparse", 1.0, excess * largest, robust)
+    zero = np.zeros_like(case.G)
+    assert po.certify(objective, zero).gap <= 1e-12
+    best = po.solve(objective)
+    assert np.linalg.norm(best.attributions) <= best.certificate.distance + 1e-12
+
+
+@given(seed=SEEDS, shortfall=st.floats(0.05, 0.95))
+def test_sparsity_below_its_largest_weight_does_not_give_zero(seed, shortfall):
+    case = Case(seed)
+    weight = shortfall * 2 * np.abs(case.G).max()
+    best = po.solve(case.objective("sparse", 1.0, weight, 0.0))
+    expected = np.sign(case.G) * np.maximum(np.abs(case.G) - weight / 2, 0)
+    away = np.linalg.norm(best.attributions - expected)
+    assert away <= best.certificate.distance + 1e-9 * np.abs(case.G).max()
+    assert np.abs(expected).max() > 0
+
+
+@given(seed=SEEDS, weight=WEIGHTS)
+def test_explanation_of_one_point_alone_is_its_gradient(seed, weight):
+    case = Case(seed)
+    robustness = po.PairwiseRobustness(po.complete_graph(1))
+    best = po.solve(po.GradientMatching(case.G[:1]) + weight * robustness)
+    np.testing.assert_allclose(best.attributions, case.G[:1], rtol=1e-12)
+
+
+def _assert_close(
+    found: po.Explanation, expected: np.ndarray, best: po.Explanation
+) -> None:
+    """Two solutions of one program are no farther apart than their distance bounds."""
+    if found.certificate.distance is None:
+        return
+    away = np.linalg.norm(found.attributions - expected)
+    allowed = found.certificate.distance + best.certificate.distance
+    assert away <= allowed + 1e-9 * np.linalg.norm(expected)
