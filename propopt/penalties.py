@@ -214,6 +214,9 @@ class GroupMax(Penalty):
         With the k largest active, r_k = (Σ_{i≤k} s_i − offset)/(k + slack) never
         exceeds the root and equals it for the right k: the root is their maximum.
         """
+        if len(self.starts) == 1:
+            totals = np.cumsum(-np.sort(-sizes)) - offset
+            return np.asarray([(totals / (np.arange(1, len(sizes) + 1) + slack)).max()])
         order = np.lexsort((-sizes, groups))
         starts = np.flatnonzero(np.diff(groups, prepend=-1))
         totals = np.cumsum(sizes[order])

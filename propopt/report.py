@@ -132,7 +132,7 @@ def _write(trade_offs: TradeOffs, problem: Problem, target: Path) -> None:
 
 def _print(trade_offs: TradeOffs, problem: Problem, console: Console) -> None:
     losses = [f"loss.{name}" for name in trade_offs.losses]
-    swept = [f"weight.{name}" for name in problem.weights]
+    swept = [f"weight.{name}" for name in problem.swept]
     table = _with_settings(trade_offs.to_frame())
     front = table.loc[trade_offs.on_front, ["method", *swept, *losses, "gap"]]
     _show("The front", front, console)

@@ -28,8 +28,8 @@ sweep:
   pairwise_robustness: [0.1, 1]
 """
 TOP = (
-    "name, description, data, function, model, objective, sweep, baselines, plot, "
-    "solver, tolerance, seed"
+    "name, description, data, function, model, objective, sweep, limits, baselines, "
+    "plot, solver, tolerance, seed"
 )
 LOSSES = (
     "gradient_matching, function_matching, pairwise_robustness, kernel_robustness, "
@@ -75,6 +75,10 @@ WRONG = {
     "sovler: auto": f"sovler: unknown key (did you mean 'solver'?); known here: {TOP}",
     "a.b: 1": f"'a.b': unknown key; known here: {TOP}",
     "3: 4": "expected a key that is text, got 3",
+    "limits: {sparsity: [1]}": "limits.sparsity: the objective has no 'sparsity'; "
+    "it has gradient_matching, pairwise_robustness",
+    "limits: {pairwise_robustness: [1]}": "limits.pairwise_robustness: has weights in "
+    "sweep; give limits or weights",
     "on: 4": "expected a key that is text, got on",
     "~: 4": "expected a key that is text, got ~",
     "?\n: 4": "expected a key that is text, got nothing",

@@ -19,8 +19,9 @@ from propopt.explanation import Explanation
 from propopt.functions import Function
 from propopt.labels import Labels, read_table
 from propopt.losses import Objective, PropertyLoss
-from propopt.problem import schema as spec
+from propopt.problem import losses as spec
 from propopt.problem.reading import Location, Source, did_you_mean, read_schema
+from propopt.problem.schema import Baseline, ProblemSchema, WeightRange, Weights
 from propopt.problem.tables import points_and_function
 from propopt.solvers import find_solver
 from propopt.sweeping import sweep
@@ -54,7 +55,7 @@ class Problem:
     """
 
     source: Source
-    schema: spec.ProblemSchema
+    schema: ProblemSchema
 
     @property
     def name(self) -> str:
@@ -76,30 +77,50 @@ class Problem:
         return self._explained[1]
 
     @cached_property
-    def objective(self) -> Objective:
-        """The weighted losses."""
-        terms = []
+    def losses(self) -> dict[str, PropertyLoss]:
+        """All losses that the file names, weighed or limited."""
+        made = {}
         for name, loss in self.schema.objective.given.items():
             try:
-                terms.append((loss.weight, self._loss(loss)))
+                made[name] = self._loss(loss)
             except InvalidInput as error:
                 raise self.source.error(("objective", name), str(error)) from error
-        return Objective(tuple(terms))
+        return made
+
+    @property
+    def objective(self) -> Objective:
+        """The weighted losses."""
+        given = self.schema.objective.given
+        return Objective(
+            tuple(
+                (given[name].weight, loss)
+                for name, loss in self.losses.items()
+                if name not in self.schema.limits
+            )
+        )
 
     @property
     def weights(self) -> dict[str, list[float]]:
         """The weights to sweep, by loss name."""
-        return {
-            name: values.values if isinstance(values, spec.WeightRange) else values
-            for name, values in self.schema.sweep.items()
-        }
+        return {name: _listed(values) for name, values in self.schema.sweep.items()}
+
+    @property
+    def limits(self) -> dict[PropertyLoss, list[float]]:
+        """The limits to sweep, by loss."""
+        given = self.schema.limits.items()
+        return {self.losses[name]: _listed(values) for name, values in given}
+
+    @property
+    def swept(self) -> list[str]:
+        """The losses whose weight, or limit and so multiplier, varies."""
+        return [*self.schema.sweep, *self.schema.limits]
 
     @property
     def axes(self) -> tuple[str, str]:
         """The losses on the axes of the plot."""
         if self.schema.plot is not None:
             return self.schema.plot.x, self.schema.plot.y
-        first, second, *_ = (*self.objective.weights, *self.objective.weights)
+        first, second, *_ = (*self.losses, *self.losses)
         return first, second
 
     def explainers(self) -> list[Explainer]:
@@ -123,11 +144,12 @@ class Problem:
         n_jobs: int | None = None,
         progress: bool | None = None,
     ) -> TradeOffs:
-        """Solve for all weights of the file, beside these baselines."""
+        """Solve for all weights and limits of the file, beside these baselines."""
         return sweep(
             self.objective,
             self.weights,
             baselines,
+            limits=self.limits,
             solver=solver or self.schema.solver,
             tolerance=self.schema.tolerance,
             n_jobs=n_jobs,
@@ -145,10 +167,18 @@ class Problem:
         """
         for name in self.schema.sweep:
             self._check_loss(("sweep", name), name)
+        for name in self.schema.limits:
+            self._check_loss(("limits", name), name)
+            if name in self.schema.sweep:
+                raise self.source.error(
+                    ("limits", name), "has weights in sweep; give limits or weights"
+                )
         if self.schema.plot is not None:
             self._check_loss(("plot", "x"), self.schema.plot.x)
             self._check_loss(("plot", "y"), self.schema.plot.y)
-        smallest = {n: [loss.weight] for n, loss in self.schema.objective.given.items()}
+        given = self.schema.objective.given
+        weighed = {n: loss for n, loss in given.items() if n not in self.schema.limits}
+        smallest = {name: [loss.weight] for name, loss in weighed.items()}
         if not any(map(min, (smallest | self.weights).values())):
             raise self.source.error(
                 ("objective",),
@@ -171,7 +201,7 @@ class Problem:
                 f"it has {', '.join(known)}",
             )
 
-    def _explainers(self, place: int, baseline: spec.Baseline) -> Iterator[Explainer]:
+    def _explainers(self, place: int, baseline: Baseline) -> Iterator[Explainer]:
         for settings in _settings(baseline):
             try:
                 yield EXPLAINERS[baseline.method](**settings)
@@ -252,7 +282,11 @@ def feature_graph(graph: Any, X: Any) -> graphs.SimilarityGraph:
             return graphs.chain_graph(X.shape[1])
 
 
-def _settings(baseline: spec.Baseline) -> Iterator[dict[str, Any]]:
+def _listed(values: Weights) -> list[float]:
+    return values.values if isinstance(values, WeightRange) else values
+
+
+def _settings(baseline: Baseline) -> Iterator[dict[str, Any]]:
     """All combinations of the settings that are lists."""
     fields = {k: v for k, v in dict(baseline).items() if k != "method"}
     choices = [v if isinstance(v, list) else [v] for v in fields.values()]

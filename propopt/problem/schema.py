@@ -6,329 +6,19 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import numpy as np
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    Tag,
-    model_validator,
-)
+from pydantic import Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
-
-class Section(BaseModel):
-    """A mapping whose keys are known."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Nonnegative: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
-Count: TypeAlias = Annotated[int, Field(ge=1)]
-Several: TypeAlias = Annotated[int, Field(ge=2)]
-Seed: TypeAlias = Annotated[int, Field(ge=0)]
-
-
-def _scalar(value: Any) -> Any:
-    if not isinstance(value, str | int | float):
-        raise PydanticCustomError("label_type", "expected text or a number")
-    return value
-
-
-Label: TypeAlias = Annotated[str | int | float | bool, BeforeValidator(_scalar)]
-
-
-# ---- data and function
-
-
-class Grid(Section):
-    """A product grid of points."""
-
-    low: Finite
-    high: Finite
-    per_dimension: Count
-    dimensions: Count
-    first: Count | None = None
-
-
-class Data(Section):
-    """Where the points come from: exactly one of grid, sklearn and csv."""
-
-    grid: Grid | None = None
-    sklearn: Literal["breast_cancer", "diabetes", "digits", "iris", "wine"] | None = (
-        None
-    )
-    csv: str | None = None
-    target: str | None = Field(
-        None, description="column of the CSV that the model learns"
-    )
-    explain: Count | None = Field(
-        None, description="rows to explain; the model is then fitted on the others"
-    )
-    standardize: bool = Field(
-        False, description="scale columns to mean 0 and variance 1 of the fitted rows"
-    )
-
-    @model_validator(mode="after")
-    def _one_source(self) -> Data:
-        given = [n for n in ("grid", "sklearn", "csv") if getattr(self, n) is not None]
-        if len(given) != 1:
-            raise PydanticCustomError(
-                "one_source",
-                "expected exactly one of grid, sklearn and csv, got {given}",
-                {"given": " and ".join(given) or "none of them"},
-            )
-        _refuse_settings(self, given[0], _NOT_OF_SOURCE[given[0]])
-        return self
-
-
-_NOT_OF_SOURCE = {
-    "grid": ("target", "explain", "standardize"),
-    "sklearn": ("target",),
-    "csv": (),
-}
-
-
-def _refuse_settings(section: Section, chosen: str, names: tuple[str, ...]) -> None:
-    """What would have no effect beside a choice is a mistake."""
-    for name in sorted(set(names) & section.model_fields_set):
-        raise PydanticCustomError(
-            "no_effect",
-            "{name} has no effect with {chosen}",
-            {"name": name, "chosen": chosen},
-        )
-
-
-class Formula(Section):
-    """One of the paper's functions, a sum over the features."""
-
-    name: Literal[
-        "power",
-        "interactions",
-        "sine",
-        "sine_of_exponential",
-        "linear_plus_sine_of_exponential",
-        "linear_plus_sine",
-        "quadratic_plus_sine",
-        "exponential",
-    ]
-    degree: Count | None = Field(None, description="of power only")
-
-    @model_validator(mode="after")
-    def _degree_of_power(self) -> Formula:
-        if self.name == "power" and self.degree is None:
-            raise PydanticCustomError("degree", "power needs a degree, such as 3")
-        if self.name != "power":
-            _refuse_settings(self, self.name, ("degree",))
-        return self
-
-
-class Model(Section):
-    """A scikit-learn model, behind a standard scaler."""
-
-    kind: Literal["linear", "logistic", "mlp"]
-    task: Literal["classification", "regression"] | None = Field(
-        None, description="of mlp; known for scikit-learn's tables"
-    )
-    hidden: list[Count] = Field([32, 32], description="of mlp")
-    activation: Literal["tanh", "relu", "logistic", "identity"] = "tanh"
-    regularization: Nonnegative = Field(
-        1e-2, description="of mlp (alpha) and logistic (1/C)"
-    )
-    output: Literal["auto", "value", "probability", "log_odds", "margin"] = "auto"
-    target_class: Label | None = Field(None, description="label to explain")
-
-    @model_validator(mode="after")
-    def _settings_of_kind(self) -> Model:
-        _refuse_settings(self, self.kind, _NOT_OF_KIND[self.kind])
-        return self
-
-
-_NOT_OF_KIND = {
-    "linear": ("task", "hidden", "activation", "regularization", "target_class"),
-    "logistic": ("task", "hidden", "activation"),
-    "mlp": (),
-}
-
-
-# ---- graphs
-
-
-class GaussianGraph(Section):
-    """exp(−‖x − x'‖²/2Λ²)."""
-
-    kind: Literal["gaussian"] = "gaussian"
-    lengthscale: Positive | None = None
-    cutoff: Annotated[float, Field(gt=0, lt=1)] | None = None
-
-
-class KnnGraph(Section):
-    """Nearest neighbours."""
-
-    kind: Literal["knn"]
-    n_neighbors: Count
-    weights: Literal["uniform", "gaussian"] = "uniform"
-    lengthscale: Positive | None = Field(None, description="of gaussian weights")
-
-    @model_validator(mode="after")
-    def _lengthscale_of_gaussian(self) -> KnnGraph:
-        if self.weights == "uniform":
-            _refuse_settings(self, "uniform weights", ("lengthscale",))
-        return self
-
-
-class ThresholdGraph(Section):
-    """Pairs with ‖x − x'‖² ≤ threshold."""
-
-    kind: Literal["threshold"]
-    threshold: Nonnegative
-
-
-class CompleteGraph(Section):
-    """All pairs."""
-
-    kind: Literal["complete"]
-
-
-class ChainGraph(Section):
-    """Neighbours in order."""
-
-    kind: Literal["chain"]
-
-
-class PixelGraph(Section):
-    """Pixels of an image and their neighbours."""
-
-    kind: Literal["pixel"]
-    height: Count
-    width: Count
-
-
-class CorrelationGraph(Section):
-    """|Correlation| of columns."""
-
-    kind: Literal["correlation"]
-
-
-class GroupGraph(Section):
-    """Features that carry the same label."""
-
-    kind: Literal["group"]
-    labels: list[Label]
-
-
-PointGraph: TypeAlias = Annotated[
-    GaussianGraph | KnnGraph | ThresholdGraph | CompleteGraph | ChainGraph,
-    Field(discriminator="kind"),
-]
-FeatureGraph: TypeAlias = Annotated[
-    ChainGraph | PixelGraph | CorrelationGraph | GroupGraph | CompleteGraph,
-    Field(discriminator="kind"),
-]
-
-
-# ---- losses: ``name: 0.5`` is short for ``name: {weight: 0.5}``
-
-
-class Loss(Section):
-    """A property with its weight."""
-
-    weight: Nonnegative = 1.0
-
-
-class GradientMatchingLoss(Loss):
-    """Σ ‖w − ∇f‖²."""
-
-    norm: Literal["l2", "l1"] = "l2"
-
-
-class FunctionMatchingLoss(Loss):
-    """Σ (f(x) − wᵀx)², or from a reference point."""
-
-    reference: list[Finite] | None = None
-
-
-class PairwiseRobustnessLoss(Loss):
-    """Σ ‖w_n − w_n'‖² S_nn'."""
-
-    graph: PointGraph = GaussianGraph()
-
-
-class KernelRobustnessLoss(Loss):
-    """2 tr(Wᵀ Σ⁻¹ W) for a gaussian kernel."""
-
-    lengthscale: Positive
-    jitter: Nonnegative = 1e-8
-    mean: Literal["per_feature", "none"] = "per_feature"
-
-
-class MaxDifferenceRobustnessLoss(Loss):
-    """max ‖w_n − w_n'‖², or its sum over points."""
-
-    graph: PointGraph
-    aggregate: Literal["max", "sum"] = "max"
-    norm: Literal["l2", "l1", "linf"] = "l2"
-
-
-class SmoothnessLoss(Loss):
-    """Σ (w_nd − w_nd')² T_dd'."""
-
-    graph: FeatureGraph
-
-
-class SparsityLoss(Loss):
-    """Σ ‖w‖₁."""
-
-
-def _or_weight(loss: type[Loss]) -> BeforeValidator:
-    return BeforeValidator(_spelled_out, json_schema_input_type=loss | Nonnegative)
-
-
-def _spelled_out(value: Any) -> Any:
-    """``{weight: value}`` for a value that is a number."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return {"weight": value}
-    if not isinstance(value, dict):
-        raise PydanticCustomError("loss_type", "expected a weight or a mapping")
-    return value
-
-
-class Losses(Section):
-    """The objective: one entry per property."""
-
-    gradient_matching: Annotated[
-        GradientMatchingLoss | None, _or_weight(GradientMatchingLoss)
-    ] = None
-    function_matching: Annotated[
-        FunctionMatchingLoss | None, _or_weight(FunctionMatchingLoss)
-    ] = None
-    pairwise_robustness: Annotated[
-        PairwiseRobustnessLoss | None, _or_weight(PairwiseRobustnessLoss)
-    ] = None
-    kernel_robustness: Annotated[
-        KernelRobustnessLoss | None, _or_weight(KernelRobustnessLoss)
-    ] = None
-    max_difference_robustness: Annotated[
-        MaxDifferenceRobustnessLoss | None, _or_weight(MaxDifferenceRobustnessLoss)
-    ] = None
-    smoothness: Annotated[SmoothnessLoss | None, _or_weight(SmoothnessLoss)] = None
-    sparsity: Annotated[SparsityLoss | None, _or_weight(SparsityLoss)] = None
-
-    @model_validator(mode="after")
-    def _not_empty(self) -> Losses:
-        if not self.given:
-            raise PydanticCustomError("no_loss", "expected at least one loss, got none")
-        return self
-
-    @property
-    def given(self) -> dict[str, Loss]:
-        """The losses that the file names, in the order of this class."""
-        return {
-            n: getattr(self, n) for n in type(self).model_fields if getattr(self, n)
-        }
+from propopt.problem.explained import Data, Formula, Model
+from propopt.problem.losses import Losses
+from propopt.problem.section import (
+    Count,
+    Nonnegative,
+    Positive,
+    Section,
+    Seed,
+    Several,
+)
 
 
 # ---- sweep and baselines
@@ -424,9 +114,7 @@ class ShapBaseline(Section):
     """The shap package, against the mean of the points."""
 
     method: Literal["shap"]
-    units: Annotated[list[Literal["output", "gradient"]], Field(min_length=1)] = [
-        "gradient"
-    ]
+    units: list[Literal["output", "gradient"]] = Field(["gradient"], min_length=1)
     algorithm: Literal["auto", "exact", "permutation"] = "auto"
 
 
@@ -458,8 +146,13 @@ class ProblemSchema(Section):
     function: Formula | None = None
     model: Model | None = None
     objective: Losses
-    sweep: dict[str, Weights] = {}
-    baselines: list[Baseline] = []
+    sweep: dict[str, Weights] = Field({}, description="weights to try, by loss")
+    limits: dict[str, Weights] = Field(
+        {},
+        description="upper limits to try, by loss: these losses leave the weighted sum "
+        "and are bounded instead",
+    )
+    baselines: list[Baseline] = Field([])
     plot: Plot | None = None
     solver: str = "auto"
     tolerance: Positive = 1e-6

@@ -17,8 +17,9 @@ from sklearn.preprocessing import StandardScaler
 
 from propopt.errors import InvalidInput
 from propopt.functions import PAPER_FUNCTIONS, Function, Power, grid, wrap
+from propopt.problem.explained import Data, Formula, Model
 from propopt.problem.reading import Source, did_you_mean
-from propopt.problem.schema import Data, Formula, Model, ProblemSchema
+from propopt.problem.schema import ProblemSchema
 
 
 TaskKind: TypeAlias = Literal["classification", "regression"]

@@ -20,7 +20,6 @@ Meurant, "Matrices, Moments and Quadrature with Applications", 2010).
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -32,6 +31,7 @@ from propopt._typing import Array
 from propopt.losses import Program
 from propopt.memory import memory_refusal
 from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
+from propopt.solvers.columns import for_each_column
 from propopt.solvers.gradients import PreconditionerName, ShiftedSystem
 from propopt.solvers.lanczos import Lanczos
 from propopt.solvers.quadratic import (
@@ -108,8 +108,7 @@ class _KrylovSpaces(Curve):
             if exhausted or (small and excess <= tolerance * (abc @ losses)):
                 placed = self._quadratic.placed(*losses.tolist())
                 return Measurement(losses=placed, excess=excess)
-            with ThreadPoolExecutor() as pool:
-                list(pool.map(Lanczos.extend, self._spaces))
+            for_each_column(lambda j: self._spaces[j].extend(), *self._columns.shape)
 
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
@@ -124,8 +123,7 @@ class _KrylovSpaces(Curve):
             system = ShiftedSystem(self._P, a, b, float(shifts[j]), self._columns[j])
             return system.solve(begin[j], tolerance, self._preconditioner)
 
-        with ThreadPoolExecutor() as pool:
-            W_hat = np.stack(list(pool.map(column, range(len(shifts)))), axis=1)
+        W_hat = np.stack(for_each_column(column, *self._columns.shape), axis=1)
         return Solution(W=W_hat @ self._V.T)
 
     def _losses(self, abc: Array) -> tuple[Array, float, Array]:

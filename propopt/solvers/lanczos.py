@@ -57,6 +57,11 @@ class Lanczos:
         self.exhausted = self._mass == 0.0
         self._gauss = self._earlier = self._radau = NO_NODES
 
+    @property
+    def n_steps(self) -> int:
+        """Products with P so far."""
+        return len(self._alpha)
+
     def losses(self, abc: Array, nu: float) -> tuple[Array, float, Array]:
         """Losses of the column, the excess of their sum, and the losses a while ago."""
         losses = self._gauss.losses(abc, nu)
@@ -68,7 +73,7 @@ class Lanczos:
 
     def extend(self) -> None:
         """Go on for a fifth more steps, or until the space is exhausted."""
-        for _ in range(max(FIRST_STEPS, int(GROWTH * len(self._alpha)))):
+        for _ in range(max(FIRST_STEPS, int(GROWTH * self.n_steps))):
             if self.exhausted:
                 break
             self._step()

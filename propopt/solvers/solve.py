@@ -175,7 +175,7 @@ class Task:
         weights = np.array([objective.weights[name] for name in names])
         found = self.prepared.measure(weights, tolerance)
         value = float(weights @ found.losses)
-        zero = objective.value(np.zeros(self.program.shape))
+        zero = self._value_of_zero(objective)
         return CurvePoint(
             weights=objective.weights,
             losses=dict(zip(names, found.losses.tolist(), strict=True)),
@@ -197,9 +197,20 @@ class Task:
 
     def _zero_is_free(self, objective: Objective) -> bool:
         """True if zero attributions cost nothing and respect all bounds."""
+        costs = self._costs_of_zero
+        within = all(costs[bound.loss.name] <= bound.limit for bound in self.bounds)
+        return within and self._value_of_zero(objective) == 0.0
+
+    def _value_of_zero(self, objective: Objective) -> float:
+        weights = objective.weights
+        return sum(weights[name] * self._costs_of_zero[name] for name in weights)
+
+    @cached_property
+    def _costs_of_zero(self) -> dict[str, float]:
+        """The value of each loss where all attributions are zero."""
         zero = np.zeros(self.program.shape)
-        within = all(bound.loss.value(zero) <= bound.limit for bound in self.bounds)
-        return within and objective.value(zero) == 0.0
+        losses = (*self.objective.losses, *(bound.loss for bound in self.bounds))
+        return {loss.name: loss.value(zero) for loss in losses}
 
     def _is_faithful(self, objective: Objective) -> bool:
         """True if a loss with a weight above zero, or a bound, ties W to f."""

@@ -1,0 +1,1 @@
+"""Peers side by side: ``python -m benchmarks`` writes tables, ratios and plots."""

@@ -1,0 +1,62 @@
+"""Seconds, peak memory and the rows of the tables."""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One method at one piece of work.
+
+    ``solves`` is how many of the solves were really made: a peer that would take hours
+    makes a few, and its time is scaled.
+    """
+
+    work: str
+    method: str
+    seconds: float
+    solves: str = ""
+    gap: float | None = None
+    ratio: float | None = None
+    peak_mib: float | None = None
+    target: str = ""
+
+
+def median_seconds(run: Callable[[], Any], repeats: int) -> tuple[float, Any]:
+    """The median of the wall-clock times of some runs, and what the last one gave."""
+    times = []
+    result = None
+    for _ in range(repeats):
+        began = time.perf_counter()
+        result = run()
+        times.append(time.perf_counter() - began)
+    return statistics.median(times), result
+
+
+def in_a_process(run: Callable[[], Any]) -> tuple[Any, float]:
+    """What ``run`` gives in a process of its own, and the peak memory of that in MiB.
+
+    ``run`` must be a function of a module, and its result must be picklable.
+    """
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(1) as pool:
+        return pool.apply(_with_peak, (run,))
+
+
+def _with_peak(run: Callable[[], Any]) -> tuple[Any, float]:
+    result = run()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return result, peak / 1024  # Linux counts KiB
+
+
+def with_ratios(rows: list[Row], ours: str) -> list[Row]:
+    """Each row with its time as a multiple of ours."""
+    reference = next(row.seconds for row in rows if row.method == ours)
+    return [Row(**{**vars(row), "ratio": row.seconds / reference}) for row in rows]

@@ -1,0 +1,117 @@
+"""Sections on what is explained: points, and a function or a model."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from propopt.problem.section import (
+    Count,
+    Finite,
+    Label,
+    Nonnegative,
+    Section,
+    refuse_settings,
+)
+
+
+class Grid(Section):
+    """A product grid of points."""
+
+    low: Finite
+    high: Finite
+    per_dimension: Count
+    dimensions: Count
+    first: Count | None = None
+
+
+class Data(Section):
+    """Where the points come from: exactly one of grid, sklearn and csv."""
+
+    grid: Grid | None = None
+    sklearn: Literal["breast_cancer", "diabetes", "digits", "iris", "wine"] | None = (
+        None
+    )
+    csv: str | None = None
+    target: str | None = Field(
+        None, description="column of the CSV that the model learns"
+    )
+    explain: Count | None = Field(
+        None, description="rows to explain; the model is then fitted on the others"
+    )
+    standardize: bool = Field(
+        False, description="scale columns to mean 0 and variance 1 of the fitted rows"
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Data:
+        given = [n for n in ("grid", "sklearn", "csv") if getattr(self, n) is not None]
+        if len(given) != 1:
+            raise PydanticCustomError(
+                "one_source",
+                "expected exactly one of grid, sklearn and csv, got {given}",
+                {"given": " and ".join(given) or "none of them"},
+            )
+        refuse_settings(self, given[0], _NOT_OF_SOURCE[given[0]])
+        return self
+
+
+_NOT_OF_SOURCE = {
+    "grid": ("target", "explain", "standardize"),
+    "sklearn": ("target",),
+    "csv": (),
+}
+
+
+class Formula(Section):
+    """One of the paper's functions, a sum over the features."""
+
+    name: Literal[
+        "power",
+        "interactions",
+        "sine",
+        "sine_of_exponential",
+        "linear_plus_sine_of_exponential",
+        "linear_plus_sine",
+        "quadratic_plus_sine",
+        "exponential",
+    ]
+    degree: Count | None = Field(None, description="of power only")
+
+    @model_validator(mode="after")
+    def _degree_of_power(self) -> Formula:
+        if self.name == "power" and self.degree is None:
+            raise PydanticCustomError("degree", "power needs a degree, such as 3")
+        if self.name != "power":
+            refuse_settings(self, self.name, ("degree",))
+        return self
+
+
+class Model(Section):
+    """A scikit-learn model, behind a standard scaler."""
+
+    kind: Literal["linear", "logistic", "mlp"]
+    task: Literal["classification", "regression"] | None = Field(
+        None, description="of mlp; known for scikit-learn's tables"
+    )
+    hidden: list[Count] = Field([32, 32], description="of mlp")
+    activation: Literal["tanh", "relu", "logistic", "identity"] = "tanh"
+    regularization: Nonnegative = Field(
+        1e-2, description="of mlp (alpha) and logistic (1/C)"
+    )
+    output: Literal["auto", "value", "probability", "log_odds", "margin"] = "auto"
+    target_class: Label | None = Field(None, description="label to explain")
+
+    @model_validator(mode="after")
+    def _settings_of_kind(self) -> Model:
+        refuse_settings(self, self.kind, _NOT_OF_KIND[self.kind])
+        return self
+
+
+_NOT_OF_KIND = {
+    "linear": ("task", "hidden", "activation", "regularization", "target_class"),
+    "logistic": ("task", "hidden", "activation"),
+    "mlp": (),
+}
