@@ -40,7 +40,7 @@ from .solvers import Krylov as Krylov
 from .solvers import MinimumNorm as MinimumNorm
 from .solvers import Spectral as Spectral
 from .solvers import solve as solve
-from .tradeoffs import TradeOffs as TradeOffs
 from .sweeping import sweep as sweep
+from .tradeoffs import TradeOffs as TradeOffs
 
 __version__: str
