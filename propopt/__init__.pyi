@@ -39,6 +39,7 @@ from .solvers import Constrained as Constrained
 from .solvers import Krylov as Krylov
 from .solvers import MinimumNorm as MinimumNorm
 from .solvers import Spectral as Spectral
+from .solvers import Splitting as Splitting
 from .solvers import solve as solve
 from .sweeping import sweep as sweep
 from .tradeoffs import TradeOffs as TradeOffs

@@ -51,7 +51,8 @@ class Explanation:
     multipliers : mapping
         For each bound, the weight its loss would have needed in a weighted sum.
     details : mapping of arrays
-        What a method knows besides: standard errors, local R², intercepts.
+        What a method knows besides: standard errors, local R², intercepts; for
+        max-differences in l2 ``edge_weights.<loss>``, one number per edge of the graph.
     solver : str or None
         The solver that was used.
     seconds : float

@@ -129,6 +129,10 @@ class MaxDifferenceRobustness(PropertyLoss):
     weights are not used; ``"sum"`` is Σ_n max_n' ‖w_n − w_n'‖² over the
     neighbours n' of each point. The paper's text says both.
 
+    Where it is minimised, ``explanation.details["edge_weights.<name>"]`` tells where
+    the explanation has to change fastest: weights of the edges, zero but on the longest
+    ones, with which pairwise robustness gives the same attributions.
+
     Parameters
     ----------
     graph : Graph

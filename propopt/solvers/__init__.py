@@ -8,6 +8,7 @@ from propopt.solvers.krylov import Krylov
 from propopt.solvers.minimum_norm import MinimumNorm
 from propopt.solvers.solve import Task, solve
 from propopt.solvers.spectral import Spectral
+from propopt.solvers.splitting import Splitting
 
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Solution",
     "Solver",
     "Spectral",
+    "Splitting",
     "Task",
     "find_solver",
     "solve",

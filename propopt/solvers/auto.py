@@ -17,6 +17,7 @@ from propopt.solvers.curves import choose_curve_solver
 from propopt.solvers.krylov import Krylov
 from propopt.solvers.minimum_norm import MinimumNorm
 from propopt.solvers.spectral import Spectral
+from propopt.solvers.splitting import Splitting
 
 
 @final
@@ -65,11 +66,17 @@ class Auto(Solver):
         raise Refused(f"no solver takes this program: {self.refusal(program)}")
 
 
-_PREFERENCE: tuple[Solver, ...] = (Constrained(), Conic())
-_BY_NAME: dict[str, Solver] = {
-    solver.name: solver
-    for solver in (Auto(), Spectral(), Krylov(), Constrained(), Conic(), MinimumNorm())
-}
+_PREFERENCE: tuple[Solver, ...] = (Constrained(), Splitting(), Conic())
+_NAMED: tuple[Solver, ...] = (
+    Auto(),
+    Spectral(),
+    Krylov(),
+    Constrained(),
+    Splitting(),
+    Conic(),
+    MinimumNorm(),
+)
+_BY_NAME: dict[str, Solver] = {solver.name: solver for solver in _NAMED}
 
 
 def find_solver(name: str | Solver) -> Solver:

@@ -31,7 +31,6 @@ from propopt._typing import Array
 from propopt.losses import Program
 from propopt.memory import memory_refusal
 from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
-from propopt.solvers.columns import for_each_column
 from propopt.solvers.gradients import PreconditionerName, ShiftedSystem
 from propopt.solvers.lanczos import Lanczos
 from propopt.solvers.quadratic import (
@@ -40,6 +39,7 @@ from propopt.solvers.quadratic import (
     quadratic_refusal,
 )
 from propopt.solvers.spectral import eigenbasis
+from propopt.solvers.threads import for_each_column
 
 
 @final

@@ -10,13 +10,23 @@ from functools import cached_property
 
 import numpy as np
 
+from propopt._typing import Array
 from propopt.certificate import Certificate, certify
 from propopt.checks import read_positive
 from propopt.errors import InvalidInput, TrivialObjectiveWarning, UncertifiedWarning
 from propopt.explanation import CurvePoint, Explanation
-from propopt.losses import Bound, Faithfulness, Objective, Program, PropertyLoss
+from propopt.losses import (
+    Bound,
+    Faithfulness,
+    MaxDifferenceRobustness,
+    Objective,
+    Program,
+    PropertyLoss,
+)
 from propopt.solvers.auto import chosen_solver
 from propopt.solvers.base import Curve, Prepared, Solution, Solver
+from propopt.solvers.edge_weights import edge_weights
+from propopt.solvers.threads import few_threads
 
 
 def solve(
@@ -100,7 +110,8 @@ class Task:
     @cached_property
     def prepared(self) -> Prepared:
         """The program made ready by its solver."""
-        return self.chosen.prepare(self.program)
+        with few_threads(self.program.shape[0]):
+            return self.chosen.prepare(self.program)
 
     def solve(
         self, objective: Objective, tolerance: float, start: Solution | None = None
@@ -121,28 +132,15 @@ class Task:
         weights = np.array(
             [objective.weights[loss.name] for loss in self.program.losses]
         )
-        return self.prepared.solve(weights, tolerance, start)
+        with few_threads(self.program.shape[0]):
+            return self.prepared.solve(weights, tolerance, start)
 
     def explain(
         self, found: Solution, objective: Objective, tolerance: float, began: float
     ) -> Explanation:
         """The solution with its losses and its certificate."""
-        certificate = certify(
-            objective,
-            found.W,
-            duals=found.duals,
-            bounds=self.bounds,
-            multipliers=found.multipliers,
-        )
-        name = "none" if self._zero_is_free(objective) else self.chosen.name
-        if not certificate.holds(tolerance):
-            warnings.warn(
-                f"{name} reached a certified gap of {certificate.gap:.1e} and a "
-                f"violation of bounds of {certificate.violation:.1e}, where "
-                f"{tolerance:.1e} was wanted; another solver may do better",
-                UncertifiedWarning,
-                stacklevel=3,
-            )
+        with few_threads(self.program.shape[0]):
+            certificate = self._certified(found, objective, tolerance)
         explanation = Explanation(
             attributions=found.W,
             method="optimized",
@@ -155,12 +153,47 @@ class Task:
                     self.bounds, found.multipliers, strict=True
                 )
             },
-            solver=name,
+            details=self._details(found),
+            solver=self._solver_name(objective),
         )
         explanation = explanation.measured(objective)
         for bound in self.bounds:
             explanation = explanation.measured(bound.loss)
         return explanation.timed(time.perf_counter() - began)
+
+    def _certified(
+        self, found: Solution, objective: Objective, tolerance: float
+    ) -> Certificate:
+        certificate = certify(
+            objective,
+            found.W,
+            duals=found.duals,
+            bounds=self.bounds,
+            multipliers=found.multipliers,
+        )
+        if not certificate.holds(tolerance):
+            warnings.warn(
+                f"{self._solver_name(objective)} reached a certified gap of "
+                f"{certificate.gap:.1e} and a violation of bounds of "
+                f"{certificate.violation:.1e}, where {tolerance:.1e} was wanted; "
+                "another solver may do better",
+                UncertifiedWarning,
+                stacklevel=4,
+            )
+        return certificate
+
+    def _details(self, found: Solution) -> dict[str, Array]:
+        """Where the explanation has to change fastest, for max-differences in l2."""
+        return {
+            f"edge_weights.{loss.name}": edge_weights(loss, found)
+            for loss in self.program.losses
+            if isinstance(loss, MaxDifferenceRobustness)
+            and loss.norm == "l2"
+            and loss.name in found.duals
+        }
+
+    def _solver_name(self, objective: Objective) -> str:
+        return "none" if self._zero_is_free(objective) else self.chosen.name
 
     def knows_curve(self, objective: Objective) -> bool:
         """True if the losses of the optimum are known without its attributions."""

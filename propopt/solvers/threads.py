@@ -1,10 +1,11 @@
-"""The same work for every column, on as many threads as there are processors."""
+"""How many threads work at once: ours over columns, or those of BLAS, never both."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import TypeVar
 
@@ -14,6 +15,18 @@ from threadpoolctl import ThreadpoolController
 Result = TypeVar("Result")
 
 SERIAL_BELOW = 20_000  # entries per column under which threads cost more than they save
+ONE_THREAD = 1_500  # points up to which BLAS keeps to one thread
+
+
+def few_threads(n_points: int) -> AbstractContextManager[object]:
+    """One thread of BLAS for small matrices, which are used over and over.
+
+    More gain little there, and lose much where the machine is busy: they wait for each
+    other at every product (measured: 20 times slower).
+    """
+    if n_points > ONE_THREAD:
+        return nullcontext()
+    return _controller().limit(limits=1, user_api="blas")
 
 
 def for_each_column(

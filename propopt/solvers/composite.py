@@ -1,0 +1,168 @@
+"""The normalised program of splitting solvers, and the gap by which they stop.
+
+    F(W) = ‖W − G‖² + ⟨W, H(W)⟩ + Σ_i c_i φ_i(A_i W),   H(W) = P W + W Fᵀ,
+
+where P (N, N) and F (D, D) are the Gram matrices of a robustness and a smoothness loss.
+For duals Y_i, with S = 2(W − G) + 2H(W) + Σ A_iᵀ Y_i,
+
+    F(W) − min F ≤ Σ_i c_i φ_i(A_i W) + (c_i φ_i)*(Y_i) − ⟨Y_i, A_i W⟩  +  ‖S‖²/4,
+
+which is the certificate of :mod:`propopt.certificate` for the modulus 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+
+from propopt._typing import Array, Attributions, Sparse
+from propopt.losses import PropertyLoss
+from propopt.maps import Identity, LinearMap, OverPoints, dense
+from propopt.penalties import Absolute, Penalty
+from propopt.solvers.systems import Layout, System, factorise
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """c φ(A W), with A the identity or a sparse matrix over points.
+
+    Parameters
+    ----------
+    weight : float
+        c > 0.
+    penalty, map
+        φ and A.
+    transpose : matrix or None
+        Aᵀ stored by rows, for products with it are faster so; None for the identity.
+    gram : matrix or None
+        AᵀA (N, N), sparse or dense; None for the identity.
+    """
+
+    weight: float
+    penalty: Penalty
+    map: LinearMap
+    transpose: Sparse | None
+    gram: Sparse | Array | None
+
+    @classmethod
+    def of(cls, loss: PropertyLoss, *, as_dense: bool) -> Term:
+        """The loss with weight one."""
+        match loss.map:
+            case OverPoints(matrix) as coupled:
+                gram = dense(coupled.gram) if as_dense else coupled.gram
+                return cls(1.0, loss.penalty, coupled, sp.csr_array(matrix.T), gram)
+            case other:
+                return cls(1.0, loss.penalty, other, None, None)
+
+    @property
+    def selects(self) -> bool:
+        """True for an ℓ1 loss of W itself: it wants entries that are exactly zero."""
+        return isinstance(self.map, Identity) and isinstance(self.penalty, Absolute)
+
+    def adjoint(self, Y: Array) -> Attributions:
+        """AᵀY."""
+        return Y if self.transpose is None else np.asarray(self.transpose @ Y)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Attributions and one dual per term, with what they prove."""
+
+    W: Attributions
+    duals: tuple[Array, ...]
+    value: float
+    excess: float
+
+    @property
+    def gap(self) -> float:
+        """The certified relative gap."""
+        return self.excess / max(self.value, np.finfo(float).tiny)
+
+
+@dataclass(frozen=True, eq=False)
+class Composite:
+    """The normalised program; see the formula of the module.
+
+    Parameters
+    ----------
+    G : array (N, D)
+        The target.
+    points, features : matrix or None
+        P and F, with their weights.
+    terms : tuple of Term
+        The losses that are not smooth.
+    layout : {"dense", "lu", "cg"}
+        How systems are solved; "dense" asks for dense matrices.
+    """
+
+    G: Attributions
+    points: Sparse | Array | None
+    features: Array | None
+    terms: tuple[Term, ...]
+    layout: Layout
+
+    def coupling(self, W: Attributions) -> Attributions:
+        """H(W)."""
+        H = np.zeros_like(W) if self.points is None else self.points @ W
+        return H if self.features is None else H + W @ self.features
+
+    def point(self, W: Attributions, duals: Sequence[Array]) -> Point:
+        """What W and the duals prove, once the duals are in their domains."""
+        H = self.coupling(W)
+        D = W - self.G
+        slope = 2.0 * (D + H)
+        value = float(np.vdot(D, D) + np.vdot(W, H))
+        excess = 0.0
+        inside = []
+        for term, wanted in zip(self.terms, duals, strict=True):
+            c, R = term.weight, term.map(W)
+            Y = term.penalty.shrink(wanted, c)
+            loss = c * term.penalty.value(R)
+            value += loss
+            # Fenchel-Young: c φ(R) + (c φ)*(Y) − ⟨Y, R⟩ ≥ 0
+            excess += loss + term.penalty.conjugate(Y, c) - float(np.vdot(Y, R))
+            slope += term.adjoint(Y)
+            inside.append(Y)
+        excess = max(excess, 0.0) + float(np.vdot(slope, slope)) / 4.0
+        return Point(W, tuple(inside), value, excess)
+
+    def system(self, shift: float, extra: Sparse | Array | None) -> RotatedSystem:
+        """Solves (shift + 1) W + H(W) + extra W = R for W."""
+        parts = [part for part in (self.points, extra) if part is not None]
+        size = len(self.G)
+        P = sum(parts[1:], parts[0]) if parts else sp.csr_array((size, size))
+        values, vectors = self._feature_basis
+        system = factorise(P, values + (1.0 + shift), self.layout)
+        return RotatedSystem(system, vectors, size)
+
+    @cached_property
+    def _feature_basis(self) -> tuple[Array, Array | None]:
+        """F = V diag(ν) Vᵀ; V is None where F is."""
+        if self.features is None:
+            return np.zeros(self.G.shape[1]), None
+        values, vectors = la.eigh(self.features)
+        return np.maximum(values, 0.0), vectors
+
+
+@dataclass(frozen=True, eq=False)
+class RotatedSystem:
+    """Systems that are separate for the columns of W V."""
+
+    system: System
+    vectors: Array | None
+    size: int
+
+    def solve(self, R: Attributions) -> Attributions:
+        """The solution for the right-hand side R, in the features of W."""
+        if self.vectors is None:
+            return self.system.solve(R)
+        return np.asarray(self.system.solve(R @ self.vectors) @ self.vectors.T)
+
+    def rotate(self, R: Array) -> Array:
+        """R V."""
+        return R if self.vectors is None else R @ self.vectors

@@ -1,0 +1,243 @@
+"""Non-smooth losses beside gradient matching: ADMM, and Newton on the edge weights.
+
+    a‖W − G‖² + b‖K W‖² + c‖W Cᵀ‖² + Σ_i c_i φ_i(A_i W),
+
+where each φ_i is an ℓ1 norm of W itself or a max-difference. Data and weights are
+normalised first (W = σW', F = aσ²F'). Then
+
+* where all φ_i are max-differences in l2, a few steps of ADMM find roughly which edges
+  carry weight, and Newton's method on those weights (:mod:`.edge_newton`) takes over;
+  where it stalls, ADMM goes on for twice as long before the next attempt;
+* otherwise ADMM alone (:mod:`.admm`);
+* a program that is not certified after ``ADMM_STEPS`` steps is given to Clarabel, if
+  it is small enough for it, and the better of the two answers is returned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from propopt._typing import Array, Sparse
+from propopt.certificate import certify
+from propopt.errors import SolverFailure
+from propopt.losses import (
+    MaxDifferenceRobustness,
+    Objective,
+    Program,
+    PropertyLoss,
+    Sparsity,
+)
+from propopt.maps import ImplicitOverPoints, OverPoints, dense
+from propopt.memory import memory_refusal
+from propopt.operators import Operator
+from propopt.penalties import Squared
+from propopt.solvers.admm import Admm
+from propopt.solvers.base import Prepared, Solution, Solver
+from propopt.solvers.composite import Composite, Point, Term
+from propopt.solvers.conic import Conic
+from propopt.solvers.edge_newton import EdgeNewton, is_applicable
+from propopt.solvers.quadratic import Quadratic, quadratic_refusal
+from propopt.solvers.systems import choose_layout
+from propopt.solvers.threads import few_threads
+
+
+ADMM_STEPS = 5000
+FIRST_STEPS = 20
+"""Steps of ADMM before the first of Newton's method."""
+NEWTON_STEPS = 25
+CLARABEL_ROWS = 50_000
+"""Entries of residuals up to which Clarabel is asked where the steps ran out."""
+
+
+@final
+@dataclass(frozen=True)
+class Splitting(Solver):
+    """ADMM with a Newton finish; see the module for the programs that it takes."""
+
+    @property
+    def name(self) -> str:
+        return "splitting"
+
+    def refusal(self, program: Program) -> str | None:
+        if program.bounds:
+            return f"it takes no bounds, and {program.bounds[0]} is one"
+        return (
+            _penalty_refusal(program.losses)
+            or quadratic_refusal(program.losses)
+            or _implicit_refusal(program.losses)
+            or _memory_refusal(program)
+        )
+
+    def prepare(self, program: Program) -> Prepared:
+        return _Split(program)
+
+
+def minimise(program: Composite, tolerance: float, start: Point | None = None) -> Point:
+    """The best point found: its gap is within tolerance unless steps ran out."""
+    if not program.terms:
+        return program.point(program.system(0.0, None).solve(program.G), ())
+    newton = EdgeNewton(program) if is_applicable(program) else None
+    if start is None:
+        zeros = [np.zeros_like(term.map(program.G)) for term in program.terms]
+        start = program.point(program.G, zeros)
+    elif newton is not None:
+        start = _lesser(start, newton.run(start.duals, NEWTON_STEPS, tolerance))
+    if start.gap <= tolerance:
+        return start
+    return _alternate(program, tolerance, start, newton)
+
+
+def _alternate(
+    program: Composite, tolerance: float, start: Point, newton: EdgeNewton | None
+) -> Point:
+    """ADMM and Newton by turns, with more of ADMM at each turn."""
+    admm = Admm(program, start.W, start.duals)
+    best = start
+    n_steps = FIRST_STEPS if newton is not None else ADMM_STEPS
+    done = 0
+    while best.gap > tolerance and done < ADMM_STEPS:
+        best = _lesser(best, admm.run(n_steps, tolerance))
+        done += n_steps
+        n_steps *= 2
+        if newton is not None and best.gap > tolerance:
+            best = _lesser(best, newton.run(admm.duals, NEWTON_STEPS, tolerance))
+    return best
+
+
+def _lesser(first: Point, second: Point) -> Point:
+    return first if first.excess <= second.excess else second
+
+
+class _Split(Prepared):
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._quadratic = Quadratic.of(program.losses, program.shape)
+        self._size = float(np.sqrt(np.mean(self._quadratic.G**2)))
+        self._layout = choose_layout(_grams(program.losses))
+        as_dense = self._layout == "dense"
+        self._points = _stored(self._quadratic.points, as_dense=as_dense)
+        self._terms = {
+            place: Term.of(loss, as_dense=as_dense)
+            for place, loss in enumerate(program.losses)
+            if not isinstance(loss.penalty, Squared)
+        }
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        a, _, _ = self._quadratic.coefficients(weights)
+        if a == 0.0 or self._size == 0.0:  # zero attributions cost nothing
+            return Solution(W=np.zeros(self._program.shape))
+        # W = σW', F = aσ²F', so that dF/dR = aσ dF'/dR'
+        rate = a * self._size
+        program = self._normalised(weights)
+        begin = self._begin(program, weights, start, rate)
+        dense_size = self._program.shape[0] if self._layout == "dense" else 0
+        with few_threads(dense_size):
+            best = minimise(program, tolerance, begin)
+        duals = {
+            name: rate * Y
+            for name, Y in zip(self._names(weights), best.duals, strict=True)
+        }
+        found = Solution(W=self._size * best.W, duals=duals)
+        if best.gap <= tolerance:
+            return found
+        return self._better(found, best.gap, weights, tolerance)
+
+    def _active(self, weights: Array) -> list[int]:
+        """Places of the non-smooth losses with a weight."""
+        return [place for place in self._terms if weights[place] > 0]
+
+    def _names(self, weights: Array) -> list[str]:
+        return [self._program.losses[place].name for place in self._active(weights)]
+
+    def _normalised(self, weights: Array) -> Composite:
+        a, b, c = self._quadratic.coefficients(weights)
+        terms = []
+        for place in self._active(weights):
+            term = self._terms[place]
+            unit = a * self._size ** (2 - term.penalty.degree)
+            terms.append(replace(term, weight=float(weights[place]) / unit))
+        features = self._quadratic.features
+        return Composite(
+            G=self._quadratic.G / self._size,
+            points=None if self._points is None or b == 0 else (b / a) * self._points,
+            features=None if features is None or c == 0 else (c / a) * features,
+            terms=tuple(terms),
+            layout=self._layout,
+        )
+
+    def _begin(
+        self,
+        program: Composite,
+        weights: Array,
+        start: Solution | None,
+        rate: float,
+    ) -> Point | None:
+        """The start in normalised units, if it has the duals of all terms."""
+        names = self._names(weights)
+        if start is None or not all(name in start.duals for name in names):
+            return None
+        duals = [start.duals[name] / rate for name in names]
+        return program.point(start.W / self._size, duals)
+
+    def _better(
+        self, found: Solution, gap: float, weights: Array, tolerance: float
+    ) -> Solution:
+        """The answer of Clarabel, if the program is small and the answer is better."""
+        losses = self._program.losses
+        rows = sum(loss.map.flat_rows(self._program.shape) for loss in losses)
+        conic = Conic("CLARABEL")
+        if rows > CLARABEL_ROWS or conic.refusal(self._program) is not None:
+            return found
+        try:
+            other = conic.prepare(self._program).solve(weights, tolerance)
+        except SolverFailure:
+            return found
+        objective = Objective(tuple(zip(weights.tolist(), losses, strict=True)))
+        theirs = certify(objective, other.W, duals=other.duals)
+        return other if theirs.gap < gap else found
+
+
+def _grams(losses: tuple[PropertyLoss, ...]) -> list[Sparse | Array]:
+    """The matrices that couple points."""
+    return [loss.map.gram for loss in losses if isinstance(loss.map, OverPoints)]
+
+
+def _stored(
+    gram: Sparse | Array | Operator | None, *, as_dense: bool
+) -> Sparse | Array | None:
+    if gram is None or isinstance(gram, Operator):
+        return None  # the solver refuses graphs known by their action alone
+    return dense(gram) if as_dense else gram
+
+
+def _penalty_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
+    for loss in losses:
+        smooth = isinstance(loss.penalty, Squared)
+        if not (smooth or isinstance(loss, Sparsity | MaxDifferenceRobustness)):
+            return f"{loss.name} is not squared, sparsity or a largest difference"
+    return None
+
+
+def _implicit_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
+    for loss in losses:
+        if isinstance(loss.map, ImplicitOverPoints):
+            return f"{loss.name} has a graph whose edges are not stored"
+    return None
+
+
+def _memory_refusal(program: Program) -> str | None:
+    n_points, n_features = program.shape
+    rows = sum(
+        loss.map.flat_rows(program.shape)
+        for loss in program.losses
+        if not isinstance(loss.penalty, Squared)
+    )
+    side = n_points if choose_layout(_grams(program.losses)) == "dense" else 0
+    n_bytes = 48.0 * side**2 + 100.0 * (rows + n_points * n_features)
+    what = f"splitting with {n_points} points and {rows} differences"
+    return memory_refusal(n_bytes, what, "use fewer edges (knn_graph, or a cutoff)")
