@@ -38,6 +38,7 @@ from .solvers import Conic as Conic
 from .solvers import Constrained as Constrained
 from .solvers import Krylov as Krylov
 from .solvers import MinimumNorm as MinimumNorm
+from .solvers import Proximal as Proximal
 from .solvers import Spectral as Spectral
 from .solvers import Splitting as Splitting
 from .solvers import solve as solve

@@ -197,7 +197,7 @@ def test_weights_far_apart_are_certified(name, weight):
     [
         ("gradient, pairwise, smoothness", "spectral"),
         ("gradient, kernel", "spectral"),
-        ("gradient, pairwise, sparsity", "splitting"),
+        ("gradient, pairwise, sparsity", "proximal"),
         ("gradient, max", "splitting"),
         ("function, pairwise", "conic"),
     ],

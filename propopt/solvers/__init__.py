@@ -6,6 +6,7 @@ from propopt.solvers.conic import Conic
 from propopt.solvers.constrained import Constrained
 from propopt.solvers.krylov import Krylov
 from propopt.solvers.minimum_norm import MinimumNorm
+from propopt.solvers.proximal import Proximal
 from propopt.solvers.solve import Task, solve
 from propopt.solvers.spectral import Spectral
 from propopt.solvers.splitting import Splitting
@@ -19,6 +20,7 @@ __all__ = [
     "Krylov",
     "MinimumNorm",
     "Prepared",
+    "Proximal",
     "Solution",
     "Solver",
     "Spectral",

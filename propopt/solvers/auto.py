@@ -16,6 +16,7 @@ from propopt.solvers.constrained import Constrained
 from propopt.solvers.curves import choose_curve_solver
 from propopt.solvers.krylov import Krylov
 from propopt.solvers.minimum_norm import MinimumNorm
+from propopt.solvers.proximal import Proximal
 from propopt.solvers.spectral import Spectral
 from propopt.solvers.splitting import Splitting
 
@@ -66,12 +67,13 @@ class Auto(Solver):
         raise Refused(f"no solver takes this program: {self.refusal(program)}")
 
 
-_PREFERENCE: tuple[Solver, ...] = (Constrained(), Splitting(), Conic())
+_PREFERENCE: tuple[Solver, ...] = (Constrained(), Proximal(), Splitting(), Conic())
 _NAMED: tuple[Solver, ...] = (
     Auto(),
     Spectral(),
     Krylov(),
     Constrained(),
+    Proximal(),
     Splitting(),
     Conic(),
     MinimumNorm(),

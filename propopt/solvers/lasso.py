@@ -1,0 +1,79 @@
+"""The lasso behind sparse attributions, divided by the weight of gradient matching.
+
+    F(W) = q(W) + λ‖W‖₁,   q(W) = ‖W − G‖² + β tr(Wᵀ P W) + γ tr(W Q Wᵀ).
+
+q is 2-strongly convex. So for any |U| ≤ λ
+
+    F(W) − min F ≤ λ‖W‖₁ − ⟨U, W⟩ + ‖∇q(W) + U‖²/4,
+
+and the U for which that is smallest is 2W − ∇q(W), cut to ±λ, entry by entry.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from propopt._typing import Array, Attributions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lasso:
+    """The weights of one such problem, and the relative gap at which to stop.
+
+    Parameters
+    ----------
+    beta, gamma : float
+        β, γ ≥ 0.
+    weight : float
+        λ ≥ 0.
+    tolerance : float
+        The gap that is wanted, relative to F(W) or to 1e-9 of F(0) if that is larger.
+    """
+
+    beta: float
+    gamma: float
+    weight: float
+    tolerance: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LassoOptimum:
+    """A minimiser, its dual, and how good it is.
+
+    Parameters
+    ----------
+    W : array (N, D)
+        Attributions, with exact zeros.
+    U : array (N, D)
+        |U| ≤ λ, near −∇q(W).
+    gap : float
+        The proven relative gap.
+    """
+
+    W: Attributions
+    U: Array
+    gap: float
+
+
+class LassoMethod(ABC):
+    """A method that holds G, P and Q, and minimises for any weights."""
+
+    @abstractmethod
+    def minimum(self, lasso: Lasso, start: LassoOptimum | None) -> LassoOptimum:
+        """The optimum, from that for weights nearby where one is given."""
+
+
+def best_dual(W: Array, slope: Array, weight: float) -> Array:
+    """The |U| ≤ λ with the smallest proven gap at W, where q has this slope."""
+    return np.clip(2.0 * W - slope, -weight, weight)
+
+
+def proven_gap(W: Array, slope: Array, weight: float) -> float:
+    """λ‖W‖₁ − ⟨U, W⟩ + ‖∇q(W) + U‖²/4 for the best U."""
+    U = best_dual(W, slope, weight)
+    excess = weight * float(np.abs(W).sum()) - float(np.vdot(U, W))
+    U += slope
+    return max(excess, 0.0) + 0.25 * float(np.vdot(U, U))

@@ -1,0 +1,270 @@
+"""Sparse attributions: Clarabel's optimum, certified, with exact zeros."""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+import numpy as np
+import pytest
+from catalogue import gaussian_kernel
+
+import propopt as po
+from propopt.errors import UncertifiedWarning
+from propopt.lattices import GridGaussianGraph, LatticeGraph
+from propopt.losses import Program
+from propopt.solvers import Solution
+from propopt.solvers.proximal import Proximal
+
+
+TOLERANCE = 1e-6
+GRAPHS = ("none", "knn", "gaussian", "kernel", "lattice", "grid gaussian")
+
+
+def robustness(kind: str, X: np.ndarray, rng: np.random.Generator) -> po.PropertyLoss:
+    match kind:
+        case "knn":
+            weights = "gaussian" if rng.random() < 0.5 else "uniform"
+            return po.PairwiseRobustness(po.knn_graph(X, 2, weights=weights))
+        case "gaussian":
+            return po.PairwiseRobustness(po.gaussian_graph(X))
+        case "kernel":
+            kernel = gaussian_kernel(X, 1.0) + 1e-4 * np.eye(len(X))
+            mean = "none" if rng.random() < 0.5 else "per_feature"
+            return po.KernelRobustness(kernel, mean=mean)
+        case "lattice":
+            return po.PairwiseRobustness(LatticeGraph((3, len(X) // 3)))
+    axes = [np.arange(3), np.linspace(0, 2, len(X) // 3)]
+    return po.PairwiseRobustness(GridGaussianGraph(axes, 0.8))
+
+
+def random_objective(seed: int) -> po.Objective:
+    """Losses in any order; data and weights over twelve orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    n, d = 3 * int(rng.integers(2, 6)), int(rng.integers(1, 5))
+    X = rng.normal(size=(n, d))
+    G = 10 ** rng.uniform(-6, 6) * (np.sin(2 * X) + 0.3 * rng.normal(size=(n, d)))
+    own = 10 ** rng.uniform(-6, 6)
+    strength = 2 * own * np.abs(G).max() * 10 ** rng.uniform(-3, 0.2)
+    terms = [own * po.GradientMatching(G), strength * po.Sparsity()]
+    kind = GRAPHS[seed % len(GRAPHS)]
+    if kind != "none":
+        terms.append(own * 10 ** rng.uniform(-6, 6) * robustness(kind, X, rng))
+    if d > 1 and seed % 4:
+        graph = po.chain_graph(d) if seed % 2 else po.correlation_graph(X)
+        terms.append(own * 10 ** rng.uniform(-6, 6) * po.Smoothness(graph))
+    return sum(terms[i] for i in rng.permutation(len(terms)))
+
+
+def sparse_objective(
+    n: int = 60, d: int = 4, graph: str = "knn", seed: int = 3
+) -> po.Objective:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    G = np.sin(X) + 0.3 * rng.normal(size=(n, d))
+    return (
+        po.GradientMatching(G)
+        + 0.5 * robustness(graph, X, rng)
+        + 0.3 * po.Smoothness(po.chain_graph(d))
+        + 0.4 * po.Sparsity()
+    )
+
+
+def solved(
+    objective: po.Objective, start: Solution | None = None, tolerance: float = TOLERANCE
+) -> Solution:
+    weights = np.array(list(objective.weights.values()))
+    prepared = Proximal().prepare(Program(objective.losses))
+    return prepared.solve(weights, tolerance, start)
+
+
+def gap(objective: po.Objective, found: Solution) -> float:
+    return po.certify(objective, found.W, duals=found.duals).gap
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_the_optimum_is_clarabels_within_the_certified_gaps(seed):
+    objective = random_objective(seed)
+    found = solved(objective)
+    ours = po.certify(objective, found.W, duals=found.duals)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UncertifiedWarning)
+        theirs = po.solve(objective, "CLARABEL").certificate
+    assert ours.gap <= TOLERANCE
+    rounding = 1e-12 * objective.value(np.zeros_like(found.W))
+    assert ours.lower_bound <= theirs.value + rounding
+    assert theirs.lower_bound <= ours.value + rounding
+
+
+@pytest.mark.parametrize("graph", GRAPHS[1:])
+def test_zeros_are_exact(graph):
+    objective = sparse_objective(graph=graph)
+    found = solved(objective, tolerance=1e-10)
+    zeros = found.W == 0.0
+    assert 0.05 < zeros.mean() < 1.0
+    assert np.abs(found.W[~zeros]).min() > 1e-9  # none is zero only to rounding
+    # complementarity: |U| = λ with the sign of W wherever W is not zero
+    np.testing.assert_allclose(
+        found.duals["sparsity"][~zeros], 0.4 * np.sign(found.W[~zeros]), rtol=1e-3
+    )
+
+
+@pytest.mark.parametrize("graph", GRAPHS[1:])
+def test_from_its_largest_useful_weight_on_sparsity_takes_all(graph):
+    objective = sparse_objective(graph=graph)
+    G = objective.losses[0].G
+    largest = 2 * np.abs(G).max()
+    assert not solved(objective.with_weights({"sparsity": largest})).W.any()
+    assert solved(objective.with_weights({"sparsity": 0.99 * largest})).W.any()
+
+
+@pytest.mark.parametrize("graph", GRAPHS[1:])
+def test_without_weight_on_sparsity_it_is_the_closed_form(graph):
+    objective = sparse_objective(graph=graph).with_weights({"sparsity": 0.0})
+    found = solved(objective, tolerance=1e-12)
+    squared = sum(c * loss for c, loss in objective.terms if c)
+    expected = po.solve(squared, "spectral").attributions
+    np.testing.assert_allclose(found.W, expected, atol=1e-5)
+    assert gap(objective, found) <= 1e-10
+
+
+@pytest.mark.parametrize("graph", ["knn", "kernel"])
+def test_without_weight_on_matching_zero_is_the_optimum(graph):
+    objective = sparse_objective(graph=graph).with_weights({"gradient_matching": 0.0})
+    assert not solved(objective).W.any()
+
+
+def test_zero_gradients_give_zero():
+    objective = po.GradientMatching(np.zeros((4, 2))) + 1.0 * po.Sparsity()
+    found = solved(objective)
+    assert not found.W.any()
+    assert gap(objective, found) == 0.0
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (5, 1)])
+def test_without_couplings_it_is_a_soft_threshold(shape, rng):
+    G = rng.normal(size=shape)
+    objective = 2.0 * po.GradientMatching(G) + 1.0 * po.Sparsity()
+    expected = np.sign(G) * np.maximum(np.abs(G) - 0.25, 0.0)
+    np.testing.assert_allclose(solved(objective).W, expected, atol=1e-12)
+
+
+def test_one_feature_on_a_disconnected_graph(rng):
+    X = np.concatenate([rng.normal(size=(8, 2)), 50 + rng.normal(size=(7, 2))])
+    G = np.sin(X[:, :1])
+    graph = po.knn_graph(X, 3)
+    assert graph.n_components == 2
+    objective = po.GradientMatching(G) + 1e4 * po.PairwiseRobustness(graph)
+    objective += 0.2 * po.Sparsity()
+    found = solved(objective)
+    assert gap(objective, found) <= TOLERANCE
+    for part in (slice(0, 8), slice(8, None)):  # tied to one value in each component
+        mean = G[part].mean()
+        expected = np.sign(mean) * max(abs(mean) - 0.1, 0.0)
+        np.testing.assert_allclose(found.W[part], expected, atol=2e-3)
+
+
+@pytest.mark.parametrize("graph", GRAPHS[1:])
+@pytest.mark.parametrize("swept", ["sparsity", "robustness", "smoothness"])
+def test_paths_are_certified_from_warm_starts(graph, swept):
+    objective = sparse_objective(graph=graph)
+    name = {"robustness": objective.losses[1].name}.get(swept, swept)
+    prepared = Proximal().prepare(Program(objective.losses))
+    start = None
+    for weight in np.geomspace(1.0, 1e-3, 8):
+        point = objective.with_weights({name: weight})
+        start = prepared.solve(np.array(list(point.weights.values())), 1e-6, start)
+        assert gap(point, start) <= TOLERANCE
+
+
+def test_a_start_at_the_optimum_is_returned():
+    objective = sparse_objective()
+    first = solved(objective, tolerance=1e-9)
+    again = solved(objective, start=first)
+    np.testing.assert_array_equal(again.W, first.W)
+
+
+def test_a_far_start_does_not_change_the_optimum(rng):
+    objective = sparse_objective()
+    first = solved(objective, tolerance=1e-10)
+    far = Solution(W=1e3 * rng.normal(size=first.W.shape))
+    again = solved(objective, start=far, tolerance=1e-10)
+    np.testing.assert_allclose(again.W, first.W, atol=1e-4)
+
+
+def test_stiffly_tied_features_get_the_second_method():
+    rng = np.random.default_rng(0)
+    G = rng.normal(size=(6, 4))
+    objective = po.GradientMatching(G) + 10.0 * po.PairwiseRobustness(
+        po.knn_graph(rng.normal(size=(6, 2)), 2)
+    )
+    objective += 1e7 * po.Smoothness(po.chain_graph(4)) + 0.1 * po.Sparsity()
+    assert gap(objective, solved(objective)) <= TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("losses", "reason"),
+    [
+        ([po.GradientMatching(np.eye(3))], "it takes one sparsity loss"),
+        ([po.Sparsity()], "no squared gradient-matching loss"),
+        (
+            [po.GradientMatching(np.eye(3), norm="l1"), po.Sparsity()],
+            "gradient_matching is neither a squared loss nor sparsity",
+        ),
+        (
+            [
+                po.GradientMatching(np.eye(3)),
+                po.MaxDifferenceRobustness(po.chain_graph(3)),
+                po.Sparsity(),
+            ],
+            "is neither a squared loss nor sparsity",
+        ),
+        (
+            [po.GradientMatching(np.eye(3)), po.Sparsity(), po.Sparsity(name="more")],
+            "there are 2",
+        ),
+        (
+            [po.FunctionMatching(np.eye(3), np.ones(3)), po.Sparsity()],
+            "a linear map of its own",
+        ),
+    ],
+)
+def test_refusals_are_sentences(losses, reason):
+    program = Program(tuple(losses), sizes=(3, 3))
+    assert reason in (Proximal().refusal(program) or "")
+
+
+def test_bounds_and_programs_beyond_memory_are_refused():
+    G = np.zeros((4, 2))
+    losses = (po.GradientMatching(G), po.Sparsity())
+    bound = po.PairwiseRobustness(po.chain_graph(4)) <= 1.0
+    assert "takes no bounds" in (Proximal().refusal(Program(losses, (bound,))) or "")
+    huge = Program(losses, sizes=(10**9, 10))
+    assert "GiB" in (Proximal().refusal(huge) or "")
+
+
+def test_a_large_lattice_takes_seconds():
+    axis = np.linspace(-5, 5, 30)
+    X = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), -1).reshape(-1, 3)
+    objective = (
+        po.GradientMatching(np.cos(3 * X) + X / 5)
+        + 100.0 * po.PairwiseRobustness(LatticeGraph((30, 30, 30)))
+        + 0.05 * po.Sparsity()
+    )
+    began = time.perf_counter()
+    found = solved(objective, tolerance=1e-5)
+    assert time.perf_counter() - began < 20
+    assert gap(objective, found) <= 1e-5
+
+
+def test_a_large_graph_takes_seconds(rng):
+    X = rng.normal(size=(10_000, 3))
+    objective = (
+        po.GradientMatching(np.sin(2 * X))
+        + 5.0 * po.PairwiseRobustness(po.knn_graph(X, 8))
+        + 0.2 * po.Sparsity()
+    )
+    began = time.perf_counter()
+    found = solved(objective)
+    assert time.perf_counter() - began < 20
+    assert gap(objective, found) <= TOLERANCE
