@@ -35,6 +35,7 @@ from .problem import read_problem as read_problem
 from .report import run_problem as run_problem
 from .solvers import Auto as Auto
 from .solvers import Conic as Conic
+from .solvers import Conjugate as Conjugate
 from .solvers import Constrained as Constrained
 from .solvers import Krylov as Krylov
 from .solvers import MinimumNorm as MinimumNorm

@@ -161,7 +161,9 @@ class _Lagrangian:
         absorber = self._absorber()
         if modulus == 0.0 and absorber is not None:
             return self._dual_bound(absorber), "dual", None
-        if modulus == 0.0 and self.squared:
+        # with squared losses alone, the projected dual is exact, and costs far less
+        eigenvalues = bool(self.others) or self.W.size <= DENSE_LIMIT
+        if modulus == 0.0 and self.squared and eigenvalues:
             modulus = smallest_curvature(self.squared, self.W.shape)
         if modulus > 0.0:
             return self._strongly_convex_bound(modulus)
@@ -217,13 +219,17 @@ class _Lagrangian:
         pairs = self._subgradients()
         flats = [math.sqrt(c) * loss.map.flat(self.W.shape) for c, loss, _ in pairs]
         stacked = np.concatenate([Y.ravel() / math.sqrt(c) for c, _, Y in pairs])
-        matrix = sp.vstack(flats)
-        limit = 20 * max(matrix.shape)
-        z = spla.lsmr(
-            matrix, stacked, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=limit
-        )
-        kept = stacked - matrix @ z[0]
-        if np.linalg.norm(matrix.T @ kept) > 1e-10 * np.linalg.norm(stacked):
+        matrix = sp.csr_array(sp.vstack(flats))
+        widest = math.sqrt(matrix.power(2).sum(axis=0).max())
+        rounding = 1e-10 * widest * float(np.linalg.norm(stacked))
+        kept = stacked
+        if np.linalg.norm(matrix.T @ kept) > rounding:
+            limit = 20 * max(matrix.shape)
+            z = spla.lsmr(
+                matrix, stacked, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=limit
+            )
+            kept = stacked - matrix @ z[0]
+        if np.linalg.norm(matrix.T @ kept) > rounding:
             return 0.0
         parts = np.split(kept, np.cumsum([flat.shape[0] for flat in flats])[:-1])
         return _conjugate_bound(

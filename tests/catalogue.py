@@ -198,6 +198,7 @@ SOLVERS: dict[str, SolverCase] = {
     "spectral": SolverCase(po.Spectral(), 1e-12),
     "krylov": SolverCase(po.Krylov(), 1e-6),
     "constrained": SolverCase(po.Constrained(), 1e-6),
+    "conjugate": SolverCase(po.Conjugate(), 1e-6),
     "proximal": SolverCase(po.Proximal(), 1e-6),
     "splitting": SolverCase(po.Splitting(), 1e-6),
     "conic": SolverCase(po.Conic(), 1e-6),

@@ -100,9 +100,10 @@ def test_solution_is_certified_and_is_the_optimum(solver, name):
 
 @each_squared
 def test_squared_losses_solve_the_normal_equations(name):
-    best = po.solve(OBJECTIVES[name], tolerance=1e-9)
+    best = po.solve(OBJECTIVES[name], tolerance=1e-13)
     expected = normal_equations(OBJECTIVES[name], SHAPE)
-    np.testing.assert_allclose(best.attributions, expected, atol=1e-6)
+    # a gap bounds the attributions by its root only
+    np.testing.assert_allclose(best.attributions, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +200,8 @@ def test_weights_far_apart_are_certified(name, weight):
         ("gradient, kernel", "spectral"),
         ("gradient, pairwise, sparsity", "proximal"),
         ("gradient, max", "splitting"),
-        ("function, pairwise", "conic"),
+        ("function, pairwise", "conjugate"),
+        ("gradient l1, max linf", "conic"),
     ],
 )
 def test_automatic_choice_is_named_on_the_result(name, choice):

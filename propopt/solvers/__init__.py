@@ -3,6 +3,7 @@
 from propopt.solvers.auto import Auto, find_solver
 from propopt.solvers.base import Curve, Prepared, Solution, Solver
 from propopt.solvers.conic import Conic
+from propopt.solvers.conjugate import Conjugate
 from propopt.solvers.constrained import Constrained
 from propopt.solvers.krylov import Krylov
 from propopt.solvers.minimum_norm import MinimumNorm
@@ -15,6 +16,7 @@ from propopt.solvers.splitting import Splitting
 __all__ = [
     "Auto",
     "Conic",
+    "Conjugate",
     "Constrained",
     "Curve",
     "Krylov",

@@ -21,13 +21,13 @@ from cvxpy.reductions.solvers.defines import (
 )
 
 from propopt._typing import Array
-from propopt.certificate import smallest_curvature
 from propopt.errors import Infeasible, SolverFailure
-from propopt.losses import Faithfulness, Program, PropertyLoss
+from propopt.losses import Program, PropertyLoss
 from propopt.maps import Identity
 from propopt.memory import memory_refusal
 from propopt.penalties import GroupMax, Squared
 from propopt.solvers.base import Prepared, Solution, Solver
+from propopt.solvers.determined import undetermined_refusal
 
 
 ProgramClass: TypeAlias = Literal["LP", "QP", "SOCP"]
@@ -89,7 +89,7 @@ class Conic(Solver):
             if reason is not None:
                 return reason
         reason = _memory_refusal(program)
-        return reason or _undetermined(program)
+        return reason or undetermined_refusal(program)
 
     def prepare(self, program: Program) -> Prepared:
         backend = self.backend or AUTOMATIC[program_class(program)]
@@ -126,24 +126,6 @@ def _memory_refusal(program: Program) -> str | None:
 
 BYTES_PER_ROW = 4_000.0
 """Clarabel with cvxpy took 1,600 (squared losses) to 4,000 (cones) on kNN graphs."""
-
-
-def _undetermined(program: Program) -> str | None:
-    """Why squared losses leave W open: tied to the function, and not fixed by it."""
-    losses = program.losses
-    if program.bounds or not any(isinstance(loss, Faithfulness) for loss in losses):
-        return None
-    if not all(isinstance(loss.penalty, Squared) for loss in losses):
-        return None
-    if any(isinstance(loss.map, Identity) for loss in losses):
-        return None
-    if smallest_curvature([(1.0, loss) for loss in losses], program.shape) > 0.0:
-        return None
-    return (
-        f"{' and '.join(loss.name for loss in losses)} leave the attributions "
-        "undetermined; add gradient_matching, sparsity or robustness on a connected "
-        "graph, or take the smallest minimiser with solver='minimum_norm'"
-    )
 
 
 class _Compiled(Prepared):

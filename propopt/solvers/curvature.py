@@ -116,9 +116,13 @@ class StoredCurvature(Curvature):
 
     @cached_property
     def _inverse_diagonal(self) -> Array:
-        over_points = _diagonal(self._points) * self.beta
+        over_points = self._points_diagonal * self.beta
         over_features = self._feature_basis[0] * self.gamma
         return np.asarray(0.5 / (1.0 + np.add.outer(over_points, over_features)))
+
+    @property
+    def _points_diagonal(self) -> Array:
+        return np.zeros(1) if self._points is None else diagonal(self._points)
 
     @cached_property
     def _feature_basis(self) -> tuple[Array, Array | None]:
@@ -161,7 +165,8 @@ class OperatorCurvature(Curvature):
 
         def fill(column: int) -> None:
             row = product[column]
-            np.multiply(self._points.apply(X[column]), 2.0 * self.beta, out=row)
+            self._points.apply(X[column], row)
+            row *= 2.0 * self.beta
             row += X[column]
             row += X[column]
 
@@ -173,15 +178,9 @@ class OperatorCurvature(Curvature):
     @cached_property
     def bound(self) -> Array:
         over_features = _row_sums(self._features) * self.gamma
-        over_points = 2.0 * self.beta * self._half_bound
+        # P ≼ 2·diag(P) for a Laplacian of similarities ≥ 0
+        over_points = (2.0 * self.beta) * diagonal(self._points)
         return np.asarray(2.0 + 2.0 * np.add.outer(over_features, over_points))
-
-    @property
-    def _half_bound(self) -> Array:
-        """D with P ≼ 2D; the diagonal of P, for a Laplacian of similarities ≥ 0."""
-        if isinstance(self._points, ProductKernelLaplacian):
-            return 2.0 * (self._points.degrees - 1.0)
-        return np.array([0.5 * self._points.largest])
 
     def precondition(self, R: Array) -> Array:
         if self._basis is None:
@@ -264,10 +263,16 @@ class Couplings:
     def of(cls, quadratic: Quadratic) -> Couplings:
         """Those of a quadratic."""
         points = quadratic.points
-        if isinstance(points, sp.csr_array):
-            full = points.nnz > DENSITY * points.shape[0] ** 2
-            points = dense(points) if full else points
+        if points is not None and not isinstance(points, np.ndarray | Operator):
+            points = sp.csr_array(points)  # by rows, for products write each row once
+            if points.nnz > DENSITY * points.shape[0] ** 2:
+                points = dense(points)
         return cls(points, quadratic.features)
+
+    @property
+    def dense_size(self) -> int:
+        """N where products with P are dense; zero where BLAS has nothing to share."""
+        return len(self.points) if isinstance(self.points, np.ndarray) else 0
 
     def curvature(self, beta: float, gamma: float) -> Curvature:
         """H = 2(I + βP + γQ)."""
@@ -290,5 +295,13 @@ def _row_sums(matrix: Sparse | Array | None) -> Array:
     )
 
 
-def _diagonal(matrix: Sparse | Array | None) -> Array:
-    return np.zeros(1) if matrix is None else np.asarray(matrix.diagonal())
+def diagonal(matrix: Sparse | Array | Operator) -> Array:
+    """The diagonal; of an operator without one, half of its largest eigenvalue.
+
+    A Laplacian of similarities ≥ 0 is at most twice its diagonal.
+    """
+    if isinstance(matrix, ProductKernelLaplacian):
+        return 2.0 * (matrix.degrees - 1.0)
+    if isinstance(matrix, Operator):
+        return np.array([0.5 * matrix.largest])
+    return np.asarray(matrix.diagonal())

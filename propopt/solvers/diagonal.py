@@ -21,6 +21,7 @@ from propopt._typing import Array, Attributions
 from propopt.solvers.lasso import Lasso, LassoMethod, LassoOptimum, best_dual
 from propopt.solvers.quadratic import Quadratic
 from propopt.solvers.spectral import eigenbasis
+from propopt.solvers.threads import few_threads
 
 
 STEPS = 20_000
@@ -40,6 +41,10 @@ class DiagonalLasso(LassoMethod):
         self._pull = 2.0 * self._forward(quadratic.G)
 
     def minimum(self, lasso: Lasso, start: LassoOptimum | None) -> LassoOptimum:
+        with few_threads(len(self._mu)):
+            return self._minimum(lasso, start)
+
+    def _minimum(self, lasso: Lasso, start: LassoOptimum | None) -> LassoOptimum:
         h = 2.0 * (1.0 + lasso.beta * self._mu[:, None] + lasso.gamma * self._nu)
         weight = lasso.weight
         smooth = self._backward(self._pull / h)

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg as la
 
 from propopt._typing import Array
+from propopt.operators import Operator
 
 
 FIRST_STEPS = 10
@@ -54,6 +55,7 @@ class Lanczos:
         self._beta: list[float] = []
         self._vector = g / np.sqrt(self._mass) if self._mass > 0 else g
         self._before = np.zeros_like(g)
+        self._spare = np.zeros_like(g)
         self.exhausted = self._mass == 0.0
         self._gauss = self._earlier = self._radau = NO_NODES
 
@@ -82,22 +84,28 @@ class Lanczos:
         self._radau = self._gauss if self.exhausted else self._radau_rule()
 
     def _step(self) -> None:
-        # β_{k+1} v_{k+1} = P v_k − α_k v_k − β_k v_{k−1}
-        v = self._vector
-        following = self._P @ v
+        # β_{k+1} v_{k+1} = P v_k − α_k v_k − β_k v_{k−1}, in three arrays that rotate
+        v, work = self._vector, self._before
+        following = self._product(v)
         if self._beta:
-            self._before *= self._beta[-1]
-            following -= self._before
+            work *= self._beta[-1]
+            following -= work
         alpha = float(following @ v)
-        np.multiply(v, alpha, out=self._before)  # a work array: its content is used up
-        following -= self._before
+        np.multiply(v, alpha, out=work)
+        following -= work
         beta = float(np.sqrt(following @ following))
         self._alpha.append(alpha)
         self._beta.append(beta)
         self.exhausted = beta <= 1e-14 * max(self._alpha) or beta == 0.0
         if not self.exhausted:
             following /= beta
-            self._before, self._vector = v, following
+            self._before, self._vector, self._spare = v, following, work
+
+    def _product(self, v: Array) -> Array:
+        if not isinstance(self._P, Operator):
+            return np.asarray(self._P @ v)
+        self._P.apply(v, self._spare)
+        return self._spare
 
     def _rule(self, alpha: list[float], beta: list[float]) -> Nodes:
         if not alpha:

@@ -34,6 +34,7 @@ from propopt.solvers.lasso import (
     proven_gap,
 )
 from propopt.solvers.quadratic import Quadratic
+from propopt.solvers.threads import few_threads
 
 
 STEPS = 300
@@ -55,7 +56,8 @@ class NewtonLasso(LassoMethod):
         G = H.stored(self._G)
         W = _first(H, G, lasso.weight) if start is None else H.stored(start.W)
         objective = _Objective(H, G, lasso.weight)
-        found = _descend(objective, W, lasso.tolerance)
+        with few_threads(self._couplings.dense_size):
+            found = _descend(objective, W, lasso.tolerance)
         U = best_dual(found.W, found.slope, lasso.weight)
         return LassoOptimum(
             W=H.restored(found.W),

@@ -39,7 +39,6 @@ from propopt.solvers.diagonal import DiagonalLasso
 from propopt.solvers.lasso import Lasso, LassoMethod, LassoOptimum
 from propopt.solvers.newton import NewtonLasso
 from propopt.solvers.quadratic import Quadratic, quadratic_refusal
-from propopt.solvers.threads import few_threads
 
 
 @final
@@ -157,8 +156,7 @@ class _Sparse(Prepared):
         if 2.0 * a * float(np.abs(G).max()) <= weight:  # 0 ∈ −2aG + λ∂‖0‖₁
             return self._solution(np.zeros_like(G), (2.0 * a) * G)
         lasso = Lasso(beta=b / a, gamma=c / a, weight=weight / a, tolerance=tolerance)
-        with few_threads(len(G)):
-            found = self._method.minimum(lasso, self._begin(start, a))
+        found = self._method.minimum(lasso, self._begin(start, a))
         # cut again: rounding may have put a·U beyond λ
         return self._solution(found.W, np.clip(a * found.U, -weight, weight))
 

@@ -1,0 +1,200 @@
+"""Squared losses of any maps, by preconditioned conjugate gradients.
+
+The minimiser of Σ_i c_i ‖A_i W − T_i‖² solves HW = Σ 2c_i A_iᵀT_i for
+H = Σ 2c_i A_iᵀA_i. The preconditioner is the part of H that acts on one point at a
+time: the (D, D) blocks 2a I + 2b p_nn I + 2c CᵀC + 2d Z_nᵀZ_n, with P = KᵀK for the
+losses over points and the designs Z_n of function matching. What couples points is left
+to the iteration.
+
+With gradient matching F is 2a-strongly convex: the method stops where ‖∇F‖²/(4a) is
+within the tolerance. Without it, nothing so cheap is known, and the system is solved to
+rounding: then 2c(AW − T) are dual feasible, and prove the optimum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from propopt._typing import Array, Attributions
+from propopt.losses import Program, PropertyLoss
+from propopt.maps import (
+    Identity,
+    ImplicitOverPoints,
+    OverFeatures,
+    OverPoints,
+    PerPoint,
+)
+from propopt.memory import memory_refusal
+from propopt.solvers.base import Prepared, Solution, Solver
+from propopt.solvers.curvature import diagonal
+from propopt.solvers.determined import point_grams, undetermined_refusal
+from propopt.solvers.quadratic import all_squared_refusal
+from propopt.solvers.threads import few_threads
+
+
+RESTARTS = 20  # each from the true residual, which the recursion drifts away from
+STEPS = 2_000
+REDUCTION = 1e-8  # of the residual, from one restart to the next
+ROUNDING = 1e-15
+
+
+@final
+@dataclass(frozen=True)
+class Conjugate(Solver):
+    """Conjugate gradients on the normal equations; see the module for the equations."""
+
+    @property
+    def name(self) -> str:
+        return "conjugate"
+
+    def refusal(self, program: Program) -> str | None:
+        if program.bounds:
+            return f"it takes no bounds, and {program.bounds[0]} is one"
+        return (
+            all_squared_refusal(program.losses)
+            or _memory_refusal(program)
+            or undetermined_refusal(program)
+        )
+
+    def prepare(self, program: Program) -> Prepared:
+        return _NormalEquations(program)
+
+
+def _memory_refusal(program: Program) -> str | None:
+    n_points, n_features = program.shape
+    # the blocks of one point at a time, their inverse and two temporaries
+    n_bytes = 8.0 * n_points * n_features * (4.0 * n_features + 12.0)
+    what = f"{n_points} blocks of {n_features} × {n_features} features"
+    return memory_refusal(n_bytes, what, "use fewer points or features")
+
+
+class _NormalEquations(Prepared):
+    def __init__(self, program: Program) -> None:
+        self._losses = program.losses
+        self._shape = program.shape
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        terms = [
+            (float(c), loss)
+            for c, loss in zip(weights, self._losses, strict=True)
+            if c > 0
+        ]
+        W = np.zeros(self._shape) if start is None else np.array(start.W)
+        with few_threads(0):  # blocks are small, and products sparse
+            return Solution(W=self._system(terms).minimum(W, tolerance))
+
+    def _system(self, terms: list[tuple[float, PropertyLoss]]) -> _System:
+        blocks = np.zeros((*self._shape, self._shape[1]))
+        for c, loss in terms:
+            blocks += (2.0 * c) * self._parts[loss.name]
+        return _System(terms, _inverses(blocks))
+
+    @cached_property
+    def _parts(self) -> dict[str, Array]:
+        """For each loss the blocks of AᵀA, of a shape that broadcasts to (N, D, D)."""
+        eye = np.eye(self._shape[1])
+        return {loss.name: _blocks(loss, eye) for loss in self._losses}
+
+
+@dataclass(frozen=True, eq=False)
+class _System:
+    """HW = Σ 2c AᵀT, and the inverses of the blocks of H."""
+
+    terms: list[tuple[float, PropertyLoss]]
+    inverses: Array
+
+    def minimum(self, W: Attributions, tolerance: float) -> Attributions:
+        """The minimiser, from W, which is overwritten."""
+        smallest, best = np.inf, W
+        for _ in range(RESTARTS):
+            slope = self._slope(W)
+            size = float(np.linalg.norm(slope))
+            if size < smallest:
+                best = W.copy()
+            goal = self._goal(W, tolerance)
+            if size <= goal or size > 0.5 * smallest:  # rounding allows no more
+                break
+            smallest = size
+            self._descend(W, slope, max(goal, REDUCTION * size))
+        return best
+
+    def _goal(self, W: Attributions, tolerance: float) -> float:
+        """The size of ∇F that is small enough."""
+        modulus = sum(2 * c for c, loss in self.terms if isinstance(loss.map, Identity))
+        value = sum(c * loss.value(W) for c, loss in self.terms)
+        if modulus > 0.0:  # ‖∇F‖²/2m ≤ half of the tolerance
+            floor = 1e-9 * self._zero
+            return float(np.sqrt(tolerance * modulus * max(value, floor)))
+        return ROUNDING * float(np.linalg.norm(self._pull))
+
+    def _descend(self, W: Attributions, slope: Attributions, goal: float) -> None:
+        """Conjugate gradients from W, in place, until ‖∇F‖ is at its goal."""
+        residual = -slope
+        direction, energy = np.zeros_like(W), 1.0
+        for _ in range(STEPS):
+            conditioned = self._conditioned(residual)
+            last, energy = energy, float(np.vdot(residual, conditioned))
+            direction *= energy / last
+            direction += conditioned
+            image = self._product(direction)
+            rate = float(np.vdot(direction, image))
+            if rate <= 0.0:  # zero to rounding
+                return
+            W += (energy / rate) * direction
+            residual -= (energy / rate) * image
+            if np.linalg.norm(residual) <= goal:
+                return
+
+    def _product(self, W: Attributions) -> Attributions:
+        """Σ 2c AᵀA W."""
+        parts = ((2.0 * c) * loss.map.normal(W) for c, loss in self.terms)
+        return np.asarray(sum(parts, np.zeros_like(W)))
+
+    def _slope(self, W: Attributions) -> Attributions:
+        """∇F = Σ 2c Aᵀ(AW − T)."""
+        parts = (c * loss.gradient(W) for c, loss in self.terms)
+        return np.asarray(sum(parts, np.zeros_like(W)))
+
+    def _conditioned(self, R: Attributions) -> Attributions:
+        return np.asarray(np.einsum("nde,ne->nd", self.inverses, R))
+
+    @cached_property
+    def _pull(self) -> Attributions:
+        """Σ 2c AᵀT."""
+        zero = np.zeros(self.inverses.shape[:2])
+        return -self._slope(zero)
+
+    @cached_property
+    def _zero(self) -> float:
+        """F(0)."""
+        zero = np.zeros(self.inverses.shape[:2])
+        return float(sum(c * loss.value(zero) for c, loss in self.terms))
+
+
+def _blocks(loss: PropertyLoss, eye: Array) -> Array:
+    """What AᵀA does to each point by itself."""
+    match loss.map:
+        case Identity():
+            return eye[None]
+        case OverFeatures() as coupled:
+            return coupled.gram[None]
+        case OverPoints() | ImplicitOverPoints() as coupled:
+            return diagonal(coupled.gram)[:, None, None] * eye
+        case PerPoint(designs):
+            return point_grams(designs)
+        case other:
+            raise TypeError(f"{type(other).__name__} has no blocks")
+
+
+def _inverses(blocks: Array) -> Array:
+    """The inverse of each block; what is singular is raised by a rounding error."""
+    traces = np.einsum("ndd->n", blocks)
+    floor = 1e-12 * np.maximum(traces, max(1e-12 * traces.max(), np.finfo(float).tiny))
+    raised = blocks + floor[:, None, None] * np.eye(blocks.shape[1])
+    return np.linalg.inv(raised)
