@@ -1,10 +1,13 @@
 """Exact curves: losses for every weight without attributions, and limits on a loss."""
 
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse.linalg as spla
 
 import propopt as po
+from propopt.errors import InvalidInput, MissingExtra
 from propopt.explanation import CurvePoint
 from propopt.losses import Program
 from propopt.operators import LatticeLaplacian
@@ -226,3 +229,37 @@ def test_auto_takes_an_eigenbasis_for_few_points_and_krylov_for_many():
 
 def robustness_of(n):
     return po.PairwiseRobustness(po.chain_graph(n))
+
+
+# ---- preconditioners
+
+
+@pytest.mark.parametrize("weight", [1.0, 1e4])
+def test_multigrid_gives_the_same_attributions(weight, rng):
+    pytest.importorskip("pyamg")
+    graph = po.pixel_graph(20, 30)
+    G = rng.normal(size=(600, 2))
+    objective = po.GradientMatching(G) + weight * po.PairwiseRobustness(graph)
+    plain = po.solve(objective, po.Krylov(), tolerance=1e-12)
+    multigrid = po.solve(objective, po.Krylov("multigrid"), tolerance=1e-12)
+    np.testing.assert_allclose(
+        multigrid.attributions, plain.attributions, rtol=1e-4, atol=1e-6
+    )
+
+
+def test_multigrid_without_its_package_says_what_to_install(monkeypatch, rng):
+    monkeypatch.setitem(sys.modules, "pyamg", None)
+    graph = po.pixel_graph(5, 5)
+    objective = po.GradientMatching(rng.normal(size=(25, 1)))
+    with pytest.raises(MissingExtra, match="pip install"):
+        po.solve(objective + po.PairwiseRobustness(graph), po.Krylov("multigrid"))
+
+
+def test_multigrid_refuses_graphs_that_are_not_stored(rng):
+    pytest.importorskip("pyamg")
+    objective = po.GradientMatching(rng.normal(size=(25, 1)))
+    with pytest.raises(InvalidInput, match="stored sparse graph"):
+        po.solve(
+            objective + po.PairwiseRobustness(po.LatticeGraph((5, 5))),
+            po.Krylov("multigrid"),
+        )
