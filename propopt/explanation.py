@@ -93,10 +93,6 @@ class Explanation:
         found = Objective.of(losses).breakdown(self.attributions)
         return dataclasses.replace(self, losses={**self.losses, **found})
 
-    def timed(self, seconds: float) -> Explanation:
-        """This explanation with the time that it took."""
-        return dataclasses.replace(self, seconds=seconds)
-
     def to_frame(self) -> pd.DataFrame:
         """The attributions as a DataFrame, with the names of the input."""
         return self.labels.frame(self.attributions)

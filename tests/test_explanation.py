@@ -281,8 +281,3 @@ def test_measuring_adds_losses_and_keeps_the_rest():
     assert measured.losses["smoothness"] > 0
     assert "smoothness" not in FULL.losses
     assert measured.details is FULL.details
-
-
-def test_timing_changes_the_time_only():
-    assert FULL.timed(3.0).seconds == 3.0
-    assert FULL.timed(3.0).losses == FULL.losses

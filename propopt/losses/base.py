@@ -87,6 +87,12 @@ class PropertyLoss(ABC):
         """True where T is an array; else it is zero."""
         return isinstance(self.target, np.ndarray)
 
+    @property
+    def value_at_zero(self) -> float:
+        """The loss of zero attributions, φ(−T)."""
+        target = self.target
+        return self.penalty.value(-target) if isinstance(target, np.ndarray) else 0.0
+
     def expression(self, W: cp.Expression) -> cp.Expression:
         """The loss of a cvxpy expression W (N, D): a convex expression."""
         self._check_shape(W.shape)

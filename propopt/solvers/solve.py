@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from propopt._typing import Array
+from propopt._typing import Array, Attributions
 from propopt.certificate import Certificate, certify
 from propopt.checks import read_positive
 from propopt.errors import InvalidInput, TrivialObjectiveWarning, UncertifiedWarning
@@ -119,6 +119,7 @@ class Task:
         """The minimiser for the weights of ``objective``, which has the same losses."""
         if not any(weight > 0 for weight in objective.weights.values()):
             raise InvalidInput("weights: all are zero, so every explanation is optimal")
+        shape = self.program.shape
         if self._zero_is_free(objective):
             if not self._is_faithful(objective):
                 warnings.warn(
@@ -127,12 +128,11 @@ class Task:
                     TrivialObjectiveWarning,
                     stacklevel=3,
                 )
-            zero = np.zeros(self.program.shape)
-            return Solution(W=zero, multipliers=(0.0,) * len(self.bounds))
+            return Solution(W=np.zeros(shape), multipliers=(0.0,) * len(self.bounds))
         weights = np.array(
             [objective.weights[loss.name] for loss in self.program.losses]
         )
-        with few_threads(self.program.shape[0]):
+        with few_threads(shape[0]):
             return self.prepared.solve(weights, tolerance, start)
 
     def explain(
@@ -140,8 +140,9 @@ class Task:
     ) -> Explanation:
         """The solution with its losses and its certificate."""
         with few_threads(self.program.shape[0]):
-            certificate = self._certified(found, objective, tolerance)
-        explanation = Explanation(
+            losses = self._measured(objective, found.W)
+            certificate = self._certified(found, objective, losses, tolerance)
+        return Explanation(
             attributions=found.W,
             method="optimized",
             labels=objective.labels,
@@ -153,16 +154,22 @@ class Task:
                     self.bounds, found.multipliers, strict=True
                 )
             },
+            losses=losses,
             details=self._details(found),
             solver=self._solver_name(objective),
+            seconds=time.perf_counter() - began,
         )
-        explanation = explanation.measured(objective)
-        for bound in self.bounds:
-            explanation = explanation.measured(bound.loss)
-        return explanation.timed(time.perf_counter() - began)
+
+    def _measured(self, objective: Objective, W: Attributions) -> dict[str, float]:
+        limited = {bound.loss.name: bound.loss.value(W) for bound in self.bounds}
+        return {**objective.breakdown(W), **limited}
 
     def _certified(
-        self, found: Solution, objective: Objective, tolerance: float
+        self,
+        found: Solution,
+        objective: Objective,
+        losses: dict[str, float],
+        tolerance: float,
     ) -> Certificate:
         certificate = certify(
             objective,
@@ -170,6 +177,7 @@ class Task:
             duals=found.duals,
             bounds=self.bounds,
             multipliers=found.multipliers,
+            losses=losses,
         )
         if not certificate.holds(tolerance):
             warnings.warn(
@@ -241,9 +249,8 @@ class Task:
     @cached_property
     def _costs_of_zero(self) -> dict[str, float]:
         """The value of each loss where all attributions are zero."""
-        zero = np.zeros(self.program.shape)
         losses = (*self.objective.losses, *(bound.loss for bound in self.bounds))
-        return {loss.name: loss.value(zero) for loss in losses}
+        return {loss.name: loss.value_at_zero for loss in losses}
 
     def _is_faithful(self, objective: Objective) -> bool:
         """True if a loss with a weight above zero, or a bound, ties W to f."""
