@@ -11,9 +11,9 @@ from propopt.solvers.krylov import Krylov
 from propopt.solvers.spectral import Spectral
 
 
-STEPS = 60.0  # Lanczos or gradient steps that usual weights take
-SECONDS_PER_CUBE = 4e-10  # eigenvectors of an N × N matrix, over N³
-SECONDS_PER_ENTRY = 1.5e-9  # product with a stored matrix, over its entries
+STEPS = 40.0  # Lanczos or gradient steps that usual weights take
+SECONDS_PER_CUBE = 6e-10  # eigenvectors of an N × N matrix, over N³
+SECONDS_PER_ENTRY = 6e-10  # product with a stored matrix, over its entries
 SECONDS_PER_STEP = 6e-5  # the rest of a step, whatever the size
 SECONDS_PER_NUMBER = 1e-8  # and what grows with the number of points
 
