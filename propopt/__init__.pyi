@@ -19,6 +19,7 @@ from .graphs import pixel_graph as pixel_graph
 from .graphs import threshold_graph as threshold_graph
 from .lattices import GridGaussianGraph as GridGaussianGraph
 from .lattices import LatticeGraph as LatticeGraph
+from .lattices import grid_gaussian_graph as grid_gaussian_graph
 from .losses import Bound as Bound
 from .losses import FunctionMatching as FunctionMatching
 from .losses import GradientMatching as GradientMatching

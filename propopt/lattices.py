@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from propopt._typing import Array, Sparse
 from propopt.checks import read_array, read_count, read_positive
 from propopt.errors import InvalidInput
-from propopt.graphs import Graph
+from propopt.graphs import Graph, median_distance
+from propopt.labels import read_table
 from propopt.maps import ImplicitOverPoints, LinearMap, OverPoints
 from propopt.memory import require_memory
 from propopt.operators import LatticeLaplacian, ProductKernelLaplacian
@@ -122,6 +123,49 @@ class GridGaussianGraph(Graph):
 
     def _explicit(self) -> OverPoints:
         return OverPoints(self.root)
+
+
+def grid_gaussian_graph(
+    X: object, lengthscale: float | None = None
+) -> GridGaussianGraph:
+    """The complete gaussian graph of points on a product grid, not stored.
+
+    Parameters
+    ----------
+    X : array or DataFrame (n, D)
+        All points of a product grid, the last coordinate fastest, as
+        :func:`propopt.functions.grid` gives them.
+    lengthscale : float, optional
+        Λ > 0; by default the median distance between different points.
+
+    Raises
+    ------
+    InvalidInput
+        If the points are no such grid: use ``gaussian_graph`` then.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> X = po.functions.grid(-5, 5, per_dimension=100, dimensions=2)
+    >>> po.grid_gaussian_graph(X, lengthscale=0.5)
+    <grid gaussian graph: 10000 nodes, 49995000 edges, lengthscale=0.5>
+    """
+    points, _ = read_table(X, "X")
+    axes = [np.unique(column) for column in points.T]
+    expected = np.prod([len(axis) for axis in axes])
+    if expected != len(points) or not np.array_equal(_product(axes), points):
+        raise InvalidInput(
+            "X: expected all points of a product grid, last coordinate fastest; use "
+            "gaussian_graph for other points"
+        )
+    scale = median_distance(points) if lengthscale is None else lengthscale
+    return GridGaussianGraph(axes, scale)
+
+
+def _product(axes: list[Array]) -> Array:
+    """All points of a grid, in row-major order."""
+    columns = np.meshgrid(*axes, indexing="ij")
+    return np.column_stack([column.ravel() for column in columns])
 
 
 _IMPLICIT = "use a solver that needs no list of edges: 'spectral' or 'krylov'"

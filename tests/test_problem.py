@@ -35,7 +35,7 @@ LOSSES = (
     "gradient_matching, function_matching, pairwise_robustness, kernel_robustness, "
     "max_difference_robustness, smoothness, sparsity"
 )
-POINT_GRAPHS = "'gaussian', 'knn', 'threshold', 'complete' or 'chain'"
+POINT_GRAPHS = "'gaussian', 'grid_gaussian', 'knn', 'threshold', 'complete' or 'chain'"
 METHODS = "'gradient', 'smoothgrad', 'lime', 'tabular_lime' or 'shap'"
 FORMULAS = (
     "'power', 'interactions', 'sine', 'sine_of_exponential', "

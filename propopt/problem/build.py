@@ -18,6 +18,7 @@ from propopt.explainers import EXPLAINERS, Explainer
 from propopt.explanation import Explanation
 from propopt.functions import Function
 from propopt.labels import Labels, read_table
+from propopt.lattices import grid_gaussian_graph
 from propopt.losses import Objective, PropertyLoss
 from propopt.problem import losses as spec
 from propopt.problem.reading import Location, Source, did_you_mean, read_schema
@@ -247,11 +248,13 @@ class Problem:
         return losses.FunctionMatching(self.points, values, reference)
 
 
-def point_graph(graph: Any, X: Any) -> graphs.SimilarityGraph:
+def point_graph(graph: Any, X: Any) -> graphs.Graph:
     """The graph of points that a file describes."""
     match graph:
         case spec.GaussianGraph():
             return graphs.gaussian_graph(X, graph.lengthscale, cutoff=graph.cutoff)
+        case spec.GridGaussianGraph():
+            return grid_gaussian_graph(X, graph.lengthscale)
         case spec.KnnGraph():
             return graphs.knn_graph(
                 X,
@@ -267,7 +270,7 @@ def point_graph(graph: Any, X: Any) -> graphs.SimilarityGraph:
             return graphs.chain_graph(len(X))
 
 
-def feature_graph(graph: Any, X: Any) -> graphs.SimilarityGraph:
+def feature_graph(graph: Any, X: Any) -> graphs.Graph:
     """The graph of features that a file describes."""
     match graph:
         case spec.PixelGraph():

@@ -29,6 +29,13 @@ class GaussianGraph(Section):
     cutoff: Annotated[float, Field(gt=0, lt=1)] | None = None
 
 
+class GridGaussianGraph(Section):
+    """The same for all points of a grid, not stored: up to a million points."""
+
+    kind: Literal["grid_gaussian"]
+    lengthscale: Positive | None = None
+
+
 class KnnGraph(Section):
     """Nearest neighbours."""
 
@@ -85,7 +92,12 @@ class GroupGraph(Section):
 
 
 PointGraph: TypeAlias = Annotated[
-    GaussianGraph | KnnGraph | ThresholdGraph | CompleteGraph | ChainGraph,
+    GaussianGraph
+    | GridGaussianGraph
+    | KnnGraph
+    | ThresholdGraph
+    | CompleteGraph
+    | ChainGraph,
     Field(discriminator="kind"),
 ]
 FeatureGraph: TypeAlias = Annotated[
