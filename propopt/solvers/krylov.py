@@ -32,7 +32,7 @@ from propopt.losses import Program
 from propopt.memory import memory_refusal
 from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
 from propopt.solvers.gradients import PreconditionerName, ShiftedSystem
-from propopt.solvers.lanczos import Lanczos
+from propopt.solvers.lanczos import NO_NODES, Lanczos, Nodes
 from propopt.solvers.quadratic import (
     Quadratic,
     all_squared_refusal,
@@ -94,21 +94,34 @@ class _KrylovSpaces(Curve):
         if quadratic.points is not None:
             self._P = quadratic.points
         self._columns = np.ascontiguousarray((quadratic.G @ self._V).T)
+        self._gauss = self._earlier = self._radau = NO_NODES
+        self._exhausted = False
 
     @cached_property
     def _spaces(self) -> list[Lanczos]:
-        return [Lanczos(self._P, g) for g in self._columns]
+        columns = zip(self._columns, self._nu, strict=True)
+        return [Lanczos(self._P, g, float(nu)) for g, nu in columns]
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
         abc = np.array(self._quadratic.coefficients(weights))
+        if self._gauss is NO_NODES:
+            self._extend()
         while True:
-            losses, excess, change = self._losses(abc)
+            losses = self._gauss.losses(abc)
+            excess = max(self._gauss.optimum(abc) - self._radau.optimum(abc), 0.0)
+            change = np.abs(losses - self._earlier.losses(abc))
             small = (change <= tolerance * losses).all()
-            exhausted = all(space.exhausted for space in self._spaces)
-            if exhausted or (small and excess <= tolerance * (abc @ losses)):
+            if self._exhausted or (small and excess <= tolerance * (abc @ losses)):
                 placed = self._quadratic.placed(*losses.tolist())
                 return Measurement(losses=placed, excess=excess)
-            for_each_column(lambda j: self._spaces[j].extend(), *self._columns.shape)
+            self._extend()
+
+    def _extend(self) -> None:
+        for_each_column(lambda j: self._spaces[j].extend(), *self._columns.shape)
+        self._gauss = Nodes.joined([space.gauss for space in self._spaces])
+        self._earlier = Nodes.joined([space.earlier for space in self._spaces])
+        self._radau = Nodes.joined([space.radau for space in self._spaces])
+        self._exhausted = all(space.exhausted for space in self._spaces)
 
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
@@ -125,13 +138,3 @@ class _KrylovSpaces(Curve):
 
         W_hat = np.stack(for_each_column(column, *self._columns.shape), axis=1)
         return Solution(W=W_hat @ self._V.T)
-
-    def _losses(self, abc: Array) -> tuple[Array, float, Array]:
-        """The three losses, the excess of their sum, and their last change."""
-        parts = [
-            space.losses(abc, float(nu))
-            for space, nu in zip(self._spaces, self._nu, strict=True)
-        ]
-        losses, excesses, earlier = map(np.array, zip(*parts, strict=True))
-        total = losses.sum(axis=0)
-        return total, float(excesses.sum()), np.abs(total - earlier.sum(axis=0))

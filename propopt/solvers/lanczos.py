@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,38 +19,57 @@ GROWTH = 0.2  # each extension adds a fifth, so that looking costs less than goi
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """A quadrature rule ∫ f dα ≈ Σ τ_k f(θ_k) with total mass Σ τ_k = ‖g‖²."""
+    """Quadrature rules ∫ f dα ≈ Σ τ_k f(θ_k, ν_k), of one column or of all together.
+
+    Parameters
+    ----------
+    theta, tau : array (m,)
+        Nodes, and weights that add up to ‖g‖².
+    nu : array (m,)
+        The eigenvalue of the column that each node belongs to.
+    """
 
     theta: Array
     tau: Array
+    nu: Array
 
-    def losses(self, abc: Array, nu: float) -> Array:
-        """Matching, over-points and over-features loss of one column."""
+    @classmethod
+    def joined(cls, rules: Sequence[Nodes]) -> Nodes:
+        """The sum of some rules."""
+        parts = zip(*((r.theta, r.tau, r.nu) for r in rules), strict=True)
+        return cls(*(np.concatenate(part) for part in parts))
+
+    def losses(self, abc: Array) -> Array:
+        """Matching, over-points and over-features loss."""
         a, b, c = abc
-        h = a / (a + c * nu + b * self.theta)
-        rest = (c * nu + b * self.theta) / a * h  # 1 − h without cancellation
+        stiffness = c * self.nu + b * self.theta
+        h = a / (a + stiffness)
+        rest = stiffness / a * h  # 1 − h without cancellation
         kept = self.tau * h**2
-        return np.array([self.tau @ rest**2, kept @ self.theta, nu * kept.sum()])
+        return np.array([self.tau @ rest**2, kept @ self.theta, kept @ self.nu])
 
-    def optimum(self, abc: Array, nu: float) -> float:
-        """Σ τ (a − a h): the smallest objective of the column, as this rule sees it."""
+    def optimum(self, abc: Array) -> float:
+        """Σ τ (a − a h): the smallest objective, as this rule sees it."""
         a, b, c = abc
-        stiffness = c * nu + b * self.theta
+        stiffness = c * self.nu + b * self.theta
         return float(self.tau @ (a * stiffness / (a + stiffness)))
 
 
-NO_NODES = Nodes(np.zeros(0), np.zeros(0))
+NO_NODES = Nodes(np.zeros(0), np.zeros(0), np.zeros(0))
 
 
 class Lanczos:
     """A Lanczos run with a matrix P ≥ 0 from a vector g, extended on request.
 
+    ``gauss`` and ``radau`` are its rules, ``earlier`` the Gauss rule a while ago.
+
     Without reorthogonalisation: rounding lets converged eigenvalues appear again, which
     costs steps and does no harm to the quadrature.
     """
 
-    def __init__(self, P: Any, g: Array) -> None:
+    def __init__(self, P: Any, g: Array, nu: float = 0.0) -> None:
         self._P = P
+        self._nu = nu
         self._mass = float(g @ g)
         self._alpha: list[float] = []
         self._beta: list[float] = []
@@ -57,21 +77,12 @@ class Lanczos:
         self._before = np.zeros_like(g)
         self._spare = np.zeros_like(g)
         self.exhausted = self._mass == 0.0
-        self._gauss = self._earlier = self._radau = NO_NODES
+        self.gauss = self.earlier = self.radau = NO_NODES
 
     @property
     def n_steps(self) -> int:
         """Products with P so far."""
         return len(self._alpha)
-
-    def losses(self, abc: Array, nu: float) -> tuple[Array, float, Array]:
-        """Losses of the column, the excess of their sum, and the losses a while ago."""
-        losses = self._gauss.losses(abc, nu)
-        if self._mass > 0 and len(self._gauss.theta) == 0:
-            return losses, np.inf, np.full(3, np.inf)
-        excess = self._gauss.optimum(abc, nu) - self._radau.optimum(abc, nu)
-        earlier = losses if self.exhausted else self._earlier.losses(abc, nu)
-        return losses, max(excess, 0.0), earlier
 
     def extend(self) -> None:
         """Go on for a fifth more steps, or until the space is exhausted."""
@@ -79,9 +90,10 @@ class Lanczos:
             if self.exhausted:
                 break
             self._step()
-        self._earlier = self._gauss
-        self._gauss = self._rule(self._alpha, self._beta[:-1])
-        self._radau = self._gauss if self.exhausted else self._radau_rule()
+        earlier = self.gauss
+        self.gauss = self._rule(self._alpha, self._beta[:-1])
+        self.earlier = self.gauss if self.exhausted else earlier
+        self.radau = self.gauss if self.exhausted else self._radau_rule()
 
     def _step(self) -> None:
         # β_{k+1} v_{k+1} = P v_k − α_k v_k − β_k v_{k−1}, in three arrays that rotate
@@ -111,7 +123,8 @@ class Lanczos:
         if not alpha:
             return NO_NODES
         theta, vectors = la.eigh_tridiagonal(alpha, beta)
-        return Nodes(np.maximum(theta, 0.0), self._mass * vectors[0] ** 2)
+        nu = np.full(len(theta), self._nu)
+        return Nodes(np.maximum(theta, 0.0), self._mass * vectors[0] ** 2, nu)
 
     def _radau_rule(self) -> Nodes:
         """The rule with one more node, which is put at zero, below all eigenvalues."""
