@@ -8,6 +8,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 
@@ -52,8 +53,19 @@ def in_a_process(run: Callable[[], Any]) -> tuple[Any, float]:
 
 def _with_peak(run: Callable[[], Any]) -> tuple[Any, float]:
     result = run()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return result, peak / 1024  # Linux counts KiB
+    return result, _peak_mib()
+
+
+def _peak_mib() -> float:
+    """The largest resident memory of this process.
+
+    Linux's ``ru_maxrss`` would count that of the parent before the process was its own.
+    """
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    (line,) = (x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
+    return float(line.split()[1]) / 1024
 
 
 def with_ratios(rows: list[Row], ours: str) -> list[Row]:
