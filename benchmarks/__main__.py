@@ -7,8 +7,10 @@ import platform
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from benchmarks.cases import CASES, growth
 from benchmarks.timing import Row
@@ -66,7 +68,14 @@ def draw_growth(path: Path, quick: bool) -> None:
     panels = figure.subplots(1, 3)
     for axes, (name, sizes, seconds) in zip(panels, growth(quick), strict=True):
         axes.loglog(sizes, seconds, "o-", color="#1f4e79")
-        axes.set(xlabel=name, ylabel="seconds")
+        decades = 10.0 ** np.array(
+            [np.floor(np.log10(min(seconds))), np.ceil(np.log10(max(seconds)))]
+        )
+        axes.set(xlabel=name, ylabel="seconds", ylim=decades)
+        axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
+        axes.yaxis.set_major_formatter("{x:g}")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_minor_formatter(NullFormatter())
         axes.grid(True, color="0.92")
     figure.savefig(path)
 
