@@ -52,8 +52,9 @@ class Certificate:
         What the relative gap is relative to: the value, or 1e-9 of the objective of the
         zero explanation where that is larger (an optimum of zero has no scale).
     kind : str
-        ``"strong convexity"``, ``"dual"``, ``"projected dual"``, or ``"nonnegative
-        losses"`` where nothing better than zero is known.
+        The argument: ``"strong convexity"``, ``"dual"``, ``"projected dual"``,
+        ``"curve"`` for points on exact curves, or ``"nonnegative losses"`` where nothing
+        better than zero is known.
     violation : float
         The largest relative excess over a bound; zero without bounds.
     distance : float or None
