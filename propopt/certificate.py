@@ -53,8 +53,8 @@ class Certificate:
         zero explanation where that is larger (an optimum of zero has no scale).
     kind : str
         The argument: ``"strong convexity"``, ``"dual"``, ``"projected dual"``,
-        ``"curve"`` for points on exact curves, or ``"nonnegative losses"`` where nothing
-        better than zero is known.
+        ``"curve"`` for points on exact curves, or ``"nonnegative losses"`` where
+        nothing better than zero is known.
     violation : float
         The largest relative excess over a bound; zero without bounds.
     distance : float or None
