@@ -32,7 +32,7 @@ from propopt.memory import memory_refusal
 from propopt.solvers.base import Prepared, Solution, Solver
 from propopt.solvers.curvature import diagonal
 from propopt.solvers.determined import point_grams, undetermined_refusal
-from propopt.solvers.quadratic import all_squared_refusal
+from propopt.solvers.quadratic import all_squared_refusal, bounds_refusal
 from propopt.solvers.threads import few_threads
 
 
@@ -52,10 +52,9 @@ class Conjugate(Solver):
         return "conjugate"
 
     def refusal(self, program: Program) -> str | None:
-        if program.bounds:
-            return f"it takes no bounds, and {program.bounds[0]} is one"
         return (
-            all_squared_refusal(program.losses)
+            bounds_refusal(program)
+            or all_squared_refusal(program.losses)
             or _memory_refusal(program)
             or undetermined_refusal(program)
         )

@@ -33,11 +33,7 @@ from propopt.memory import memory_refusal
 from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
 from propopt.solvers.gradients import PreconditionerName, ShiftedSystem
 from propopt.solvers.lanczos import NO_NODES, Lanczos, Nodes
-from propopt.solvers.quadratic import (
-    Quadratic,
-    all_squared_refusal,
-    quadratic_refusal,
-)
+from propopt.solvers.quadratic import Quadratic, curve_refusal
 from propopt.solvers.spectral import eigenbasis
 from propopt.solvers.threads import for_each_column
 
@@ -62,13 +58,7 @@ class Krylov(Solver):
         return "krylov"
 
     def refusal(self, program: Program) -> str | None:
-        if program.bounds:
-            return f"it takes no bounds, and {program.bounds[0]} is one"
-        return (
-            all_squared_refusal(program.losses)
-            or quadratic_refusal(program.losses)
-            or _memory_refusal(program)
-        )
+        return curve_refusal(program) or _memory_refusal(program)
 
     def prepare(self, program: Program) -> Prepared:
         quadratic = Quadratic.of(program.losses, program.shape)

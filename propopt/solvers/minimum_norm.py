@@ -11,8 +11,8 @@ import scipy.sparse.linalg as spla
 
 from propopt._typing import Array
 from propopt.losses import Program
-from propopt.penalties import Squared
 from propopt.solvers.base import Prepared, Solution, Solver
+from propopt.solvers.quadratic import all_squared_refusal, bounds_refusal
 
 
 @final
@@ -25,12 +25,7 @@ class MinimumNorm(Solver):
         return "minimum_norm"
 
     def refusal(self, program: Program) -> str | None:
-        if program.bounds:
-            return f"it takes no bounds, and {program.bounds[0]} is one"
-        for loss in program.losses:
-            if not isinstance(loss.penalty, Squared):
-                return f"{loss.name} is not a squared loss"
-        return None
+        return bounds_refusal(program) or all_squared_refusal(program.losses)
 
     def prepare(self, program: Program) -> Prepared:
         return _LeastSquares(program)

@@ -38,7 +38,7 @@ from propopt.solvers.base import Prepared, Solution, Solver
 from propopt.solvers.diagonal import DiagonalLasso
 from propopt.solvers.lasso import Lasso, LassoMethod, LassoOptimum
 from propopt.solvers.newton import NewtonLasso
-from propopt.solvers.quadratic import Quadratic, quadratic_refusal
+from propopt.solvers.quadratic import Quadratic, bounds_refusal, quadratic_refusal
 
 
 @final
@@ -51,10 +51,9 @@ class Proximal(Solver):
         return "proximal"
 
     def refusal(self, program: Program) -> str | None:
-        if program.bounds:
-            return f"it takes no bounds, and {program.bounds[0]} is one"
         return (
-            _sparsity_refusal(program.losses)
+            bounds_refusal(program)
+            or _sparsity_refusal(program.losses)
             or quadratic_refusal(program.losses)
             or _memory_refusal(program)
         )

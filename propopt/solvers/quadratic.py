@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from propopt._typing import Array, Attributions, Sparse
-from propopt.losses import PropertyLoss
+from propopt.losses import Program, PropertyLoss
 from propopt.maps import (
     Identity,
     ImplicitOverPoints,
@@ -110,6 +110,22 @@ def quadratic_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
     if "gradient-matching" not in nouns:
         return "there is no squared gradient-matching loss"
     return None
+
+
+def bounds_refusal(program: Program) -> str | None:
+    """Why a solver without bounds cannot take the program; None if it has none."""
+    if not program.bounds:
+        return None
+    return f"it takes no bounds, and {program.bounds[0]} is one"
+
+
+def curve_refusal(program: Program) -> str | None:
+    """Why the program is not such a sum and nothing else; None if it is."""
+    return (
+        bounds_refusal(program)
+        or all_squared_refusal(program.losses)
+        or quadratic_refusal(program.losses)
+    )
 
 
 def all_squared_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:

@@ -23,11 +23,7 @@ from propopt.maps import dense
 from propopt.memory import memory_refusal
 from propopt.operators import Operator
 from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
-from propopt.solvers.quadratic import (
-    Quadratic,
-    all_squared_refusal,
-    quadratic_refusal,
-)
+from propopt.solvers.quadratic import Quadratic, curve_refusal
 
 
 @final
@@ -40,13 +36,7 @@ class Spectral(Solver):
         return "spectral"
 
     def refusal(self, program: Program) -> str | None:
-        if program.bounds:
-            return f"it takes no bounds, and {program.bounds[0]} is one"
-        return (
-            all_squared_refusal(program.losses)
-            or quadratic_refusal(program.losses)
-            or _memory_refusal(program)
-        )
+        return curve_refusal(program) or _memory_refusal(program)
 
     def prepare(self, program: Program) -> Prepared:
         return _Diagonal(Quadratic.of(program.losses, program.shape))

@@ -39,7 +39,7 @@ from propopt.solvers.base import Prepared, Solution, Solver
 from propopt.solvers.composite import Composite, Point, Term
 from propopt.solvers.conic import Conic
 from propopt.solvers.edge_newton import EdgeNewton, is_applicable
-from propopt.solvers.quadratic import Quadratic, quadratic_refusal
+from propopt.solvers.quadratic import Quadratic, bounds_refusal, quadratic_refusal
 from propopt.solvers.systems import choose_layout
 from propopt.solvers.threads import few_threads
 
@@ -62,10 +62,9 @@ class Splitting(Solver):
         return "splitting"
 
     def refusal(self, program: Program) -> str | None:
-        if program.bounds:
-            return f"it takes no bounds, and {program.bounds[0]} is one"
         return (
-            _penalty_refusal(program.losses)
+            bounds_refusal(program)
+            or _penalty_refusal(program.losses)
             or quadratic_refusal(program.losses)
             or _implicit_refusal(program.losses)
             or _memory_refusal(program)
