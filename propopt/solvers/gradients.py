@@ -50,7 +50,8 @@ class ShiftedSystem:
         p = z.copy()
         rz = float(r @ z)
         for step in range(MOST_STEPS):
-            if step % LOOK_EVERY == 0 and self._is_done(w, r, 0.1 * tolerance):
+            look = step % LOOK_EVERY == 0
+            if rz == 0.0 or (look and self._is_done(w, r, 0.1 * tolerance)):
                 return w
             Ap = self.P @ p
             Ap *= self.b
@@ -68,7 +69,7 @@ class ShiftedSystem:
         )
 
     def _is_done(self, w: Array, r: Array, tolerance: float) -> bool:
-        """The objective exceeds its minimum by at most ‖r‖²/s.
+        """The objective exceeds its minimum by at most ‖r‖²/a, as the certificate says.
 
         With d = g − w it is a‖d‖² + wᵀ(a d − r), for b P w + (s − a) w = a d − r.
         """
@@ -79,7 +80,7 @@ class ShiftedSystem:
         d -= r
         objective += float(w @ d)
         rounding = (1e-15 * self.a) ** 2 * float(self.g @ self.g)
-        return squared <= max(tolerance * self.s * objective, rounding)
+        return squared <= max(tolerance * self.a * objective, rounding)
 
     def _preconditioner(self, name: PreconditionerName) -> Preconditioner:
         if name == "multigrid":
