@@ -42,7 +42,7 @@ class Operator(ABC):
     @final
     def __matmul__(self, W: Array) -> Array:
         """The product with W, of shape (N,) or (N, k)."""
-        columns = np.ascontiguousarray(W.T).reshape(-1, self.size)
+        columns = np.ascontiguousarray(W.T, dtype=np.float64).reshape(-1, self.size)
         products = np.empty_like(columns)
         for w, out in zip(columns, products, strict=True):
             self.apply(w, out)

@@ -288,3 +288,8 @@ def test_points_that_are_no_grid_are_refused(spoil):
         X[3, 0] += 0.1
     with pytest.raises(InvalidInput, match="product grid"):
         po.grid_gaussian_graph(X, 0.5)
+
+
+def test_operators_take_whole_numbers():
+    product = LatticeLaplacian((2,)) @ np.array([1, 0])
+    np.testing.assert_array_equal(product, [2.0, -2.0])
