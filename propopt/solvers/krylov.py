@@ -47,8 +47,8 @@ class Krylov(Solver):
     ----------
     preconditioner : {"jacobi", "multigrid"}
         Of the conjugate gradients. ``"multigrid"`` needs the ``pyamg`` package and a
-        stored graph, and pays where robustness weighs heavily on a large graph of few
-        dimensions.
+        stored graph; up to robustness weights of 1e4 it was not faster, so that it is
+        worth a try only beyond (see ``docs/solvers.md``).
     """
 
     preconditioner: PreconditionerName = "jacobi"

@@ -129,11 +129,8 @@ class Task:
                     stacklevel=3,
                 )
             return Solution(W=np.zeros(shape), multipliers=(0.0,) * len(self.bounds))
-        weights = np.array(
-            [objective.weights[loss.name] for loss in self.program.losses]
-        )
         with few_threads(shape[0]):
-            return self.prepared.solve(weights, tolerance, start)
+            return self.prepared.solve(self._weights(objective), tolerance, start)
 
     def explain(
         self, found: Solution, objective: Objective, tolerance: float, began: float
@@ -213,7 +210,7 @@ class Task:
         """The losses of the optimum; its attributions when they are asked for."""
         assert isinstance(self.prepared, Curve), "see knows_curve"
         names = [loss.name for loss in self.program.losses]
-        weights = np.array([objective.weights[name] for name in names])
+        weights = self._weights(objective)
         found = self.prepared.measure(weights, tolerance)
         value = float(weights @ found.losses)
         zero = self._value_of_zero(objective)
@@ -230,6 +227,11 @@ class Task:
             seconds=time.perf_counter() - began,
             compute=lambda: self._explained(objective, tolerance),
         )
+
+    def _weights(self, objective: Objective) -> Array:
+        """The weights in the order of the program."""
+        weights = objective.weights
+        return np.array([weights[loss.name] for loss in self.program.losses])
 
     def _explained(self, objective: Objective, tolerance: float) -> Explanation:
         began = time.perf_counter()
