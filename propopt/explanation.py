@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from propopt._typing import Array, Attributions
+from propopt.archives import FORMAT, VERSION, archive_path, read_archive
 from propopt.certificate import Certificate
+from propopt.checks import read_array
 from propopt.errors import InvalidInput
 from propopt.files import written_whole
-from propopt.labels import Labels
+from propopt.labels import Labels, read_groups
 from propopt.losses import Objective, PropertyLoss
+from propopt.notebook import explanation_html
 
 
 Parameter: TypeAlias = float | int | str | bool | None
-
-FORMAT = "propopt explanation"
-VERSION = 1
+Units: TypeAlias = Literal["gradient", "output", "scaled"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,6 +58,12 @@ class Explanation:
         The solver that was used.
     seconds : float
         Wall-clock time.
+    units : {"gradient", "output", "scaled"}
+        What the attributions of numeric features are: slopes, output per unit of the
+        feature; parts of the output; or slopes times a scale. Those of categories are
+        parts of the output always.
+    evaluations : int
+        Rows that a model was given for it; 0 where none were counted.
     """
 
     attributions: Attributions
@@ -70,6 +77,8 @@ class Explanation:
     details: Mapping[str, Array] = field(default_factory=dict)
     solver: str | None = None
     seconds: float = 0.0
+    units: Units = "gradient"
+    evaluations: int = 0
 
     @property
     def objective(self) -> float | None:
@@ -93,6 +102,102 @@ class Explanation:
         found = Objective.of(losses).breakdown(self.attributions)
         return dataclasses.replace(self, losses={**self.losses, **found})
 
+    def scaled(self, scale: ArrayLike) -> Explanation:
+        """Slopes in units of a scale: attributions times one number per feature.
+
+        Parameters
+        ----------
+        scale : array (D,)
+            Such as standard deviations, from ``schema.scales("std")``: then features of
+            different units can be compared.
+
+        Returns
+        -------
+        Explanation
+            With units ``"scaled"``, and standard errors scaled alike. Losses, weights,
+            certificate and other details belong to the old units, and are left out.
+
+        Raises
+        ------
+        InvalidInput
+            If the units are not ``"gradient"``, or the scale is not D numbers.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> slopes = po.Explanation(attributions=np.array([[1.0, 2.0]]), method="mine")
+        >>> slopes.scaled([10.0, 0.5]).attributions
+        array([[10.,  1.]])
+        """
+        if self.units != "gradient":
+            raise InvalidInput(
+                f"scaled: expected attributions in units 'gradient', got {self.units!r}"
+            )
+        sizes = read_array(scale, "scale", ndim=1)
+        if sizes.shape != self.attributions.shape[1:]:
+            raise InvalidInput(
+                f"scale: expected {self.attributions.shape[1]} numbers, one for each "
+                f"feature, got {len(sizes)}"
+            )
+        errors = {
+            name: array * sizes
+            for name, array in self.details.items()
+            if name == "standard_error"
+        }
+        return dataclasses.replace(
+            self._elsewhere(self.attributions * sizes), units="scaled", details=errors
+        )
+
+    def grouped(self, groups: Mapping[str, Sequence[str]]) -> Explanation:
+        """The attributions of several features as one: signed sums over each group.
+
+        Parameters
+        ----------
+        groups : mapping of a name to the features it stands for
+            Features in no group stay as they are. A group has the place of its first
+            feature.
+
+        Returns
+        -------
+        Explanation
+            Losses, weights, certificate and details belong to the old features, and are
+            left out.
+
+        Raises
+        ------
+        InvalidInput
+            If a feature is unknown or in two groups, a group is empty, or two features
+            would have one name.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> W = np.array([[1.0, 2.0, 4.0]])
+        >>> parts = po.Explanation(attributions=W, method="mine")
+        >>> parts.grouped({"pair": ["x0", "x2"]}).to_frame()
+           pair   x1
+        0   5.0  2.0
+        """
+        features = tuple(self.labels.frame(self.attributions).columns)
+        names = read_groups(groups, features)
+        place = {name: j for j, name in enumerate(dict.fromkeys(names))}
+        sums = np.zeros((len(self.attributions), len(place)))
+        np.add.at(sums.T, [place[name] for name in names], self.attributions.T)
+        labels = Labels(points=self.labels.points, features=tuple(place))
+        return dataclasses.replace(self._elsewhere(sums), labels=labels)
+
+    def _elsewhere(self, attributions: Attributions) -> Explanation:
+        """Attributions in other coordinates, without what was measured in these."""
+        return dataclasses.replace(
+            self,
+            attributions=attributions,
+            weights={},
+            losses={},
+            certificate=None,
+            multipliers={},
+            details={},
+        )
+
     def to_frame(self) -> pd.DataFrame:
         """The attributions as a DataFrame, with the names of the input."""
         return self.labels.frame(self.attributions)
@@ -112,7 +217,7 @@ class Explanation:
         """
         header = json.dumps(self._header())
         details = {f"details.{name}": array for name, array in self.details.items()}
-        with written_whole(_archive(path)) as draft:
+        with written_whole(archive_path(path)) as draft:
             np.savez(
                 draft,
                 allow_pickle=False,
@@ -130,13 +235,7 @@ class Explanation:
         InvalidInput
             If the file is another one, or written by a later version.
         """
-        header, arrays = _read_archive(_archive(path))
-        version = header.pop("version")
-        if version != VERSION:
-            raise InvalidInput(
-                f"{path}: written in format version {version}; this propopt reads "
-                f"version {VERSION}"
-            )
+        header, arrays = read_archive(archive_path(path))
         return cls._from_header(header, arrays)
 
     def _header(self) -> dict[str, Any]:
@@ -157,6 +256,8 @@ class Explanation:
             "multipliers": dict(self.multipliers),
             "solver": self.solver,
             "seconds": self.seconds,
+            "units": self.units,
+            "evaluations": self.evaluations,
         }
 
     @classmethod
@@ -178,6 +279,21 @@ class Explanation:
             **header,
         )
 
+    def _repr_html_(self) -> str:
+        n_points, n_features = self.attributions.shape
+        facts = {name: str(value) for name, value in self.parameters.items()}
+        if self.certificate is not None:
+            facts["certified gap"] = f"{self.certificate.gap:.1e}"
+        if self.solver is not None:
+            facts["solver"] = f"{self.solver}, {self.seconds:.3g} s"
+        return explanation_html(
+            f"{self.method}: {n_points} points × {n_features} features",
+            facts,
+            self.losses,
+            self.weights,
+            self.to_frame(),
+        )
+
     def __repr__(self) -> str:
         shape = "{} points × {} features".format(*self.attributions.shape)
         parts = [f"{self.method}, {shape}"]
@@ -188,29 +304,9 @@ class Explanation:
             parts.append(f"gap={self.gap:.1e}")
         if self.solver is not None:
             parts.append(f"solver={self.solver}")
+        if self.evaluations > 0:
+            parts.append(f"evaluations={self.evaluations}")
         return f"Explanation({', '.join(parts)})"
-
-
-def _archive(path: str | Path) -> Path:
-    """The path with ``.npz`` at its end; dots in the name stay."""
-    given = Path(path)
-    return given if given.suffix == ".npz" else given.with_name(f"{given.name}.npz")
-
-
-def _read_archive(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The header and the arrays of a saved explanation."""
-    try:
-        with zipfile.ZipFile(path):  # np.load takes other kinds of files too
-            file = np.load(path, allow_pickle=False)
-        with file:
-            arrays = {name: file[name] for name in file.files}
-            header = json.loads(str(arrays.pop("header")))
-    except (KeyError, ValueError, zipfile.BadZipFile):
-        raise InvalidInput(f"{path}: not a saved explanation") from None
-    ours = isinstance(header, dict) and header.pop("format", None) == FORMAT
-    if not ours or "attributions" not in arrays:
-        raise InvalidInput(f"{path}: not a saved explanation")
-    return header, arrays
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -265,6 +361,9 @@ class CurvePoint:
     def to_frame(self) -> pd.DataFrame:
         """The attributions as a DataFrame, with the names of the input."""
         return self.explanation.to_frame()
+
+    def _repr_html_(self) -> str:
+        return self.explanation._repr_html_()  # the notebook's own name
 
     def save(self, path: str | Path) -> None:
         """Write the explanation to an ``.npz`` file."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
+from numpy.typing import NDArray
 
 from propopt._typing import Array
 from propopt.checks import read_array
+from propopt.errors import InvalidInput
 
 
 @dataclass(frozen=True)
@@ -18,19 +21,25 @@ class Labels:
     Parameters
     ----------
     points, features : tuple or None
-        The index and the columns of the DataFrame that the table came from; None where
-        the input had no names (a NumPy array).
+        The index and the columns of the DataFrame that the table came from, the latter
+        as text; None where the input had no names (a NumPy array).
+    columns : tuple or None
+        The columns as the DataFrame has them, of any type; only a table needs them.
     """
 
     points: tuple[Hashable, ...] | None = None
     features: tuple[str, ...] | None = None
+    columns: tuple[Hashable, ...] | None = field(
+        default=None, compare=False, repr=False
+    )
 
-    def table(self, values: Array) -> Array | pd.DataFrame:
+    def table(self, values: NDArray[Any]) -> NDArray[Any] | pd.DataFrame:
         """``values`` (any number of rows, D) in the form that the input had."""
         if self.features is None:
             return values
-        index = self.points if self._names(values) else None
-        return pd.DataFrame(values, columns=list(self.features), index=index)
+        index = self.points if self.names_rows_of(values) else None
+        columns = self.features if self.columns is None else self.columns
+        return pd.DataFrame(values, columns=list(columns), index=index)
 
     def frame(self, values: Array) -> pd.DataFrame:
         """``values`` (N, D) as a DataFrame, with ``x0, x1, ...`` for missing names."""
@@ -42,10 +51,58 @@ class Labels:
         return Labels(
             points=other.points if self.points is None else self.points,
             features=other.features if self.features is None else self.features,
+            columns=other.columns if self.features is None else self.columns,
         )
 
-    def _names(self, values: Array) -> bool:
+    def of_rows(self, rows: slice) -> Labels:
+        """The names of some of the points."""
+        if self.points is None:
+            return self
+        return Labels(self.points[rows], self.features, self.columns)
+
+    def of_columns(self) -> Labels:
+        """The names of the features alone, for other points."""
+        return Labels(features=self.features, columns=self.columns)
+
+    def names_rows_of(self, values: Array) -> bool:
+        """Whether there is one name for each row of ``values``."""
         return self.points is not None and len(self.points) == len(values)
+
+
+def listed(names: Sequence[object], most: int = 8) -> str:
+    """The first names in words, and how many more there are."""
+    shown = ", ".join(repr(name) for name in names[:most])
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{shown}{more}" or "none"
+
+
+def read_groups(
+    groups: Mapping[str, Sequence[str]], features: tuple[str, ...]
+) -> tuple[str, ...]:
+    """For each feature the name of its group, or its own where it is in none.
+
+    Raises
+    ------
+    InvalidInput
+        If a feature is unknown or in two groups, a group is empty or has the name of
+        a feature of no group, or two features have one name.
+    """
+    known, group_of = set(features), dict[str, str]()
+    if len(known) < len(features):
+        raise InvalidInput("groups: two features have one name; rename the columns")
+    for name, members in groups.items():
+        if isinstance(members, str) or len(members) == 0:
+            raise InvalidInput(f"groups: {name!r}: expected a list of features")
+        for member in members:
+            if member not in known:
+                raise InvalidInput(f"groups: {name!r}: no feature {member!r}")
+            if member in group_of:
+                raise InvalidInput(f"groups: {member!r} appears twice")
+            group_of[member] = name
+    clashes = [name for name in groups if name in known and name not in group_of]
+    if clashes:
+        raise InvalidInput(f"groups: {listed(clashes)}: a feature is called so too")
+    return tuple(group_of.get(feature, feature) for feature in features)
 
 
 def read_table(table: object, what: str) -> tuple[Array, Labels]:
@@ -59,5 +116,6 @@ def read_table(table: object, what: str) -> tuple[Array, Labels]:
     """
     labels = Labels()
     if isinstance(table, pd.DataFrame):
-        labels = Labels(tuple(table.index), tuple(str(c) for c in table.columns))
+        columns = tuple(table.columns)
+        labels = Labels(tuple(table.index), tuple(map(str, columns)), columns)
     return read_array(table, what, ndim=2), labels

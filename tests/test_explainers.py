@@ -143,6 +143,7 @@ def test_the_result_tells_how_it_was_made(X: Points) -> None:
         "kernel_width": 2.0,
         "ridge": 0.0,
         "fit_intercept": True,
+        "relative": False,
     }
     assert found.seconds > 0
 
@@ -150,7 +151,7 @@ def test_the_result_tells_how_it_was_made(X: Points) -> None:
 def test_settings_from_numpy_are_written_as_plain_numbers() -> None:
     explainer = SmoothGrad(scale=np.float64(0.5), n_samples=np.int64(20))  # type: ignore[arg-type]  # users pass them
     assert json.dumps(explainer.parameters) == (
-        '{"scale": 0.5, "n_samples": 20, "distribution": "gaussian"}'
+        '{"scale": 0.5, "n_samples": 20, "distribution": "gaussian", "relative": false}'
     )
 
 
@@ -609,3 +610,20 @@ def test_a_bad_setting_is_refused_at_birth(
 ) -> None:
     with pytest.raises(InvalidInput, match=complaint):
         cls(**settings)
+
+
+def test_a_mixture_has_the_units_that_all_have_and_the_calls_of_all() -> None:
+    def made(units: str, evaluations: int) -> Explanation:
+        return Explanation(
+            attributions=np.full((2, 2), float(evaluations)),
+            method="some",
+            units=units,  # type: ignore[arg-type]  # one of its values
+            evaluations=evaluations,
+        )
+
+    objective = GradientMatching(np.full((2, 2), 1.5))
+    alike = aggregate(objective, [made("gradient", 1), made("gradient", 2)])
+    assert (alike.units, alike.evaluations) == ("gradient", 3)
+    assert aggregate(objective, [made("gradient", 1), made("output", 2)]).units == (
+        "output"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import zipfile
 
@@ -234,14 +235,27 @@ def test_other_files_are_refused_by_name(write, path):
         po.Explanation.load(path)
 
 
+def test_a_file_of_the_first_version_is_read(path):
+    FULL.save(path)
+    with np.load(path) as file:
+        arrays = dict(file)
+    header = json.loads(str(arrays["header"])) | {"version": 1}
+    del header["units"], header["evaluations"]
+    arrays["header"] = np.array(json.dumps(header))
+    np.savez(path, **arrays)
+    found = po.Explanation.load(path)
+    assert (found.units, found.evaluations) == ("gradient", 0)
+    np.testing.assert_array_equal(found.attributions, FULL.attributions)
+
+
 def test_newer_version_is_refused_with_both_numbers(path):
     FULL.save(path)
     with np.load(path) as file:
         arrays = dict(file)
-    header = json.loads(str(arrays["header"])) | {"version": 2, "novelty": 1}
+    header = json.loads(str(arrays["header"])) | {"version": 3, "novelty": 1}
     arrays["header"] = np.array(json.dumps(header))
     np.savez(path, **arrays)
-    with pytest.raises(InvalidInput, match=r"version 2; this propopt reads version 1"):
+    with pytest.raises(InvalidInput, match=r"version 3; this propopt reads version 2"):
         po.Explanation.load(path)
 
 
@@ -281,3 +295,97 @@ def test_measuring_adds_losses_and_keeps_the_rest():
     assert measured.losses["smoothness"] > 0
     assert "smoothness" not in FULL.losses
     assert measured.details is FULL.details
+
+
+SLOPES = po.Explanation(
+    attributions=np.array([[1.0, -2.0, 4.0], [3.0, 0.5, 2.0]]),
+    method="lime",
+    labels=Labels(("p", "q"), ("a", "b", "c")),
+    parameters={"scale": 0.1},
+    weights={"sparsity": 1.0},
+    losses={"sparsity": 12.5},
+    multipliers={"smoothness": 1.0},
+    details={"standard_error": np.ones((2, 3)), "r2": np.ones(2)},
+    evaluations=200,
+)
+
+
+def test_units_and_evaluations_are_saved(path):
+    dataclasses.replace(SLOPES, units="output").save(path)
+    found = po.Explanation.load(path)
+    assert (found.units, found.evaluations) == ("output", 200)
+
+
+def test_evaluations_are_shown_where_they_were_counted():
+    assert repr(SLOPES).endswith("evaluations=200)")
+    assert "evaluations" not in repr(BARE)
+
+
+def test_scaled_attributions_keep_only_what_holds_for_them():
+    found = SLOPES.scaled([10, 1, 0.5])
+    np.testing.assert_array_equal(found.attributions, [[10, -2, 2], [30, 0.5, 1]])
+    assert found.units == "scaled"
+    assert list(found.details) == ["standard_error"]
+    np.testing.assert_array_equal(found.details["standard_error"], [[10, 1, 0.5]] * 2)
+    assert found.weights == found.losses == found.multipliers == {}
+    assert found.certificate is found.objective is None
+    assert found.parameters == SLOPES.parameters
+    assert (found.labels, found.evaluations) == (SLOPES.labels, 200)
+
+
+@pytest.mark.parametrize("units", ["output", "scaled"])
+def test_only_slopes_can_be_scaled(units):
+    with pytest.raises(InvalidInput, match=f"units 'gradient', got '{units}'"):
+        dataclasses.replace(SLOPES, units=units).scaled(np.ones(3))
+
+
+@pytest.mark.parametrize(
+    "scale", [2.0, [1.0, 2.0], [1.0, np.nan, 1.0], np.ones((1, 3))]
+)
+def test_a_scale_that_is_not_one_number_per_feature_is_refused(scale):
+    with pytest.raises(InvalidInput, match=r"^scale: "):
+        SLOPES.scaled(scale)
+
+
+def test_grouped_attributions_are_signed_sums_in_order_of_the_first():
+    found = SLOPES.grouped({"last": ["c", "b"]})
+    assert found.labels == Labels(("p", "q"), ("a", "last"))
+    np.testing.assert_array_equal(found.attributions, [[1, 2], [3, 2.5]])
+    assert found.weights == found.losses == found.details == found.multipliers == {}
+    assert (found.units, found.evaluations) == ("gradient", 200)
+    ends = SLOPES.grouped({"ends": ["c", "a"]})
+    np.testing.assert_array_equal(ends.to_frame()["ends"], [5, 5])
+    assert list(ends.to_frame().columns) == ["ends", "b"]
+
+
+def test_a_group_may_have_the_name_of_its_own_feature():
+    found = SLOPES.grouped({"a": ["a", "b"]})
+    assert found.labels.features == ("a", "c")
+
+
+def test_grouping_keeps_sums_over_features():
+    found = SLOPES.grouped({"x": ["a", "c"], "y": ["b"]})
+    np.testing.assert_allclose(
+        found.attributions.sum(axis=1), SLOPES.attributions.sum(axis=1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("groups", "complaint"),
+    [
+        ({"x": ["z"]}, "'x': no feature 'z'"),
+        ({"x": []}, "'x': expected a list"),
+        ({"x": "a"}, "'x': expected a list"),
+        ({"x": ["a"], "y": ["a"]}, "'a' appears twice"),
+        ({"c": ["a", "b"]}, "'c': a feature is called so too"),
+    ],
+)
+def test_groups_that_are_none_are_refused(groups, complaint):
+    with pytest.raises(InvalidInput, match=complaint):
+        SLOPES.grouped(groups)
+
+
+def test_features_of_one_name_cannot_be_grouped():
+    twice = dataclasses.replace(SLOPES, labels=Labels(features=("a", "a", "c")))
+    with pytest.raises(InvalidInput, match="two features have one name"):
+        twice.grouped({"x": ["c"]})

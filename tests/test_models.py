@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
+import math
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import logit
 from sklearn import linear_model
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
-from sklearn.ensemble import IsolationForest, RandomForestClassifier, VotingClassifier
-from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.ensemble import (
+    AdaBoostRegressor,
+    BaggingRegressor,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    IsolationForest,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
+from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsRegressor, RadiusNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     MaxAbsScaler,
     MinMaxScaler,
+    PowerTransformer,
     RobustScaler,
+    SplineTransformer,
     StandardScaler,
 )
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 from propopt.errors import FlatFunctionWarning, InvalidInput
-from propopt.functions import Sine, central_differences, wrap
+from propopt.functions import Sine, central_differences, is_piecewise_constant, wrap
 from propopt.functions.exact import LINEAR_REGRESSORS
 
 
@@ -215,7 +234,10 @@ def test_nested_pipelines_are_exact():
     assert_exact(wrap(model), X, model.predict(X))
 
 
-@pytest.mark.parametrize("scaler", [MinMaxScaler(clip=True), PCA(2)], ids=str)
+OTHER_STEPS = [MinMaxScaler(clip=True), PowerTransformer(), SplineTransformer()]
+
+
+@pytest.mark.parametrize("scaler", OTHER_STEPS, ids=str)
 def test_pipelines_of_other_steps_are_numerical(scaler):
     model = make_pipeline(scaler, linear_model.Ridge()).fit(X, Y)
     function = wrap(model)
@@ -224,7 +246,8 @@ def test_pipelines_of_other_steps_are_numerical(scaler):
 
 
 def test_pipelines_of_unknown_models_are_numerical():
-    model = make_pipeline(StandardScaler(), SVR()).fit(X, Y)
+    final = CalibratedClassifierCV(LinearSVC(), cv=2)
+    model = make_pipeline(StandardScaler(), final).fit(X, BINARY)
     assert "differences" in wrap(model).gradient_method
 
 
@@ -274,16 +297,20 @@ def test_the_default_step_is_stated():
 @pytest.mark.parametrize("target", ["a", "b", "c"])
 @pytest.mark.parametrize("output", ["probability", "log_odds"])
 def test_numerical_probabilities_are_the_models_own(output, target):
-    model = GaussianNB(var_smoothing=0.5).fit(UNIT, THREE)
+    final = GaussianNB(var_smoothing=0.5)
+    model = CalibratedClassifierCV(final, cv=2).fit(UNIT, THREE)
     probability = model.predict_proba(UNIT)[:, list(model.classes_).index(target)]
     expected = probability if output == "probability" else logit(probability)
-    same(wrap(model, target, output).value(UNIT), expected, 1e-9)
+    function = wrap(model, target, output)
+    assert "differences" in function.gradient_method
+    same(function.value(UNIT), expected, 1e-9)
 
 
 @pytest.mark.parametrize(("target", "sign"), [(None, 1), ("yes", 1), ("no", -1)])
 def test_numerical_margins_belong_to_the_target(target, sign):
-    model = SVC().fit(UNIT, BINARY)
-    function = wrap(model, target)
+    model = GradientBoostingClassifier(n_estimators=3).fit(UNIT, BINARY)
+    function = wrap(model, target, "margin")
+    assert "differences" in function.gradient_method
     same(function.value(UNIT), sign * model.decision_function(UNIT), 1e-15)
 
 
@@ -293,7 +320,7 @@ def test_numerical_margins_of_three_classes_are_columns():
 
 
 def test_other_models_have_a_value_or_a_margin():
-    regressor = GaussianProcessRegressor(optimizer=None).fit(UNIT, Y)
+    regressor = KNeighborsRegressor(weights="distance").fit(UNIT, Y)
     detector = IsolationForest(n_estimators=5, random_state=0).fit(UNIT)
     same(wrap(regressor).value(UNIT), regressor.predict(UNIT), 1e-15)
     same(wrap(detector).value(UNIT), detector.decision_function(UNIT), 1e-15)
@@ -303,12 +330,6 @@ def test_log_odds_of_certain_predictions_name_the_row():
     model = RandomForestClassifier(n_estimators=3, random_state=0).fit(FRAME, BINARY)
     with pytest.raises(InvalidInput, match=r"RandomForestClassifier.*'p\d+'"):
         wrap(model, output="log_odds").value(FRAME)
-
-
-def test_trees_are_reported_as_flat():
-    model = DecisionTreeRegressor(random_state=0).fit(X, Y)
-    with pytest.warns(FlatFunctionWarning):
-        wrap(model).gradient(X + 0.01)
 
 
 def test_callables_are_differentiated():
@@ -511,3 +532,211 @@ def test_meta_estimators_and_clusterers_can_be_called():
 def test_linear_support_vector_regression_is_a_value():
     model = LinearSVR(max_iter=100_000).fit(UNIT, Y)
     assert repr(wrap(model)) == "ExactModel(LinearSVR, output='value', target=None)"
+
+
+def rosenbrock(points):
+    """Of two columns, real or complex."""
+    x, y = np.asarray(points).T[:2]
+    return (1 - x) ** 2 + 100 * (y - x**2) ** 2
+
+
+def rosenbrock_gradient(points):
+    x, y = np.asarray(points).T[:2]
+    return np.stack([-2 * (1 - x) - 400 * x * (y - x**2), 200 * (y - x**2)], axis=1)
+
+
+def test_the_complex_step_is_exact_to_rounding():
+    function = wrap(rosenbrock, step="complex")
+    assert function.gradient_method == "complex step"
+    points = np.vstack([X[:, :2], 1e8 * X[:5, :2], 1e-8 * X[:5, :2]])
+    same(function.value(points), rosenbrock(points), 1e-15)
+    np.testing.assert_allclose(
+        function.gradient(points), rosenbrock_gradient(points), rtol=1e-13
+    )
+
+
+def test_the_complex_step_keeps_digits_where_differences_lose_them():
+    def bump(points):  # Squire and Trapp's example
+        x = points[:, 0]
+        return np.exp(x) / (np.sin(x) ** 3 + np.cos(x) ** 3)
+
+    exact = 3.6220337007163259
+    complex_, real = (
+        wrap(bump, step=step).gradient([[1.5]]) for step in ("complex", None)
+    )
+    assert abs(complex_[0, 0] / exact - 1) < 1e-14
+    assert abs(real[0, 0] / exact - 1) > 1e-13
+
+
+def test_the_complex_step_reads_one_output_and_the_names_of_a_dataframe():
+    function = wrap(
+        lambda table: np.stack([table["w"], table["x"] * table["y"]], axis=1),
+        target=1,
+        step="complex",
+    )
+    gradient = function.gradient(FRAME)
+    assert gradient.index.equals(FRAME.index)
+    same(gradient["x"], FRAME["y"], 1e-14)
+    same(function.value(FRAME), FRAME["x"] * FRAME["y"], 1e-14)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (lambda P: np.array([math.sin(p[0]) for p in P]), "fails on a complex table"),
+        (lambda P: np.abs(P).sum(axis=1), "returned float64.*drops the imaginary"),
+        (lambda P: P.real[:, 0], "drops the imaginary"),
+        (lambda P: P.sum(), r"shape \(\) for"),
+    ],
+)
+def test_callables_that_lose_the_imaginary_part_are_refused(model, message):
+    with pytest.raises(InvalidInput, match=message):
+        wrap(model, step="complex").gradient(X)
+
+
+def test_estimators_take_no_complex_step():
+    with pytest.raises(InvalidInput, match="Ridge is an estimator"):
+        wrap(linear_model.Ridge().fit(X, Y), step="complex")
+
+
+def test_a_given_gradient_is_used():
+    function = wrap(rosenbrock, gradient=rosenbrock_gradient)
+    assert function.gradient_method == "given"
+    points = X[:, :2]
+    same(function.value(points), rosenbrock(points), 1e-15)
+    same(function.gradient(points), rosenbrock_gradient(points), 1e-15)
+    same(function.gradient(points), central_differences(function.value, points), 1e-6)
+
+
+def test_a_given_gradient_gets_the_table_that_the_model_gets():
+    model = DecisionTreeRegressor(max_depth=2).fit(FRAME, Y)
+
+    def gradient(table):
+        assert list(table.columns) == ["w", "x", "y", "z"]
+        return 0.0 * table
+
+    function = wrap(model, gradient=gradient)
+    same(function.value(X), model.predict(FRAME), 1e-15)
+    assert not function.gradient(FRAME).to_numpy().any()
+
+
+@pytest.mark.parametrize(
+    ("gradient", "message"),
+    [
+        (lambda P: P[:, 0], r"gradient of shape \(60, 4\), got \(60,\)"),
+        (lambda P: P[:, :2], r"got \(60, 2\)"),
+        (lambda P: [["a"] * 4] * len(P), "gradient: expected numbers"),
+        (lambda P: np.full(P.shape, np.nan), "gradient is not finite in 60 of 60"),
+    ],
+)
+def test_given_gradients_of_another_kind_are_refused(gradient, message):
+    with pytest.raises(InvalidInput, match=message):
+        wrap(lambda P: P[:, 0], gradient=gradient).gradient(X)
+
+
+@pytest.mark.parametrize(
+    ("model", "request_", "message"),
+    [
+        (rosenbrock, {"gradient": 3.0}, "expected a callable"),
+        (rosenbrock, {"gradient": np.sin, "step": 0.1}, "not both"),
+        (Sine(), {"gradient": np.sin}, "has its own"),
+    ],
+)
+def test_gradients_that_cannot_be_meant_are_refused(model, request_, message):
+    with pytest.raises(InvalidInput, match=message):
+        wrap(model, **request_)
+
+
+def few(kind, **settings):
+    return kind(n_estimators=3, random_state=0, **settings)
+
+
+TREE = DecisionTreeRegressor(max_depth=3, random_state=0)
+RIDGE = linear_model.Ridge()
+FLAT_MODELS = [
+    TREE,
+    ExtraTreeRegressor(random_state=0),
+    few(RandomForestRegressor),
+    few(ExtraTreesRegressor),
+    few(GradientBoostingRegressor),
+    few(GradientBoostingRegressor, init="zero"),
+    HistGradientBoostingRegressor(max_iter=3),
+    few(AdaBoostRegressor),
+    few(BaggingRegressor),
+    VotingRegressor([("tree", TREE), ("forest", few(RandomForestRegressor))]),
+    StackingRegressor([("tree", TREE), ("k", KNeighborsRegressor())], RIDGE, cv=2),
+    few(IsolationForest),
+    KNeighborsRegressor(3),
+    RadiusNeighborsRegressor(10.0),
+    GridSearchCV(TREE, {"max_depth": [2, 3]}, cv=2),
+    make_pipeline(StandardScaler(), "passthrough", TREE),
+]
+STEEP_MODELS = [
+    RIDGE,
+    few(GradientBoostingRegressor, init=RIDGE),
+    few(BaggingRegressor, estimator=RIDGE),
+    VotingRegressor([("tree", TREE), ("ridge", RIDGE)]),
+    StackingRegressor([("tree", TREE)], RIDGE, cv=2, passthrough=True),
+    KNeighborsRegressor(3, weights="distance"),
+    make_pipeline(StandardScaler(), RIDGE),
+]
+
+
+@pytest.mark.parametrize("model", FLAT_MODELS, ids=str)
+def test_piecewise_constant_models_are_known_and_named(model):
+    model = clone(model).fit(X, Y)
+    assert is_piecewise_constant(model)
+    name = type(model).__name__
+    with pytest.warns(FlatFunctionWarning, match=rf"{name}.*po\.smoothed") as caught:
+        gradient = wrap(model).gradient(X + 0.01)
+    assert len(caught) == 1
+    assert (gradient == 0.0).mean() > 0.9
+
+
+@pytest.mark.parametrize("model", STEEP_MODELS, ids=str)
+def test_other_models_are_not_taken_for_piecewise_constant(model):
+    model = clone(model).fit(X, Y)
+    assert not is_piecewise_constant(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert wrap(model).gradient(X + 0.01).any()
+
+
+def test_a_step_of_ones_own_may_be_wide_enough_for_a_tree():
+    tree = DecisionTreeRegressor(random_state=0).fit(X, Y)
+    assert wrap(tree, step=0.5).gradient(X).any()
+    with pytest.warns(FlatFunctionWarning, match="every central difference"):
+        wrap(tree, step=1e-9).gradient(X + 0.01)
+
+
+def test_callables_and_functions_are_not_known_to_be_flat():
+    assert not is_piecewise_constant(np.round)
+    assert not is_piecewise_constant(Sine())
+
+
+def test_lightgbm_is_piecewise_constant_unless_its_trees_are_linear():
+    lightgbm = pytest.importorskip("lightgbm")
+    quiet = {"n_estimators": 3, "min_child_samples": 3, "verbose": -1}
+    model = lightgbm.LGBMRegressor(**quiet).fit(X, Y)
+    assert is_piecewise_constant(model)
+    assert is_piecewise_constant(model.booster_)
+    linear = lightgbm.LGBMRegressor(linear_tree=True, **quiet).fit(X, Y)
+    assert not is_piecewise_constant(linear)
+    assert not is_piecewise_constant(linear.booster_)
+
+
+def test_xgboost_is_piecewise_constant_unless_it_is_linear():
+    xgboost = pytest.importorskip("xgboost")
+    model = xgboost.XGBClassifier(n_estimators=3).fit(X, BINARY == "yes")
+    assert is_piecewise_constant(model)
+    dart = xgboost.XGBRegressor(n_estimators=3, booster="dart").fit(X, Y)
+    assert is_piecewise_constant(dart)
+    linear = xgboost.XGBRegressor(n_estimators=3, booster="gblinear").fit(X, Y)
+    assert not is_piecewise_constant(linear)
+
+
+def test_catboost_is_piecewise_constant():
+    catboost = pytest.importorskip("catboost")
+    quiet = {"iterations": 3, "verbose": 0, "allow_writing_files": False}
+    assert is_piecewise_constant(catboost.CatBoostRegressor(**quiet).fit(X, Y))
+    assert is_piecewise_constant(catboost.CatBoostClassifier(**quiet).fit(X, BINARY))

@@ -588,3 +588,21 @@ def test_no_warning_where_all_is_well(rough):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(po.sweep(rough, weights).optimized) == 4
+
+
+def test_the_knee_lies_farthest_below_the_chord(rng):
+    X, G = rng.normal(size=(2, 20, 2))
+    objective = po.GradientMatching(G) + po.PairwiseRobustness(po.gaussian_graph(X))
+    curve = po.sweep(objective, {"pairwise_robustness": np.geomspace(1e-4, 1e3, 41)})
+    chosen = curve.optimized.index(curve.knee())
+    assert 0 < chosen < 40
+    low = curve.values.min(axis=0)
+    span = curve.values.max(axis=0) - low
+    sums = ((curve.values - low) / span).sum(axis=1)
+    assert sums[chosen] == sums.min()
+
+
+def test_the_knee_of_a_loss_that_does_not_exist_is_refused(rng):
+    curve = po.sweep(1.0 * po.GradientMatching(rng.normal(size=(3, 2))))
+    with pytest.raises(InvalidInput, match="no loss is called 'sparsity'"):
+        curve.knee("sparsity")

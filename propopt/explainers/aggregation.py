@@ -12,7 +12,7 @@ import numpy as np
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput, SolverFailure
-from propopt.explanation import Explanation
+from propopt.explanation import Explanation, Units
 from propopt.labels import Labels
 from propopt.losses import Objective, PropertyLoss
 from propopt.penalties import Squared
@@ -77,9 +77,17 @@ def aggregate(
         weights=objective.weights,
         losses=objective.breakdown(attributions),
         details={"shares": shares},
+        units=_common_units(explanations),
+        evaluations=sum(given.evaluations for given in explanations),
         solver=BACKEND,
         seconds=time.perf_counter() - start,
     )
+
+
+def _common_units(explanations: Sequence[Explanation]) -> Units:
+    """The units that all have; parts of the output where they differ."""
+    units = {given.units for given in explanations}
+    return units.pop() if len(units) == 1 else "output"
 
 
 def _stack(explanations: Sequence[Explanation]) -> Array:

@@ -6,20 +6,26 @@ import pandas as pd
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
-from propopt.labels import Labels, read_table
+from propopt.explainers.base import Task
+from propopt.labels import read_table
+from propopt.table_cells import text_in
 
 
 def own_copy(background: object) -> Array | pd.DataFrame:
-    """A checked copy of a table, which later changes of the original do not reach."""
+    """A checked copy of a table, which later changes of the original do not reach.
+
+    A table with text is read only where a function's schema says how.
+    """
+    if isinstance(background, pd.DataFrame) and text_in(background) is not None:
+        return background.copy(deep=True)
     array, labels = read_table(background, "background")
     return labels.table(array)
 
 
-def same_columns(
-    background: Array | pd.DataFrame, n_features: int, labels: Labels
-) -> Array:
+def same_columns(background: Array | pd.DataFrame, task: Task) -> Array:
     """The background as an array (B, D), refused if its columns are not those of X."""
-    array, own = read_table(background, "background")
+    n_features, labels = task.points.shape[1], task.labels
+    array, own = task.function.read(background, "background")
     if array.shape[1] != n_features:
         raise InvalidInput(
             f"background: expected {n_features} features as in X, got {array.shape[1]}"

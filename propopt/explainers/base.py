@@ -8,17 +8,19 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions, Points
 from propopt.checks import read_array
 from propopt.errors import InvalidInput
-from propopt.explanation import Explanation, Parameter
+from propopt.explanation import Explanation, Parameter, Units
 from propopt.functions import Function
-from propopt.labels import Labels, read_table
+from propopt.labels import Labels
 
 
 Found: TypeAlias = tuple[Attributions, Mapping[str, Array]]
@@ -34,7 +36,7 @@ class Task:
     function : Function
         f, as the user gave it.
     points : array (N, D)
-        X.
+        X; in a categorical column the codes of the function's schema.
     labels : Labels
         The names that came with X.
     rng : numpy.random.Generator
@@ -46,16 +48,38 @@ class Task:
     labels: Labels
     rng: np.random.Generator
 
+    @cached_property
+    def categorical(self) -> NDArray[np.bool_]:
+        """Which columns hold codes of categories, shape (D,)."""
+        schema = self.function.schema
+        if schema is None:
+            return np.zeros(self.points.shape[1], dtype=bool)
+        return schema.categorical
+
     def value(self, points: Array) -> Array:
         """Values of f at points (..., D), as an array of shape (...)."""
-        return np.asarray(self.function.value(self._table(points)), float).reshape(
-            points.shape[:-1]
-        )
+        rows = points.reshape(-1, points.shape[-1])
+        return self.function.value_at(rows, self._names).reshape(points.shape[:-1])
 
     def gradient(self, points: Array) -> Array:
         """Gradients of f at points (..., D), as an array of the same shape."""
-        gradients = self.function.gradient(self._table(points))
-        return np.asarray(gradients, float).reshape(points.shape)
+        rows = points.reshape(-1, points.shape[-1])
+        return self.function.gradient_at(rows, self._names).reshape(points.shape)
+
+    def scales(self, relative: bool) -> Array:
+        """The units in which a method perturbs, (D,): standard deviations, or ones."""
+        if not relative:
+            return np.ones(self.points.shape[1])
+        if self.function.schema is None:
+            raise InvalidInput(
+                "relative: standard deviations are those of a schema, and the function "
+                "has none; wrap(model, data=X) makes one that does"
+            )
+        return self.function.schema.scales("std")
+
+    def noise_units(self, relative: bool) -> Array:
+        """As :meth:`scales`, but 0 for categories, which no noise is added to."""
+        return np.where(self.categorical, 0.0, self.scales(relative))
 
     def row_seeds(self) -> list[int]:
         """One seed per point, for packages that take a 32-bit integer.
@@ -64,10 +88,10 @@ class Task:
         """
         return [int(seed) for seed in self.rng.integers(2**32, size=len(self.points))]
 
-    def _table(self, points: Array) -> Any:
+    @property
+    def _names(self) -> Labels:
         # Only the columns are named: a perturbed point is no longer a row of X.
-        rows = points.reshape(-1, points.shape[-1])
-        return Labels(features=self.labels.features).table(rows)
+        return self.labels.of_columns()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +137,10 @@ class Explainer(ABC):
         Returns
         -------
         Explanation
-            With ``method``, ``parameters``, ``labels``, ``seconds`` and the ``details``
-            that the method documents.
+            With ``method``, ``parameters``, ``labels``, ``units``, ``seconds``,
+            ``evaluations`` and the ``details`` that the method documents. With a schema
+            its columns are the encoded ones, and the attribution of a category is the
+            effect of that category on the output.
 
         Raises
         ------
@@ -123,13 +149,10 @@ class Explainer(ABC):
             are not finite.
         """
         start = time.perf_counter()
-        points, labels = read_table(X, "X")
-        task = Task(
-            function=_read_function(function),
-            points=points,
-            labels=labels,
-            rng=_read_rng(rng),
-        )
+        known = _read_function(function)
+        points, labels = known.read(X)
+        before = known.calls.rows
+        task = Task(function=known, points=points, labels=labels, rng=_read_rng(rng))
         attributions, details = self._attributions(task)
         return Explanation(
             attributions=read_array(attributions, f"{self.method} of X", ndim=2),
@@ -137,8 +160,15 @@ class Explainer(ABC):
             labels=labels,
             parameters=self.parameters,
             details=details,
+            units=self.units,
+            evaluations=known.calls.rows - before,
             seconds=time.perf_counter() - start,
         )
+
+    @property
+    def units(self) -> Units:
+        """What the attributions of numbers are: slopes, unless a method says other."""
+        return "gradient"
 
     @property
     def parameters(self) -> dict[str, Parameter]:
@@ -155,11 +185,20 @@ class Explainer(ABC):
 
 def _plain(value: Any) -> Parameter:
     if isinstance(value, np.ndarray | pd.DataFrame):
-        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        digest = hashlib.sha256(_bytes(value)).hexdigest()
         return f"{'x'.join(map(str, value.shape))} sha256:{digest[:12]}"
     if isinstance(value, np.generic):
         return value.item()
     return value
+
+
+def _bytes(table: Array | pd.DataFrame) -> bytes:
+    """What a table holds; of text its hash, for objects have addresses as bytes."""
+    if isinstance(table, pd.DataFrame) and not all(
+        isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in table.dtypes
+    ):
+        return pd.util.hash_pandas_object(table).to_numpy().tobytes()
+    return np.ascontiguousarray(table).tobytes()
 
 
 def _read_function(function: object) -> Function:

@@ -1,4 +1,4 @@
-"""LIME on continuous features: a local linear fit at each point."""
+"""LIME: a local linear fit at each point."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from propopt._typing import Array, Points, Values
+from propopt._typing import Array, Values
 from propopt.checks import read_nonnegative, read_positive
 from propopt.errors import InvalidInput
 from propopt.explainers.base import Explainer, Found, Task
+from propopt.explainers.categories import CategoryDraws
+from propopt.explainers.neighbourhoods import Neighbourhood
 from propopt.explainers.perturbations import Distribution, Perturbations
 from propopt.memory import require_memory
 
@@ -27,6 +29,13 @@ class Lime(Explainer):
     intercept: ``fit_intercept=False`` with b = 0 reproduces it. With an intercept,
     gaussian draws and no kernel, the fit tends to SmoothGrad of the same scale as S
     grows (Stein's lemma). For the ``lime`` package see :class:`TabularLime`.
+
+    A category is kept with probability 1/2 and else drawn from its frequencies p in the
+    function's schema. Its regressor is 1[c̃_s = c_n] − p_{c_n}, its slope β is given as
+    β (1 − p_{c_n}), and in ‖ε_s‖² another category counts 1. For a model that is linear
+    in indicators, without interactions, this tends to f(x) − Σ_c p_c f(x with c), which
+    is what gradients have: β is f at c_n less its mean over the other categories.
+    Numeric slopes then need more samples: other categories are noise to them.
 
     The result has these ``details``:
 
@@ -54,6 +63,9 @@ class Lime(Explainer):
         grows with S.
     fit_intercept : bool
         Whether b is fitted.
+    relative : bool
+        Whether ``scale`` and ``kernel_width`` are in units of the standard deviations
+        of the function's schema, see :func:`propopt.wrap` and its ``data``.
 
     Raises
     ------
@@ -80,6 +92,7 @@ class Lime(Explainer):
     kernel_width: float | None = None
     ridge: float = 0.0
     fit_intercept: bool = True
+    relative: bool = False
 
     def __post_init__(self) -> None:
         self._perturbations()
@@ -89,10 +102,18 @@ class Lime(Explainer):
 
     def _attributions(self, task: Task) -> Found:
         self._check_size(task.points.shape[1])
-        noise = self._perturbations()
+        categories = CategoryDraws.of(task.function.schema, task.rng)
+        noise = self._perturbations().blocks(
+            task.points.shape, task.rng, units=task.noise_units(self.relative)
+        )
+        units = self._units(task)
         blocks = [
-            self._fit(task, rows, draws)
-            for rows, draws in noise.blocks(task.points.shape, task.rng)
+            self._fit(
+                task,
+                Neighbourhood.of(task.points[rows], draws, units, categories),
+                rows.start,
+            )
+            for rows, draws in noise
         ]
         details = {
             name: np.concatenate([block[name] for block in blocks])
@@ -100,40 +121,50 @@ class Lime(Explainer):
         }
         return details.pop("slopes"), details
 
-    def _fit(self, task: Task, rows: slice, draws: Array) -> dict[str, Array]:
-        """The fits at the points ``rows``, all at once, from draws (n, S, D)."""
-        points = task.points[rows]
-        values = task.value(points[:, None] + draws)
-        weights = self._weights(draws)
-        design, targets, means = self._centred(points, draws, values, weights)
-        factor, slopes = self._solve(design, targets, weights, rows.start)
+    def _units(self, task: Task) -> Array:
+        """The size of each regressor, (D,): δ in numeric columns, 1 for categories."""
+        scales = task.scales(self.relative)
+        return np.where(task.categorical, 1.0, self.scale * scales)
+
+    def _fit(self, task: Task, near: Neighbourhood, first: int) -> dict[str, Array]:
+        """The fits at consecutive points, all at once, from S samples around each."""
+        values = task.value(near.samples)
+        weights = self._weights(near)
+        design, targets, means = self._centred(near, values, weights)
+        factor, slopes = self._solve(near, design, targets, weights, first)
         residuals = targets - _times(design, slopes)
-        per_unit = slopes / self.scale
+        per_unit = slopes / near.units
+        errors = _errors(design, weights * residuals, factor)
         return {
-            "slopes": per_unit,
-            "intercept": self._intercept(points, means, per_unit),
+            "slopes": per_unit * near.contrast,
+            "intercept": self._intercept(near, means, per_unit),
             "r2": _r2(values, residuals, weights),
             "effective_samples": _kish(weights),
-            "standard_error": _errors(design, weights * residuals, factor) / self.scale,
+            "standard_error": errors / near.units * near.contrast,
         }
 
     def _solve(
-        self, design: Array, targets: Array, weights: Array, first: int
+        self,
+        near: Neighbourhood,
+        design: Array,
+        targets: Array,
+        weights: Array,
+        first: int,
     ) -> tuple[Array, Array]:
         """R of the weighted, penalised design, and the slopes R⁻¹Qᵀy."""
         root: Array = np.sqrt(weights)
-        penalty = math.sqrt(self.ridge) / self.scale
+        penalty = math.sqrt(self.ridge) / near.units + near.is_constant
         system = _triangle(design * root[..., None], targets * root, penalty)
         factor, product = system[..., :-1], system[..., -1:]
         self._check_determined(factor, weights, first)
         slopes = np.asarray(np.linalg.solve(factor, product), float)
         return factor, slopes[..., 0]
 
-    def _weights(self, draws: Array) -> Array:
+    def _weights(self, near: Neighbourhood) -> Array:
         """π, shape (n, S)."""
         if self.kernel_width is None:
-            return np.ones(draws.shape[:-1])
-        squares = np.einsum("nsd,nsd->ns", draws, draws)
+            return np.ones(near.samples.shape[:-1])
+        squares = near.squared_distances(self.scale)
         weights: Array = np.exp(-squares / (2 * self.kernel_width**2))
         if weights.max(axis=1).min() < np.finfo(float).tiny:
             raise InvalidInput(
@@ -143,7 +174,7 @@ class Lime(Explainer):
         return weights
 
     def _centred(
-        self, points: Points, draws: Array, values: Array, weights: Array
+        self, near: Neighbourhood, values: Array, weights: Array
     ) -> tuple[Array, Array, tuple[Array, Values]]:
         """Regressors in units of the scale, targets, and the weighted means removed.
 
@@ -151,21 +182,22 @@ class Lime(Explainer):
         would lose the digits of a small ε in those of x.
         """
         if not self.fit_intercept:
-            none = np.zeros_like(points), np.zeros(len(points))
-            return (points[:, None] + draws) / self.scale, values, none
+            none = np.zeros_like(near.origin), np.zeros(len(near.origin))
+            whole = near.origin[:, None] + near.regressors
+            return whole / near.units, values, none
         shares = weights / weights.sum(axis=1, keepdims=True)
-        centre = np.einsum("ns,nsd->nd", shares, draws)
+        centre = np.einsum("ns,nsd->nd", shares, near.regressors)
         mean = np.einsum("ns,ns->n", shares, values)
-        design = (draws - centre[:, None]) / self.scale
+        design = (near.regressors - centre[:, None]) / near.units
         return design, values - mean[:, None], (centre, mean)
 
     def _intercept(
-        self, points: Points, means: tuple[Array, Values], slopes: Array
+        self, near: Neighbourhood, means: tuple[Array, Values], slopes: Array
     ) -> Values:
         if not self.fit_intercept:
-            return np.zeros(len(points))
+            return np.zeros(len(slopes))
         centre, mean = means
-        intercept: Values = mean - np.einsum("nd,nd->n", points + centre, slopes)
+        intercept: Values = mean - np.einsum("nd,nd->n", near.origin + centre, slopes)
         return intercept
 
     def _check_size(self, n_features: int) -> None:
@@ -198,17 +230,18 @@ class Lime(Explainer):
         )
 
 
-def _triangle(design: Array, targets: Array, root_ridge: float) -> Array:
+def _triangle(design: Array, targets: Array, root_ridge: Array) -> Array:
     """R and Qᵀy of each least-squares problem, side by side: shape (n, D, D + 1).
 
     QR, since the normal equations square a condition number that is about ‖x‖/δ when
-    there is no intercept. A ridge is D more rows, √ridge on the diagonal.
+    there is no intercept. A ridge (n, D) is D more rows, its root on the diagonal.
     """
     system = np.concatenate([design, targets[..., None]], axis=2)
     n_points, _, width = system.shape
-    if root_ridge > 0:
-        penalty = root_ridge * np.eye(width - 1, width)
-        rows = np.broadcast_to(penalty, (n_points, width - 1, width))
+    if root_ridge.any():
+        rows = np.zeros((n_points, width - 1, width))
+        diagonal = np.arange(width - 1)
+        rows[:, diagonal, diagonal] = root_ridge
         system = np.concatenate([system, rows], axis=1)
     triangle: Array = np.linalg.qr(system, mode="r")  # type: ignore[assignment]  # NumPy's stub has the answer of another mode
     return triangle[:, : width - 1]

@@ -54,7 +54,12 @@ class Perturbations:
             )
 
     def blocks(
-        self, shape: tuple[int, int], rng: np.random.Generator, *, split: bool = False
+        self,
+        shape: tuple[int, int],
+        rng: np.random.Generator,
+        *,
+        units: Array | None = None,
+        split: bool = False,
     ) -> Iterator[tuple[slice, Array]]:
         """Draws (n, s, D) for consecutive rows of an (N, D) table, and those rows.
 
@@ -67,11 +72,18 @@ class Perturbations:
             (N, D).
         rng : numpy.random.Generator
             Where the draws come from.
+        units : array (D,), optional
+            What the draws are multiplied by; a feature with 0 is not perturbed, and
+            the law is that of the others alone.
         split : bool
             Whether the samples of one point may be spread over several blocks.
         """
         for rows, n_samples in self._plan(*shape, split=split):
-            yield rows, self.draw((rows.stop - rows.start, n_samples, shape[1]), rng)
+            together = rows.stop - rows.start, n_samples, shape[1]
+            if units is None:
+                yield rows, self.draw(together, rng)
+            else:
+                yield rows, self._draw_in_units(together, rng, units)
 
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
         """Perturbations of the given shape (..., D)."""
@@ -84,6 +96,17 @@ class Perturbations:
         sphere = rng.standard_normal((*shape[:-1], shape[-1] + 2))
         sphere *= self.scale / np.linalg.norm(sphere, axis=-1, keepdims=True)
         return sphere[..., :-2]
+
+    def _draw_in_units(
+        self, shape: tuple[int, int, int], rng: np.random.Generator, units: Array
+    ) -> Array:
+        moved = units > 0
+        if moved.all():
+            return self.draw(shape, rng) * units
+        draws = np.zeros(shape)
+        of_moved = (*shape[:-1], int(moved.sum()))
+        draws[..., moved] = self.draw(of_moved, rng) * units[moved]
+        return draws
 
     def _plan(
         self, n_points: int, n_features: int, *, split: bool

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions, Points
 from propopt.checks import read_count
@@ -50,12 +51,13 @@ class Shap(Explainer):
     ----------
     background : array or DataFrame (B, D), optional
         What a missing feature is replaced by; the cost grows with B. By default one
-        row, the column means of X.
+        row, the column means of X and its most frequent categories.
     units : {"output", "gradient"}
         ``"output"``: φ. ``"gradient"``: φ_j / (x_j − r_j) with r the mean of the
         background, which is comparable with gradients. Where x_j equals r_j to
         rounding (|x_j − r_j| ≤ 1e-8 max(|x_j|, |r_j|)) this is undefined: the
-        attribution is set to 0 and counted in the details.
+        attribution is set to 0 and counted in the details. φ_j of a category stays as
+        it is.
     algorithm : {"auto", "exact", "permutation"}
         ``"exact"`` evaluates all 2^D subsets per point, for D ≤ 20. ``"permutation"``
         samples orders of the features. ``"auto"`` is exact for D ≤ 12.
@@ -107,8 +109,12 @@ class Shap(Explainer):
         details = {"base_value": base, "completeness_gap": gap}
         if self.units == "output":
             return values, details
-        slopes, details["undefined"] = _slopes(values, task.points, background.mean(0))
-        return slopes, details
+        numeric = ~task.categorical
+        slopes, details["undefined"] = _slopes(
+            values[:, numeric], task.points[:, numeric], background[:, numeric].mean(0)
+        )
+        values[:, numeric] = slopes
+        return values, details
 
     def _sampled(self, task: Task, background: Array) -> Attributions:
         """φ over random orders: one explainer, hence one seed, per point."""
@@ -136,9 +142,16 @@ class Shap(Explainer):
 
     def _background(self, task: Task) -> Array:
         if self.background is None:
-            mean: Array = task.points.mean(axis=0, keepdims=True)
-            return mean
-        return same_columns(self.background, task.points.shape[1], task.labels)
+            return _typical_row(task.points, task.categorical)
+        return same_columns(self.background, task)
+
+
+def _typical_row(points: Points, categorical: NDArray[np.bool_]) -> Array:
+    """The column means, and the mode of categories (the first one of several)."""
+    row: Array = points.mean(axis=0, keepdims=True)
+    for j in np.flatnonzero(categorical):
+        row[0, j] = np.bincount(points[:, j].astype(np.intp)).argmax()
+    return row
 
 
 def _exact(task: Task, background: Array) -> Attributions:

@@ -23,7 +23,8 @@ class SmoothGrad(Explainer):
 
     The result has ``details["standard_error"]`` (N, D): the Monte-Carlo standard error
     of each attribution, to be halved by four times as many samples. Memory stays
-    bounded for any N, S and D: gradients are averaged as they come.
+    bounded for any N, S and D: gradients are averaged as they come. Categories are kept
+    as they are; their effects are averaged over the noise in the numeric columns.
 
     Parameters
     ----------
@@ -35,6 +36,9 @@ class SmoothGrad(Explainer):
     distribution : {"gaussian", "uniform", "ball"}
         ε ~ N(0, δ² I), uniform in the cube [−δ, δ]^D, or uniform in the ball of radius
         δ (the paper writes "radius δ²").
+    relative : bool
+        Whether ``scale`` is in units of the standard deviations of the function's
+        schema, see :func:`propopt.wrap` and its ``data``.
 
     Raises
     ------
@@ -58,6 +62,7 @@ class SmoothGrad(Explainer):
     scale: float
     n_samples: int = 100
     distribution: Distribution = "gaussian"
+    relative: bool = False
 
     def __post_init__(self) -> None:
         if read_count(self.n_samples, "n_samples") < 2:
@@ -70,7 +75,10 @@ class SmoothGrad(Explainer):
     def _attributions(self, task: Task) -> Found:
         moments = _Moments(task.points.shape)
         noise = self._perturbations()
-        for rows, draws in noise.blocks(task.points.shape, task.rng, split=True):
+        units = task.noise_units(self.relative)
+        for rows, draws in noise.blocks(
+            task.points.shape, task.rng, units=units, split=True
+        ):
             moments.add(rows, task.gradient(task.points[rows, None] + draws))
         return moments.mean, {"standard_error": moments.standard_error()}
 

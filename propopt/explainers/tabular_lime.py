@@ -14,6 +14,8 @@ from propopt.errors import InvalidInput
 from propopt.explainers.background import own_copy, same_columns
 from propopt.explainers.base import Explainer, Found, Task
 from propopt.explainers.extras import require
+from propopt.schema import TableSchema
+from propopt.table_columns import Coded
 
 
 Units: TypeAlias = Literal["gradient", "output"]
@@ -25,6 +27,7 @@ class TabularLime(Explainer):
 
     Samples are drawn from the background, f is regressed on them by ridge regression
     with the package's kernel, and all D slopes are kept, in the order of the columns.
+    A category's slope is that of "same category as the point", a difference of outputs.
     Needs ``pip install "propopt[baselines]"``.
 
     Each point is explained by a fresh explainer with a seed of its own, which depends
@@ -105,9 +108,12 @@ class TabularLime(Explainer):
         self, lime: Any, background: Array, task: Task, row: Array, seed: int
     ) -> tuple[Array, float, float]:
         """Slopes (D,), intercept and score of one point."""
+        names = _category_names(task.function.schema)
         explainer = lime.LimeTabularExplainer(
             background,
             mode="regression",
+            categorical_features=[*names],
+            categorical_names=names,
             kernel_width=self.kernel_width,
             discretize_continuous=self.discretize,
             sample_around_instance=self.sample_around,
@@ -126,7 +132,7 @@ class TabularLime(Explainer):
     def _background(self, task: Task) -> Array:
         if self.background is None:
             return task.points
-        return same_columns(self.background, task.points.shape[1], task.labels)
+        return same_columns(self.background, task)
 
     def _check_discretize(self) -> None:
         if self.discretize and (self.units == "gradient" or self.sample_around):
@@ -134,3 +140,14 @@ class TabularLime(Explainer):
                 "discretize: units='gradient' and sample_around=True need "
                 "discretize=False"
             )
+
+
+def _category_names(schema: TableSchema | None) -> dict[int, list[str]]:
+    """The categories of each categorical column, under its position."""
+    if schema is None:
+        return {}
+    return {
+        j: [str(category) for category in column.categories]
+        for j, column in enumerate(schema.columns)
+        if isinstance(column, Coded)
+    }

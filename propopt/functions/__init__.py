@@ -3,6 +3,7 @@
 from propopt.functions.base import Function
 from propopt.functions.differences import central_differences
 from propopt.functions.grid import grid
+from propopt.functions.images import ImageShape
 from propopt.functions.models import wrap
 from propopt.functions.paper import (
     PAPER_FUNCTIONS,
@@ -15,12 +16,16 @@ from propopt.functions.paper import (
     Sine,
     SineOfExponential,
 )
+from propopt.functions.smoothing import Changes, SmoothedFunction, smoothed
+from propopt.functions.trees import is_piecewise_constant
 
 
 __all__ = [
     "PAPER_FUNCTIONS",
+    "Changes",
     "Exponential",
     "Function",
+    "ImageShape",
     "Interactions",
     "LinearPlusSine",
     "LinearPlusSineOfExponential",
@@ -28,7 +33,10 @@ __all__ = [
     "QuadraticPlusSine",
     "Sine",
     "SineOfExponential",
+    "SmoothedFunction",
     "central_differences",
     "grid",
+    "is_piecewise_constant",
+    "smoothed",
     "wrap",
 ]

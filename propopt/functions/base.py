@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import overload
 
 import numpy as np
@@ -11,7 +12,10 @@ from numpy.typing import ArrayLike
 
 from propopt._typing import Array, Attributions, Points, Values
 from propopt.errors import InvalidInput
+from propopt.functions.calls import Calls
 from propopt.labels import Labels, read_table
+from propopt.schema import TableSchema
+from propopt.table_cells import text_in
 
 
 EXACT = "exact"
@@ -50,10 +54,7 @@ class Function(ABC):
             If X is not a finite table, if its columns are not those of the function, or
             if a value is not finite; the first such row is named.
         """
-        points, labels = read_table(X, "X")
-        values = self._value(points, labels)
-        self._check(values, points.shape[:1], "value", labels)
-        return values
+        return self.value_at(*self.read(X))
 
     @overload
     def gradient(self, X: pd.DataFrame) -> pd.DataFrame: ...
@@ -72,17 +73,112 @@ class Function(ABC):
         Returns
         -------
         array or DataFrame (N, D)
-            A DataFrame, with the index and the columns of X, where X is one.
+            A DataFrame, with the index and the columns of X, where X is one; with a
+            schema its columns are the encoded ones.
 
         Raises
         ------
         InvalidInput
             As :meth:`value` does.
         """
-        points, labels = read_table(X, "X")
-        gradients = self._gradient(points, labels)
-        self._check(gradients, points.shape, "gradient", labels)
-        return named_like(gradients, X)
+        gradients = self.gradient_at(*self.read(X))
+        if self.schema is None or not isinstance(X, pd.DataFrame):
+            return named_like(gradients, X)
+        return self.schema.frame(gradients, X.index)
+
+    @property
+    def schema(self) -> TableSchema | None:
+        """The table that the function takes; None if it takes any table of numbers."""
+        return None
+
+    @property
+    def piecewise_constant(self) -> bool:
+        """True if f is known to jump and else be flat, as trees are: its gradient is 0.
+
+        :func:`propopt.smoothed` gives a function near it whose gradient is not.
+        """
+        return False
+
+    @cached_property
+    def calls(self) -> Calls:
+        """Rows that a model was given for this function so far; formulas count none."""
+        return Calls()
+
+    def read(self, X: object, what: str = "X") -> tuple[Points, Labels]:
+        """A table as numbers, and codes of categories where there is a schema.
+
+        Parameters
+        ----------
+        X : array or DataFrame (N, D)
+            The points.
+        what : str
+            What errors call them.
+
+        Returns
+        -------
+        array (N, D), Labels
+            What :meth:`value_at` and :meth:`gradient_at` take.
+
+        Raises
+        ------
+        InvalidInput
+            If X is not a finite table, or not one of the schema.
+        """
+        if self.schema is not None:
+            return self.schema.encode(X, what)
+        if isinstance(X, pd.DataFrame):
+            _refuse_text(X, what)
+        return read_table(X, what)
+
+    def value_at(self, points: Points, labels: Labels | None = None) -> Values:
+        """Values at points that :meth:`read` gave, or at others of that kind.
+
+        Parameters
+        ----------
+        points : array (N, D)
+            Finite numbers and codes; not checked.
+        labels : Labels, optional
+            The names of their rows and columns.
+
+        Returns
+        -------
+        array (N,)
+            As :meth:`value` gives them.
+
+        Raises
+        ------
+        InvalidInput
+            If a value is not finite; the first such row is named.
+        """
+        names = Labels() if labels is None else labels
+        values = self._value(points, names)
+        self._check(values, points.shape[:1], "value", names)
+        return values
+
+    def gradient_at(self, points: Points, labels: Labels | None = None) -> Attributions:
+        """Gradients at points that :meth:`read` gave, or at others of that kind.
+
+        Parameters
+        ----------
+        points : array (N, D)
+            Finite numbers and codes; not checked.
+        labels : Labels, optional
+            The names of their rows and columns.
+
+        Returns
+        -------
+        array (N, D)
+            As :meth:`gradient` gives them.
+
+        Raises
+        ------
+        InvalidInput
+            If a gradient is not finite; the first such row is named.
+        """
+        names = Labels() if labels is None else labels
+        gradients = self._gradient(points, names)
+        self._check(gradients, points.shape, "gradient", names)
+        return gradients
 
     @property
     @abstractmethod
@@ -119,3 +215,12 @@ def named_like(values: Array, X: object) -> Array | pd.DataFrame:
     if isinstance(X, pd.DataFrame):
         return pd.DataFrame(values, index=X.index, columns=X.columns)
     return values
+
+
+def _refuse_text(X: pd.DataFrame, what: str) -> None:
+    place = text_in(X)
+    if place is not None:
+        raise InvalidInput(
+            f"{what}: {place}; wrap(model, data={what}) makes a function that takes "
+            "text and categories"
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from propopt._typing import Array, Points
 from propopt.errors import InvalidInput
 from propopt.labels import Labels
+from propopt.labels import listed as listed
 
 
 @dataclass(frozen=True)
@@ -75,13 +75,6 @@ def is_passthrough(step: object) -> bool:
     return step is None or (isinstance(step, str) and step == "passthrough")
 
 
-def listed(names: Sequence[object], most: int = 8) -> str:
-    """The first names in words, and how many more there are."""
-    shown = ", ".join(repr(name) for name in names[:most])
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{shown}{more}" or "none"
-
-
 def _entry(model: Any) -> Any:
     """The part of a model that sees the table: the first working step of a pipeline."""
     while isinstance(model, Pipeline):
@@ -98,7 +91,8 @@ def _check_names(got: tuple[str, ...], expected: tuple[str, ...]) -> None:
     if missing or unexpected:
         raise InvalidInput(
             f"X: the columns differ from those the model was fitted on; missing: "
-            f"{listed(missing)}; unexpected: {listed(unexpected)}"
+            f"{listed(missing)}; unexpected: {listed(unexpected)}; where the model has "
+            "renamed them, wrap(model, data=X) hands it X's own"
         )
     raise InvalidInput(
         f"X: the columns are those the model was fitted on, but in another order or "

@@ -29,8 +29,8 @@ BATCH_ROWS = 2**14
 FLAT = (
     "every central difference is exactly zero: the function is piecewise constant here "
     "(as trees and forests are), computes in single precision, or ignores its inputs; "
-    "such gradients say nothing about it. Give a larger `step`, or explain its values "
-    "instead of its gradients"
+    "such gradients say nothing about it. Give a larger `step`, smooth it with "
+    "po.smoothed(function, scale=...), or explain its values instead of its gradients"
 )
 
 
@@ -79,13 +79,32 @@ def central_differences(
     array([[1.      , 2.718282]])
     """
     points, _ = read_table(X, "X")
-    relative = read_step(step)
-    gradients = np.empty(points.size)
-    for entries in _batches(points):
-        gradients[entries] = _slopes(evaluate, points, entries, relative)
+    gradients = differences(evaluate, points, read_step(step))
     if not gradients.any():
         warnings.warn(FLAT, FlatFunctionWarning, stacklevel=2)
+    return gradients
+
+
+def differences(
+    evaluate: Callable[[Points], Values], points: Points, step: float
+) -> Attributions:
+    """Central differences at checked points, flat or not."""
+    gradients = np.empty(points.size)
+    for entries in batches_of_entries(points):
+        gradients[entries] = slopes_of(evaluate, points, entries, step)
     return gradients.reshape(points.shape)
+
+
+def warn_flat(name: str) -> None:
+    """Say that differences of a model known to be piecewise constant say nothing."""
+    warnings.warn(
+        f"{name}: the model is piecewise constant, so its gradient is 0 almost "
+        "everywhere and differences see at most a few jumps. Smooth it with "
+        "po.smoothed(function, scale=...), or match its values around each point: "
+        "po.FunctionMatching of what changes(X) of the smoothed function gives",
+        FlatFunctionWarning,
+        stacklevel=2,
+    )
 
 
 def read_step(step: float | None) -> float:
@@ -106,7 +125,7 @@ def describe_step(step: float) -> str:
     return f"central differences, step {step:.2g} · max(1, |x|)"
 
 
-def _batches(points: Points) -> Iterator[NDArray[np.intp]]:
+def batches_of_entries(points: Points) -> Iterator[NDArray[np.intp]]:
     """Flat positions (in C order) of the entries whose slopes are taken together."""
     n_rows = min(BATCH_ROWS, BATCH_BYTES // (points.shape[1] * points.itemsize))
     size = max(1, n_rows // 2)
@@ -114,13 +133,13 @@ def _batches(points: Points) -> Iterator[NDArray[np.intp]]:
         yield np.arange(start, min(start + size, points.size))
 
 
-def _slopes(
+def slopes_of(
     evaluate: Callable[[Points], Values],
     points: Points,
     entries: NDArray[np.intp],
     step: float,
 ) -> Values:
-    """∂f/∂x_d at x_n for each entry (n, d), from one call for both sides."""
+    """∂f/∂x_d at x_n for entries at flat positions, from one call for both sides."""
     rows, columns = np.divmod(entries, points.shape[1])
     h = step * np.maximum(1.0, np.abs(points[rows, columns]))
     shifted = points[np.tile(rows, 2)]

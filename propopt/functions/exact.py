@@ -5,16 +5,22 @@ Only the classes themselves, never subclasses: those may predict by another rule
 
 from __future__ import annotations
 
-from functools import reduce
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import numpy as np
-import scipy.sparse as sp
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import (
     ARDRegression,
     BayesianRidge,
     ElasticNet,
     ElasticNetCV,
+    GammaRegressor,
     HuberRegressor,
     Lars,
     LarsCV,
@@ -33,6 +39,7 @@ from sklearn.linear_model import (
     OrthogonalMatchingPursuit,
     OrthogonalMatchingPursuitCV,
     Perceptron,
+    PoissonRegressor,
     QuantileRegressor,
     Ridge,
     RidgeClassifier,
@@ -41,21 +48,25 @@ from sklearn.linear_model import (
     SGDClassifier,
     SGDRegressor,
     TheilSenRegressor,
+    TweedieRegressor,
 )
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import (
-    MaxAbsScaler,
-    MinMaxScaler,
-    RobustScaler,
-    StandardScaler,
-)
-from sklearn.svm import LinearSVC, LinearSVR
+from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
-from propopt._typing import Array
 from propopt.functions.columns import is_passthrough, last_step
+from propopt.functions.densities import GaussianClasses, IndependentGaussians
+from propopt.functions.fitted_kernels import (
+    dense,
+    floats,
+    gaussian_process,
+    kernel_ridge,
+    support_vector_machine,
+)
+from propopt.functions.fitted_transforms import chained, exact_transform
 from propopt.functions.links import Column, Exponentiated, Link, class_link
-from propopt.functions.networks import Affine, Layers, Network, Rescaled
+from propopt.functions.networks import Affine, Layers, Network
 
 
 LINEAR_REGRESSORS = frozenset(
@@ -91,38 +102,63 @@ LOGISTIC_CLASSIFIERS = frozenset({LogisticRegression, LogisticRegressionCV})
 MARGIN_CLASSIFIERS = frozenset(
     {LinearSVC, Perceptron, RidgeClassifier, RidgeClassifierCV, SGDClassifier}
 )
-LINEAR = LINEAR_REGRESSORS | LOGISTIC_CLASSIFIERS | MARGIN_CLASSIFIERS
+GENERALIZED_LINEAR = frozenset({GammaRegressor, PoissonRegressor, TweedieRegressor})
+LINEAR = (
+    LINEAR_REGRESSORS
+    | LOGISTIC_CLASSIFIERS
+    | MARGIN_CLASSIFIERS
+    | GENERALIZED_LINEAR
+    | {LinearDiscriminantAnalysis}
+)
+KERNEL_REGRESSORS = frozenset({GaussianProcessRegressor, KernelRidge, NuSVR, SVR})
 PERCEPTRONS = frozenset({MLPClassifier, MLPRegressor})
-SCALERS = frozenset({MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler})
+GENERATIVE = frozenset(
+    {GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis}
+)
 
 
 def exact_network(model: Any) -> Network | None:
     """The scores of a fitted model; None if it is none that we differentiate."""
     kind = type(model)
     if kind is Pipeline:
-        return _scaled_network(model)
-    if kind in LINEAR:
-        return Affine(_coefficients(model), np.atleast_1d(_floats(model.intercept_)))
-    if kind in PERCEPTRONS:
-        weights = tuple(_floats(layer) for layer in model.coefs_)
-        biases = tuple(_floats(layer) for layer in model.intercepts_)
-        return Layers(weights, biases, model.activation)
-    return None
+        steps = [step for _, step in model.steps if not is_passthrough(step)]
+        maps = [exact_transform(step) for step in steps[:-1]]
+        return chained([*maps, exact_network(steps[-1])])
+    read = NETWORKS.get(kind)
+    return None if read is None else read(model)
 
 
 def exact_link(model: Any, output: str, index: int, n_scores: int) -> Link | None:
     """What reads ``output`` from the scores; None if no exact rule is known."""
     final = last_step(model)
     kind = type(final)
-    if kind in LINEAR_REGRESSORS:
+    if kind in LINEAR_REGRESSORS or kind in KERNEL_REGRESSORS:
         return Column(index)
-    if kind is MLPRegressor:
-        return Exponentiated(index) if final.out_activation_ == "exp" else Column(index)
-    if kind is MLPClassifier or output == "margin":  # a margin is the score itself
+    if kind in GENERALIZED_LINEAR or kind is MLPRegressor:
+        return Exponentiated(index) if _is_exponential(final) else Column(index)
+    if kind is OneClassSVM:
+        return Column(0) if output == "margin" else None
+    if kind is QuadraticDiscriminantAnalysis and n_scores == 2:
+        return class_link("log_odds" if output == "margin" else output, index, 2)
+    if kind is MLPClassifier or kind in GENERATIVE:
+        return class_link(output, index, n_scores)
+    if output == "margin":  # the score itself
         return class_link(output, index, n_scores)
     if kind in LOGISTIC_CLASSIFIERS and _has_logits(final, n_scores):
         return class_link(output, index, n_scores)
     return None
+
+
+def _is_exponential(model: Any) -> bool:
+    """Whether a regressor's output is the exponential of its score."""
+    match model:
+        case MLPRegressor():
+            return bool(model.out_activation_ == "exp")
+        case TweedieRegressor():
+            automatic = "log" if model.power > 0 else "identity"
+            return (automatic if model.link == "auto" else model.link) == "log"
+        case _:
+            return True
 
 
 def _has_logits(model: Any, n_scores: int) -> bool:
@@ -137,47 +173,43 @@ def _has_logits(model: Any, n_scores: int) -> bool:
     return bool(multi_class != "ovr" and model.solver != "liblinear")
 
 
-def _scaled_network(pipeline: Any) -> Network | None:
-    steps = [step for _, step in pipeline.steps[:-1] if not is_passthrough(step)]
-    if not all(_is_affine(step) for step in steps):
+def _linear(model: Any) -> Network:
+    """A x + b; ``sparsify()`` leaves A sparse."""
+    coefficients = np.atleast_2d(dense(model.coef_))
+    return Affine(coefficients, np.atleast_1d(floats(model.intercept_)))
+
+
+def _perceptron(model: Any) -> Network:
+    weights = tuple(floats(layer) for layer in model.coefs_)
+    biases = tuple(floats(layer) for layer in model.intercepts_)
+    return Layers(weights, biases, model.activation)
+
+
+def _naive_bayes(model: Any) -> Network | None:
+    """Log p(k) + log p(x | k), less what all classes share."""
+    if len(model.classes_) < 2:
         return None
-    network = exact_network(pipeline.steps[-1][1])
-    if network is None:
-        return None
-    return reduce(_behind, reversed(steps), network)
+    offsets = np.log(model.class_prior_) - 0.5 * np.log(model.var_).sum(axis=1)
+    return IndependentGaussians(floats(model.theta_), 1.0 / model.var_, offsets)
 
 
-def _is_affine(step: Any) -> bool:
-    return type(step) in SCALERS and not step.get_params().get("clip", False)
+def _quadratic(model: Any) -> Network:
+    """The same with covariances R S Rᵀ."""
+    whitenings = tuple(
+        rotation / np.sqrt(scaling)
+        for rotation, scaling in zip(model.rotations_, model.scalings_, strict=True)
+    )
+    determinants = [np.log(scaling).sum() for scaling in model.scalings_]
+    offsets = np.log(model.priors_) - 0.5 * np.array(determinants)
+    return GaussianClasses(floats(model.means_), whitenings, offsets)
 
 
-def _behind(network: Network, scaler: Any) -> Network:
-    """The network with its inputs scaled, (x − center) ∘ factor + offset."""
-    n_features = scaler.n_features_in_
-    zeros, ones = np.zeros(n_features), np.ones(n_features)
-    match scaler:
-        case StandardScaler():
-            center = _floats(scaler.mean_) if scaler.with_mean else zeros
-            factor = 1.0 / scaler.scale_ if scaler.with_std else ones
-            return Rescaled(network, center, factor, zeros)
-        case RobustScaler():
-            center = _floats(scaler.center_) if scaler.with_centering else zeros
-            factor = 1.0 / scaler.scale_ if scaler.with_scaling else ones
-            return Rescaled(network, center, factor, zeros)
-        case MinMaxScaler():
-            return Rescaled(
-                network, zeros, _floats(scaler.scale_), _floats(scaler.min_)
-            )
-        case _:
-            return Rescaled(network, zeros, 1.0 / scaler.scale_, zeros)
-
-
-def _coefficients(model: Any) -> Array:
-    """The matrix (K, D); ``sparsify()`` leaves it sparse."""
-    sparse = sp.issparse(model.coef_)
-    return np.atleast_2d(_floats(model.coef_.toarray() if sparse else model.coef_))
-
-
-def _floats(values: Any) -> Array:
-    """A float64 copy, so that refitting the model cannot change the function."""
-    return np.array(values, dtype=np.float64)
+NETWORKS: Final[Mapping[type, Callable[[Any], Network | None]]] = {
+    **dict.fromkeys(LINEAR, _linear),
+    **dict.fromkeys(PERCEPTRONS, _perceptron),
+    **dict.fromkeys((NuSVC, NuSVR, OneClassSVM, SVC, SVR), support_vector_machine),
+    GaussianNB: _naive_bayes,
+    GaussianProcessRegressor: gaussian_process,
+    KernelRidge: kernel_ridge,
+    QuadraticDiscriminantAnalysis: _quadratic,
+}

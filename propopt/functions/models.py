@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
 
 from propopt._typing import Attributions, Points, Values
 from propopt.errors import InvalidInput
 from propopt.functions.base import EXACT, Function
+from propopt.functions.calls import in_batches
 from propopt.functions.columns import FittedColumns, as_given
+from propopt.functions.complex_step import ComplexStep
 from propopt.functions.differences import (
+    DEFAULT_STEP,
     central_differences,
     describe_step,
+    differences,
     read_step,
+    warn_flat,
 )
 from propopt.functions.exact import exact_link, exact_network
+from propopt.functions.images import ImageShape
+from propopt.functions.known import GivenGradient
 from propopt.functions.links import Link
 from propopt.functions.networks import Network
 from propopt.functions.outputs import (
@@ -29,7 +39,11 @@ from propopt.functions.outputs import (
     read_output,
 )
 from propopt.functions.readout import Readout, read_column
+from propopt.functions.tabular import TabularModel
+from propopt.functions.torch_modules import TorchModel, is_torch_module, torch_model
+from propopt.functions.trees import is_piecewise_constant
 from propopt.labels import Labels
+from propopt.schema import CategoricalColumns, Groups, TableSchema
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,9 +57,15 @@ class ExactModel(Function):
     columns: FittedColumns
     network: Network
     link: Link
+    table: TableSchema | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name})"
+
+    @property
+    def schema(self) -> TableSchema | None:
+        """The table that it takes, where one was given."""
+        return self.table
 
     @property
     def gradient_method(self) -> str:
@@ -54,12 +74,20 @@ class ExactModel(Function):
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
         self.columns.check(points, labels)
-        return self.link.value(self.network.scores(points))
+        self.calls.add(len(points))
+        values = np.empty(len(points))
+        for rows in self.network.blocks(points):
+            values[rows] = self.link.value(self.network.scores(points[rows]))
+        return values
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         self.columns.check(points, labels)
-        scores, pullback = self.network.linearized(points)
-        return pullback(self.link.cotangents(scores))
+        self.calls.add(len(points))
+        gradients = np.empty(points.shape)
+        for rows in self.network.blocks(points):
+            scores, pullback = self.network.linearized(points[rows])
+            gradients[rows] = pullback(self.link.cotangents(scores))
+        return gradients
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,6 +97,7 @@ class NumericalModel(Function):
     name: str
     readout: Callable[[Points, Labels], Values]
     step: float
+    piecewise_constant: bool = False
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name})"
@@ -79,26 +108,46 @@ class NumericalModel(Function):
         return describe_step(self.step)
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
+        return in_batches(self._read, points, labels)
+
+    def _read(self, points: Points, labels: Labels) -> Values:
+        self.calls.add(len(points))
         return self.readout(points, labels)
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
-        return central_differences(
-            lambda shifted: self.readout(shifted, labels), points, self.step
-        )
+        names = labels.of_columns()
+
+        def evaluate(shifted: Points) -> Values:
+            return self._read(shifted, names)
+
+        if self.piecewise_constant and self.step == DEFAULT_STEP:
+            warn_flat(self.name)
+            return differences(evaluate, points, self.step)
+        return central_differences(evaluate, points, self.step)
 
 
 def wrap(
     model: Any,
     target: Target = None,
     output: Output = "auto",
-    step: float | None = None,
+    step: float | Literal["complex"] | None = None,
+    *,
+    gradient: Callable[[Any], object] | None = None,
+    input_shape: Sequence[int] | ImageShape | None = None,
+    data: pd.DataFrame | None = None,
+    categorical: CategoricalColumns = "auto",
+    groups: Groups | None = None,
 ) -> Function:
     """The function that a model computes: one output, with its gradient.
 
     Gradients are exact for linear models, logistic regression, multi-layer perceptrons
-    and pipelines of scalers before one of these, all of scikit-learn, and for whatever
-    is a :class:`Function` already. All else is differentiated numerically, by
-    :func:`central_differences`; ``gradient_method`` of the result tells which.
+    support vector machines, kernel ridge and Gaussian process regression with smooth
+    kernels, generalized linear models, discriminant analysis and Gaussian naive Bayes,
+    and pipelines of scalers, PCA, polynomial and random features before one of these,
+    all of scikit-learn, for torch modules (in their own precision, by autograd; see
+    ``docs/images.md``), and for whatever is a :class:`Function` already. All else is
+    differentiated numerically, by :func:`central_differences`; ``gradient_method`` of
+    the result tells which.
 
     Parameters
     ----------
@@ -115,9 +164,31 @@ def wrap(
         ``decision_function`` (its negative for the first of two classes). ``"auto"``
         is the probability of a classifier, or its margin if it has no probabilities;
         for other models and for callables it is their value.
-    step : float, optional
+    step : float or "complex", optional
         Differentiate numerically, with this step relative to max(1, |x|), even where
-        the exact gradient is known.
+        the exact gradient is known. ``"complex"`` is for callables that take complex
+        arrays and are made of analytic functions: Im f(x + i h e_d) / h is exact to
+        rounding.
+    gradient : callable, optional
+        The gradient, where you know it: from the table that the model takes, with n
+        rows, to numbers (n, D). It is believed; :func:`central_differences` of
+        ``value`` can check it.
+    input_shape : sequence of int or ImageShape, optional
+        The shape of one point as a torch module takes it, such as (C, H, W), where that
+        is not (D,). Its value is one column of what the module returns; where columns
+        are scores of classes, ``output`` says what to make of them: their softmax, or
+        their sigmoid where one column stands for two classes.
+    data : DataFrame, optional
+        The table that the model was fitted on, or X: the function then takes DataFrames
+        with these columns, and the model is given nothing else, with its own labels,
+        text, categories and dtypes. Gradients of numeric columns are exact if there are
+        no categories, else central differences; that of a category is its effect,
+        f(x) − Σ_c p_c f(x with c), with p_c its frequency in ``data``.
+    categorical : "auto" or sequence of column labels
+        Columns of ``data`` that are categorical besides text, booleans and categories.
+    groups : mapping of a feature to its column labels, optional
+        Columns of ``data`` that one-hot encode one feature, which is then explained as
+        one; see :meth:`propopt.TableSchema.of`.
 
     Returns
     -------
@@ -143,17 +214,106 @@ def wrap(
     >>> wrap(lambda X: X[:, 0] * X[:, 1]).gradient(X[:1]).round(6)
     array([[1., 0.]])
     """
+    schema = _schema(data, categorical, groups)
+    if is_torch_module(model):
+        _refuse_gradient(gradient, name_of(model))
+        return _torch(torch_model(model, target, output, input_shape), step, schema)
+    if input_shape is not None:
+        raise InvalidInput(f"input_shape: {name_of(model)} is not a torch module")
     if isinstance(model, Function):
+        _refuse_schema(schema, f"{model!r} is a Function already")
+        _refuse_gradient(gradient, repr(model))
         return _unchanged(model, target, output, step)
     check_model(model)
     chosen = read_output(model, output)
     index = read_index(model, chosen, target)
     name = f"{name_of(model)}, output={chosen!r}, target={target!r}"
+    if schema is not None:
+        _refuse_rule(gradient, step)
+        return _tabular(model, chosen, index, name, step, schema)
+    if gradient is not None:
+        return _given(gradient, step, _readout(model, chosen, index), name)
+    if step == "complex":
+        return _complex(model, chosen, index, name)
     if step is None:
         exact = _exact(model, chosen, index, name)
         if exact is not None:
             return exact
-    return NumericalModel(name, _readout(model, chosen, index), read_step(step))
+    readout = _readout(model, chosen, index)
+    flat = is_piecewise_constant(model)
+    return NumericalModel(name, readout, read_step(step), flat)
+
+
+def _schema(
+    data: Any, categorical: CategoricalColumns, groups: Groups | None
+) -> TableSchema | None:
+    if data is not None:
+        return TableSchema.of(data, categorical, groups)
+    if categorical != "auto" or groups is not None:
+        raise InvalidInput(
+            "categorical and groups tell of the columns of `data`; give data=X too"
+        )
+    return None
+
+
+def _refuse_schema(schema: TableSchema | None, why: str) -> None:
+    if schema is not None:
+        raise InvalidInput(f"data: {why}; leave the argument out")
+
+
+def _refuse_rule(gradient: object, step: object) -> None:
+    if gradient is not None or step == "complex":
+        raise InvalidInput(
+            "data: a table of a schema has gradients of its own; leave gradient and "
+            "step='complex' out"
+        )
+
+
+def _tabular(
+    model: Any,
+    output: str,
+    index: int | None,
+    name: str,
+    step: Any,
+    schema: TableSchema,
+) -> Function:
+    if step is None and not schema.categorical.any():
+        exact = _exact(model, output, index, name)
+        if exact is not None:
+            return replace(exact, table=schema)
+    method = METHODS[output]
+    call = getattr(model, method) if has_method(model, method) else model
+    return TabularModel(
+        name,
+        Readout(call, schema.decode, output, index),
+        read_step(step),
+        schema,
+        is_piecewise_constant(model),
+    )
+
+
+def _refuse_gradient(gradient: object, name: str) -> None:
+    if gradient is not None:
+        raise InvalidInput(f"gradient: {name} has its own; leave the argument out")
+
+
+def _given(
+    gradient: Callable[[Any], object], step: object, readout: Readout, name: str
+) -> GivenGradient:
+    if not callable(gradient):
+        raise InvalidInput(f"gradient: expected a callable, got {gradient!r}")
+    if step is not None:
+        raise InvalidInput("give a step or a gradient, not both")
+    return GivenGradient(name, readout, gradient, readout.table)
+
+
+def _complex(model: Any, output: str, index: int | None, name: str) -> ComplexStep:
+    if has_method(model, METHODS[output]):
+        raise InvalidInput(
+            f"step: 'complex' is for callables that take complex arrays, and "
+            f"{name_of(model)} is an estimator; leave it out"
+        )
+    return ComplexStep(name, model, index)
 
 
 def _unchanged(model: Function, target: Target, output: str, step: Any) -> Function:
@@ -163,6 +323,18 @@ def _unchanged(model: Function, target: Target, output: str, step: Any) -> Funct
             "cannot be changed"
         )
     return model
+
+
+def _torch(model: TorchModel, step: Any, schema: TableSchema | None) -> Function:
+    if schema is not None and schema.categorical.any():
+        raise InvalidInput(
+            "data: a torch module takes numbers, and there are categorical columns; "
+            "give a callable that encodes the DataFrame for it"
+        )
+    if step is None:
+        return replace(model, table=schema)
+    _refuse_schema(schema, "numerical gradients of a torch module take no schema")
+    return NumericalModel(model.name, model.value_at, read_step(step))
 
 
 def _exact(model: Any, output: str, index: int | None, name: str) -> ExactModel | None:

@@ -1,4 +1,4 @@
-"""Differentiable scores z(x): affine maps and layers, with their pullbacks."""
+"""Differentiable scores z(x): affine maps, layers and chains, with their pullbacks."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ Pullback: TypeAlias = Callable[[Array], Array]
 """Takes cotangents (n, k) to their products with the Jacobians, C_n ∂z/∂x_n (n, D)."""
 
 
+BLOCK_BYTES = 2**25
+"""What a network may hold at once: longer tables are taken in blocks of rows."""
+
+
 class Network(ABC):
     """K scores of every point, z: R^D → R^K, and their vector-Jacobian products."""
 
@@ -25,6 +29,11 @@ class Network(ABC):
     def n_scores(self) -> int:
         """The number K of scores."""
 
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """About how many numbers :meth:`linearized` holds for each point."""
+
     @abstractmethod
     def scores(self, points: Points) -> Array:
         """Scores z(x_n), shape (n, K)."""
@@ -32,6 +41,12 @@ class Network(ABC):
     @abstractmethod
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
         """Scores, and the pullback at the same points."""
+
+    def blocks(self, points: Points) -> Iterator[slice]:
+        """Consecutive rows, so many at once that they take about 32 MiB."""
+        rows = max(1, BLOCK_BYTES // (8 * max(self.width, points.shape[1])))
+        for start in range(0, len(points), rows):
+            yield slice(start, min(start + rows, len(points)))
 
 
 @dataclass(frozen=True)
@@ -53,6 +68,11 @@ class Affine(Network):
     def n_scores(self) -> int:
         """The number K of scores."""
         return len(self.coefficients)
+
+    @property
+    def width(self) -> int:
+        """The scores."""
+        return self.n_scores
 
     def scores(self, points: Points) -> Array:
         """Scores, shape (n, K)."""
@@ -108,6 +128,11 @@ class Layers(Network):
         """The number K of scores."""
         return len(self.biases[-1])
 
+    @property
+    def width(self) -> int:
+        """All units."""
+        return sum(len(biases) for biases in self.biases)
+
     def scores(self, points: Points) -> Array:
         """Scores, shape (n, K)."""
         hidden = points
@@ -142,35 +167,67 @@ class Layers(Network):
 
 
 @dataclass(frozen=True)
-class Rescaled(Network):
-    """A network behind a scaler of its inputs, z((x − center) ∘ factor + offset).
+class Scaling(Network):
+    """Every feature shifted and scaled by itself, (x − center) ∘ factor + offset.
 
     Parameters
     ----------
-    network : Network
-        The network z.
     center, factor, offset : array (D,)
         The scaler, feature by feature.
     """
 
-    network: Network
     center: Array
     factor: Array
     offset: Array
 
     @property
     def n_scores(self) -> int:
-        """The number K of scores."""
-        return self.network.n_scores
+        """The number D of features."""
+        return len(self.factor)
+
+    @property
+    def width(self) -> int:
+        """The scaled point."""
+        return self.n_scores
+
+    def scores(self, points: Points) -> Array:
+        """Scaled points, shape (n, D)."""
+        return (points - self.center) * self.factor + self.offset
+
+    def linearized(self, points: Points) -> tuple[Array, Pullback]:
+        """Scaled points, and the map C ↦ C ∘ factor."""
+        return self.scores(points), lambda cotangents: cotangents * self.factor
+
+
+@dataclass(frozen=True)
+class Composed(Network):
+    """One network behind another, outer(inner(x)).
+
+    Parameters
+    ----------
+    inner, outer : Network
+        The one that sees the points, and the one that sees its scores.
+    """
+
+    inner: Network
+    outer: Network
+
+    @property
+    def n_scores(self) -> int:
+        """The number K of scores of the outer network."""
+        return self.outer.n_scores
+
+    @property
+    def width(self) -> int:
+        """What both hold."""
+        return self.inner.width + self.outer.width
 
     def scores(self, points: Points) -> Array:
         """Scores, shape (n, K)."""
-        return self.network.scores(self._scaled(points))
+        return self.outer.scores(self.inner.scores(points))
 
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
-        """Scores, and the pullback of the network times the factors."""
-        scores, pullback = self.network.linearized(self._scaled(points))
-        return scores, lambda cotangents: pullback(cotangents) * self.factor
-
-    def _scaled(self, points: Points) -> Array:
-        return (points - self.center) * self.factor + self.offset
+        """Scores, and the chain rule: the outer pullback first."""
+        hidden, through_inner = self.inner.linearized(points)
+        scores, through_outer = self.outer.linearized(hidden)
+        return scores, lambda cotangents: through_inner(through_outer(cotangents))

@@ -11,7 +11,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from propopt.errors import InvalidInput
-from propopt.functions.columns import last_step, listed
+from propopt.functions.columns import last_step
+from propopt.labels import listed
 
 
 Output: TypeAlias = Literal["auto", "value", "probability", "log_odds", "margin"]

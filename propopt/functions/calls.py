@@ -1,0 +1,61 @@
+"""Calls of a model: counted, and made in batches of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from propopt._typing import Points, Values
+from propopt.functions.differences import BATCH_BYTES, BATCH_ROWS
+from propopt.labels import Labels
+
+
+@final
+@dataclass
+class Calls:
+    """How often a model was asked; not exact if several threads ask at once.
+
+    Parameters
+    ----------
+    rows : int
+        Rows given to the model.
+    batches : int
+        Tables that they were given in.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> function = po.wrap(lambda X: X[:, 0] * X[:, 1])
+    >>> _ = function.gradient(np.ones((10, 2)))
+    >>> function.calls
+    Calls(rows=40, batches=1)
+    """
+
+    rows: int = 0
+    batches: int = 0
+
+    def add(self, rows: int) -> None:
+        """Count one table of so many rows."""
+        self.rows += rows
+        self.batches += 1
+
+
+def in_batches(
+    read: Callable[[Points, Labels], Values], points: Points, labels: Labels
+) -> Values:
+    """Values of all points, from calls of at most 32 MiB and 16,384 rows."""
+    found = [
+        read(points[rows], labels.of_rows(rows))
+        for rows in row_blocks(len(points), points.shape[1])
+    ]
+    return np.concatenate(found)
+
+
+def row_blocks(n_rows: int, n_columns: int, copies: int = 1) -> Iterator[slice]:
+    """Consecutive rows of a float64 table of which ``copies`` go into one call."""
+    size = max(1, min(BATCH_ROWS, BATCH_BYTES // (8 * n_columns)) // copies)
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))

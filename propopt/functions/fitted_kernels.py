@@ -1,0 +1,170 @@
+"""Kernel machines of scikit-learn, read from fitted models.
+
+None stands for a kernel that we do not differentiate: the absolute exponential (Matérn
+with ν = 1/2, laplacian), which has a kink at every center, and those of the user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.gaussian_process import kernels as gp
+
+from propopt._typing import Array
+from propopt.functions.kernel_machines import (
+    Constant,
+    Gaussian,
+    Kernel,
+    KernelMachine,
+    Linear,
+    Matern32,
+    Matern52,
+    Periodic,
+    Polynomial,
+    Power,
+    Product,
+    RationalQuadratic,
+    Sum,
+    Tanh,
+)
+from propopt.functions.networks import Affine, Composed, Network, Scaling
+
+
+MATERN: Final[Mapping[float, Callable[[Array], Kernel]]] = {
+    1.5: Matern32,
+    2.5: Matern52,
+    np.inf: Gaussian,
+}
+"""Matérn kernels by ν; those of other ν have no closed form, or a kink."""
+
+
+def support_vector_machine(model: Any) -> Network | None:
+    """Scores of SVR, SVC (two classes), OneClassSVM and their ν forms.
+
+    More classes are decided by votes between pairs, which are no smooth scores.
+    """
+    # the width that gamma="scale" took from the data is kept nowhere else
+    gamma = model._gamma  # noqa: SLF001
+    settings = {"gamma": gamma, "coef0": model.coef0, "degree": model.degree}
+    weights = dense(model.dual_coef_)
+    if len(weights) > 1:
+        return None
+    centers, intercepts = dense(model.support_vectors_), floats(model.intercept_)
+    return _machine(model.kernel, settings, centers, weights, intercepts)
+
+
+def kernel_ridge(model: Any) -> Network | None:
+    """Scores of KernelRidge."""
+    settings = {"gamma": model.gamma, "coef0": model.coef0, "degree": model.degree}
+    weights = np.atleast_2d(dense(model.dual_coef_).T)
+    centers = dense(model.X_fit_)
+    return _machine(model.kernel, settings, centers, weights, np.zeros(len(weights)))
+
+
+def nystroem(transformer: Any) -> Network | None:
+    """Features of Nystroem, k(x, landmarks) Σ^(−1/2)."""
+    if transformer.kernel_params is not None:
+        return None
+    given = {
+        "gamma": transformer.gamma,
+        "coef0": 1.0 if transformer.coef0 is None else transformer.coef0,
+        "degree": 3 if transformer.degree is None else transformer.degree,
+    }
+    weights = floats(transformer.normalization_)
+    centers = dense(transformer.components_)
+    return _machine(transformer.kernel, given, centers, weights, np.zeros(len(weights)))
+
+
+def gaussian_process(model: Any) -> Network | None:
+    """The posterior mean of GaussianProcessRegressor."""
+    kernel = _process_kernel(model.kernel_)
+    if kernel is None:
+        return None
+    weights = np.atleast_2d(floats(model.alpha_).T)
+    centers = floats(model.X_train_)
+    machine = KernelMachine(kernel, centers, weights, np.zeros(len(weights)))
+    # what normalize_y took from the data is kept nowhere else
+    mean, scale = model._y_train_mean, model._y_train_std  # noqa: SLF001
+    factor, offset = (np.broadcast_to(v, (len(weights),)) for v in (scale, mean))
+    zeros = np.zeros(len(weights))
+    return Composed(machine, Scaling(zeros, floats(factor), floats(offset)))
+
+
+def floats(values: Any) -> Array:
+    """A float64 copy, so that refitting the model cannot change the function."""
+    return np.array(values, dtype=np.float64)
+
+
+def dense(values: Any) -> Array:
+    """The same of an array that may be sparse."""
+    return floats(values.toarray() if sp.issparse(values) else values)
+
+
+def _machine(
+    name: object,
+    settings: Mapping[str, Any],
+    centers: Array,
+    weights: Array,
+    intercepts: Array,
+) -> Network | None:
+    if name == "linear":  # Σ_m a_m xᵀz_m is one vector of coefficients
+        return Affine(weights @ centers, intercepts)
+    kernel = _named_kernel(name, settings, centers.shape[1])
+    if kernel is None:
+        return None
+    return KernelMachine(kernel, centers, weights, intercepts)
+
+
+def _named_kernel(
+    name: object, settings: Mapping[str, Any], n_features: int
+) -> Kernel | None:
+    """A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels` or of libsvm."""
+    gamma = settings["gamma"]
+    rate = 1.0 / n_features if gamma is None else float(gamma)
+    match name:
+        case "rbf" if rate > 0.0:
+            return Gaussian(1.0 / np.sqrt(2.0 * rate))  # exp(−γ r²)
+        case "poly" | "polynomial" if settings["degree"] >= 1:
+            return Polynomial(rate, settings["coef0"], settings["degree"])
+        case "sigmoid":
+            return Tanh(rate, settings["coef0"])
+        case _:
+            return None
+
+
+def _process_kernel(kernel: Any) -> Kernel | None:
+    """A kernel of :mod:`sklearn.gaussian_process.kernels`; never a subclass."""
+    kind = type(kernel)
+    if kind in (gp.Sum, gp.Product):
+        return _pair(kernel, Sum if kind is gp.Sum else Product)
+    if kind is gp.Exponentiation:
+        base = _process_kernel(kernel.kernel)
+        return None if base is None else Power(base, kernel.exponent)
+    if kind is gp.ConstantKernel:
+        return Constant(kernel.constant_value)
+    if kind is gp.WhiteKernel:  # between the data and other points it is zero
+        return Constant(0.0)
+    if kind is gp.DotProduct:
+        return Linear(kernel.sigma_0**2)
+    return _stationary_kernel(kernel)
+
+
+def _pair(kernel: Any, kind: type[Sum | Product]) -> Kernel | None:
+    first, second = _process_kernel(kernel.k1), _process_kernel(kernel.k2)
+    return None if first is None or second is None else kind(first, second)
+
+
+def _stationary_kernel(kernel: Any) -> Kernel | None:
+    kind = type(kernel)
+    if kind is gp.RBF:
+        return Gaussian(floats(kernel.length_scale))
+    if kind is gp.Matern and kernel.nu in MATERN:
+        return MATERN[kernel.nu](floats(kernel.length_scale))
+    if kind is gp.RationalQuadratic:
+        return RationalQuadratic(kernel.length_scale, kernel.alpha)
+    if kind is gp.ExpSineSquared:
+        return Periodic(kernel.length_scale, kernel.periodicity)
+    return None

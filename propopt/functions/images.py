@@ -1,0 +1,113 @@
+"""Images as points: every image is a row, every explanation of a row an image."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from propopt._typing import Array, Points
+from propopt.checks import read_count
+from propopt.errors import InvalidInput
+from propopt.graphs import SimilarityGraph, pixel_graph
+
+
+@final
+@dataclass(frozen=True)
+class ImageShape:
+    """The shape (C, H, W) of images that are explained as rows of D = C·H·W features.
+
+    Features stand in row-major order: channel, then row, then column.
+
+    Parameters
+    ----------
+    channels, height, width : int
+        C, H and W, each at least one.
+
+    Raises
+    ------
+    InvalidInput
+        If a size is not an integer of at least one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from propopt.functions import ImageShape
+    >>> shape = ImageShape(channels=3, height=4, width=5)
+    >>> images = np.random.default_rng(0).random((2, 3, 4, 5))
+    >>> rows = shape.rows(images)
+    >>> rows.shape
+    (2, 60)
+    >>> bool((shape.images(rows) == images).all())
+    True
+    >>> shape.pixel_graph()
+    <pixel graph: 60 nodes, 93 edges, channels=3, height=4, width=5>
+    """
+
+    channels: int
+    height: int
+    width: int
+
+    def __post_init__(self) -> None:
+        read_count(self.channels, "channels")
+        read_count(self.height, "height")
+        read_count(self.width, "width")
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """(C, H, W)."""
+        return self.channels, self.height, self.width
+
+    @property
+    def n_features(self) -> int:
+        """D = C·H·W."""
+        return self.channels * self.height * self.width
+
+    def rows(self, images: ArrayLike) -> Points:
+        """Images (N, C, H, W) as points (N, D).
+
+        Raises
+        ------
+        InvalidInput
+            If the images have another shape.
+        """
+        array = np.asarray(images, dtype=np.float64)
+        if array.ndim != 4 or array.shape[1:] != self.sizes:
+            raise InvalidInput(
+                f"images: expected shape (N, {self.channels}, {self.height}, "
+                f"{self.width}), got {array.shape}"
+            )
+        return array.reshape(len(array), self.n_features)
+
+    def images(self, rows: ArrayLike) -> Array:
+        """Points or attributions (N, D) as images (N, C, H, W).
+
+        Raises
+        ------
+        InvalidInput
+            If the rows have another length.
+        """
+        array = np.asarray(rows, dtype=np.float64)
+        if array.ndim != 2 or array.shape[1] != self.n_features:
+            raise InvalidInput(
+                f"rows: expected shape (N, {self.n_features}), got {array.shape}"
+            )
+        return array.reshape(len(array), *self.sizes)
+
+    def pixel_graph(self) -> SimilarityGraph:
+        """Each pixel with its up to four neighbours in the same channel.
+
+        Channels are not joined: the similarities are I_C ⊗ S, with S of the
+        ``pixel_graph`` of one channel.
+        """
+        one = pixel_graph(self.height, self.width).similarities
+        all_channels = sp.csr_array(sp.kron(sp.eye_array(self.channels), one))
+        parameters = {
+            "channels": self.channels,
+            "height": self.height,
+            "width": self.width,
+        }
+        return SimilarityGraph(all_channels, "pixel", parameters)

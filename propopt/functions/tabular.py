@@ -1,0 +1,178 @@
+"""Models of tables with categories: what they are given, and their gradients."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from propopt._typing import Array, Attributions, Points, Values
+from propopt.errors import FlatFunctionWarning
+from propopt.functions.base import Function
+from propopt.functions.calls import in_batches, row_blocks
+from propopt.functions.differences import (
+    DEFAULT_STEP,
+    FLAT,
+    describe_step,
+    slopes_of,
+    warn_flat,
+)
+from propopt.labels import Labels
+from propopt.schema import TableSchema
+from propopt.table_columns import Coded
+
+
+CATEGORY_EFFECT = "of a category f(x) − Σ_c p_c f(x with c)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TabularModel(Function):
+    """A model that is always given the DataFrames that its schema describes.
+
+    Of a numeric column the gradient is a central difference. Of a categorical column it
+    is the effect of its category, in units of the output,
+
+    f(x) − Σ_c p_c f(x with c),
+
+    with p_c the frequencies in the table that the schema was made of. For a model that
+    is linear in indicators this is Σ_c β_c (1[x = c] − p_c), whichever of them is left
+    out as reference.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    readout : callable
+        f of points (n, D), numbers and codes, with their labels.
+    step : float
+        The relative step of the differences.
+    table : TableSchema
+        The columns.
+    piecewise_constant : bool
+        Whether the model is known to be, as trees are.
+    """
+
+    name: str
+    readout: Callable[[Points, Labels], Values]
+    step: float
+    table: TableSchema
+    piecewise_constant: bool = False
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
+    @property
+    def schema(self) -> TableSchema:
+        """The table that the function takes."""
+        return self.table
+
+    @property
+    def gradient_method(self) -> str:
+        """The rule for numeric columns, its step, and the rule for categories."""
+        rules = []
+        if not self.schema.categorical.all():
+            rules.append(describe_step(self.step))
+        if self.schema.categorical.any():
+            rules.append(CATEGORY_EFFECT)
+        return "; ".join(rules)
+
+    def _value(self, points: Points, labels: Labels, /) -> Values:
+        return in_batches(self._read, points, labels)
+
+    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
+        if not self.schema.categorical.any():
+            return self._slopes(points, labels)
+        return self._slopes(points, labels) + self._effects(points, labels)
+
+    def _slopes(self, points: Points, labels: Labels) -> Attributions:
+        """Central differences in numeric columns, zero in others."""
+        names = labels.of_columns()
+        slopes = np.zeros(points.shape)
+        entries = np.flatnonzero(
+            np.broadcast_to(~self.schema.categorical, slopes.shape)
+        )
+        for block in row_blocks(len(entries), points.shape[1], copies=2):
+            slopes.flat[entries[block]] = slopes_of(
+                lambda shifted: self._read(shifted, names),
+                points,
+                entries[block],
+                self.step,
+            )
+        if len(entries) > 0:
+            self._warn_if_flat(slopes)
+        return slopes
+
+    def _warn_if_flat(self, slopes: Attributions) -> None:
+        if self.piecewise_constant and self.step == DEFAULT_STEP:
+            warn_flat(self.name)
+        elif not slopes.any():
+            warnings.warn(FLAT, FlatFunctionWarning, stacklevel=2)
+
+    def _effects(self, points: Points, labels: Labels) -> Attributions:
+        """f(x) − Σ_c p_c f(x with c) in categorical columns, zero in others."""
+        values = self._value(points, labels)
+        names = labels.of_columns()
+        effects = np.zeros(points.shape)
+        for rows, columns, others, shares in self._alternatives.of(points):
+            changed = points[rows]
+            changed[np.arange(len(rows)), columns] = others
+            # Σ_c p_c = 1, and the category that is there contributes nothing
+            differences = shares * (values[rows] - self._read(changed, names))
+            np.add.at(effects, (rows, columns), differences)
+        return effects
+
+    def _read(self, points: Points, labels: Labels) -> Values:
+        self.calls.add(len(points))
+        return self.readout(points, labels)
+
+    @cached_property
+    def _alternatives(self) -> Alternatives:
+        return Alternatives.of_schema(self.schema)
+
+
+@dataclass(frozen=True, eq=False)
+class Alternatives:
+    """Every category of every categorical column that has a frequency above zero.
+
+    Parameters
+    ----------
+    columns : array (M,)
+        The positions of their columns.
+    codes : array (M,)
+        Their codes.
+    shares : array (M,)
+        Their frequencies.
+    """
+
+    columns: NDArray[np.intp]
+    codes: Array
+    shares: Array
+
+    @classmethod
+    def of_schema(cls, schema: TableSchema) -> Alternatives:
+        """All of them, column by column."""
+        found = [
+            (j, float(code), share)
+            for j, column in enumerate(schema.columns)
+            if isinstance(column, Coded)
+            for code, share in enumerate(column.frequencies)
+            if share > 0
+        ]
+        columns, codes, shares = zip(*found, strict=True)
+        return cls(np.array(columns, np.intp), np.array(codes), np.array(shares))
+
+    def of(
+        self, points: Points
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Array, Array]]:
+        """Rows, columns, codes and shares of all single changes, in batches."""
+        n_changes = len(points) * len(self.codes)
+        for block in row_blocks(n_changes, points.shape[1]):
+            rows, which = np.divmod(np.arange(block.start, block.stop), len(self.codes))
+            differs = points[rows, self.columns[which]] != self.codes[which]
+            rows, which = rows[differs], which[differs]
+            if len(rows) > 0:
+                yield rows, self.columns[which], self.codes[which], self.shares[which]

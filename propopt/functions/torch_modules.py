@@ -1,0 +1,276 @@
+"""Torch modules as functions: values, and gradients by automatic differentiation.
+
+A module gives scores z = s(x), shape (n, K). What is explained is g(z) with one of the
+links that fitted models have, so that ∇f = (∂z/∂x)ᵀ ∇g(z): one backward pass from the
+scores, with the link's gradient in double precision whatever the module computes in.
+
+Torch is imported only here, and only once a module has been given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from propopt._typing import Array, Attributions, Points, Values
+from propopt.checks import read_count
+from propopt.errors import InvalidInput
+from propopt.functions.base import EXACT, Function
+from propopt.functions.columns import listed
+from propopt.functions.images import ImageShape
+from propopt.functions.links import Column, Link, class_link
+from propopt.functions.outputs import METHODS, Target, name_of, read_index
+from propopt.functions.readout import read_column
+from propopt.labels import Labels
+from propopt.schema import TableSchema
+
+
+if TYPE_CHECKING:
+    import torch
+
+
+BATCH_BYTES: Final = 2**22
+"""Largest input of one call; what layers keep for gradients is often 100 times it."""
+
+BATCH_ROWS: Final = 2**14
+"""Most rows in one call."""
+
+_MODULE = ("torch.nn.modules.module", "Module")
+
+
+def is_torch_module(model: object) -> bool:
+    """Whether ``model`` is an instance of ``torch.nn.Module``, without importing it."""
+    return any(
+        (kind.__module__, kind.__qualname__) == _MODULE for kind in type(model).__mro__
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TorchModel(Function):
+    """One output of a torch module, with its gradient by autograd.
+
+    The module is used as it is, with the parameters that it has at each call, on its
+    own device and in its own precision, in evaluation mode and in batches of at most
+    4 MiB of input and 16,384 rows. Its mode, its parameters and their ``.grad`` are
+    left as they were. Rows must not influence one another, as in evaluation mode they
+    hardly ever do.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    module : torch.nn.Module
+        Takes (n, D), or n inputs of ``input_shape``; returns (n,), (n, 1) or (n, K).
+    output : str
+        ``"value"``, or what class scores mean: ``"probability"``, ``"log_odds"``,
+        ``"margin"``.
+    index : int or None
+        The column, or the class, that is explained.
+    input_shape : tuple of int or None
+        The shape of one point as the module takes it; None is (D,).
+    table : TableSchema or None
+        The table of numbers that the function takes, where one was given.
+    """
+
+    name: str
+    module: torch.nn.Module
+    output: str
+    index: int | None
+    input_shape: tuple[int, ...] | None
+    table: TableSchema | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
+    @property
+    def schema(self) -> TableSchema | None:
+        """The table that it takes, where one was given."""
+        return self.table
+
+    @property
+    def gradient_method(self) -> str:
+        """``"exact"`` in double precision, else autograd and the precision it has."""
+        precision = str(_like(self.module).dtype).removeprefix("torch.")
+        return EXACT if precision == "float64" else f"autograd, {precision}"
+
+    def _value(self, points: Points, _: Labels, /) -> Values:
+        import torch
+
+        self._check_width(points)
+        values = np.empty(len(points))
+        with _evaluating(self.module), torch.no_grad():
+            for rows in _batches(points):
+                scores = _numbers(self._scores(self._tensor(points[rows])))
+                values[rows] = self._link(scores).value(scores)
+        return values
+
+    def _gradient(self, points: Points, _: Labels, /) -> Attributions:
+        import torch
+
+        self._check_width(points)
+        gradients = np.empty(points.shape)
+        with (
+            _evaluating(self.module),
+            torch.inference_mode(mode=False),
+            torch.enable_grad(),
+        ):
+            for rows in _batches(points):
+                tensor = self._tensor(points[rows]).requires_grad_()
+                # a copy, which layers that work in place may overwrite
+                scores = self._scores(tensor.clone())
+                gradients[rows] = self._slopes(tensor, scores)
+        return gradients
+
+    def _tensor(self, points: Points) -> torch.Tensor:
+        """A copy of some points, on the module's device and in its precision."""
+        import torch
+
+        like = _like(self.module)
+        return torch.tensor(points, dtype=like.dtype, device=like.device)
+
+    def _scores(self, tensor: torch.Tensor) -> torch.Tensor:
+        """What the module says of points (n, D): scores (n, K)."""
+        self.calls.add(len(tensor))
+        if self.input_shape is not None:
+            tensor = tensor.reshape(-1, *self.input_shape)
+        try:
+            found = self.module(tensor)
+        except RuntimeError as error:
+            given = tuple(tensor.shape)
+            error.add_note(f"{self!r} was given {given}; see wrap(..., input_shape=)")
+            raise
+        return _matrix(found, len(tensor))
+
+    def _slopes(self, tensor: torch.Tensor, scores: torch.Tensor) -> Array:
+        """(∂z/∂x)ᵀ ∇g(z) for each point, shape (n, D)."""
+        import torch
+
+        numbers = _numbers(scores)
+        cotangents = torch.tensor(self._link(numbers).cotangents(numbers)).to(scores)
+        slopes = None
+        if scores.requires_grad:
+            (slopes,) = torch.autograd.grad(
+                scores, tensor, cotangents, allow_unused=True
+            )
+        if slopes is None:
+            raise InvalidInput(
+                f"{self!r}: autograd finds no way from the output back to the input "
+                "(it was rounded, detached or computed without gradients); pass `step` "
+                "to differentiate numerically"
+            )
+        return _numbers(slopes)
+
+    def _link(self, scores: Array) -> Link:
+        n_scores = scores.shape[1]
+        if self.output == "value":
+            return Column(read_column(self.index, n_scores))
+        if n_scores == 1:
+            return class_link(self.output, _second_of_two(self.index), 1)
+        return class_link(self.output, read_column(self.index, n_scores), n_scores)
+
+    def _check_width(self, points: Points) -> None:
+        if self.input_shape is None:
+            return
+        if points.shape[1] != prod(self.input_shape):
+            raise InvalidInput(
+                f"X: input_shape {self.input_shape} takes {prod(self.input_shape)} "
+                f"columns, got {points.shape[1]}"
+            )
+
+
+def torch_model(
+    module: Any,
+    target: Target,
+    output: str,
+    input_shape: Sequence[int] | ImageShape | None,
+) -> TorchModel:
+    """The function that a torch module computes; see :func:`propopt.wrap`."""
+    if output != "auto" and output not in METHODS:
+        raise InvalidInput(
+            f"output: expected one of {listed(['auto', *METHODS])}, got {output!r}"
+        )
+    chosen = "value" if output == "auto" else output
+    name = f"{name_of(module)}, output={chosen!r}, target={target!r}"
+    index = read_index(module, "value", target)
+    return TorchModel(name, module, chosen, index, _read_shape(input_shape))
+
+
+def _read_shape(shape: Sequence[int] | ImageShape | None) -> tuple[int, ...] | None:
+    if shape is None:
+        return None
+    sizes = shape.sizes if isinstance(shape, ImageShape) else tuple(shape)
+    return tuple(read_count(size, "input_shape") for size in sizes)
+
+
+def _second_of_two(index: int | None) -> int:
+    """The class that is meant where one score stands for two."""
+    if index is None:
+        return 1
+    if index > 1:
+        raise InvalidInput(
+            "target: the module has one score, which stands for two classes; expected "
+            f"0 or 1, got {index}"
+        )
+    return index
+
+
+def _batches(points: Points) -> Iterator[slice]:
+    size = max(1, min(BATCH_ROWS, BATCH_BYTES // (points.shape[1] * points.itemsize)))
+    for start in range(0, len(points), size):
+        yield slice(start, start + size)
+
+
+@contextmanager
+def _evaluating(module: torch.nn.Module) -> Iterator[None]:
+    """Evaluation mode, with the mode of each part given back to it afterwards."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, training in modes:
+            part.training = training
+
+
+def _like(module: torch.nn.Module) -> torch.Tensor:
+    """A tensor with the device and the precision of a module: its first one."""
+    import torch
+
+    for tensor in chain(module.parameters(), module.buffers()):
+        if torch.is_floating_point(tensor):
+            return tensor
+    return torch.empty(0)
+
+
+def _matrix(found: object, n_rows: int) -> torch.Tensor:
+    """What a module returned as scores (n, K)."""
+    import torch
+
+    if not isinstance(found, torch.Tensor) or found.is_complex():
+        raise InvalidInput(
+            f"the module returned {_kind(found)}; expected one real tensor"
+        )
+    if found.ndim not in (1, 2) or len(found) != n_rows:
+        raise InvalidInput(
+            f"the module returned shape {tuple(found.shape)} for {n_rows} rows; "
+            f"expected ({n_rows},) or ({n_rows}, outputs)"
+        )
+    return found.reshape(n_rows, -1)
+
+
+def _kind(found: object) -> str:
+    import torch
+
+    if isinstance(found, torch.Tensor):
+        return f"a tensor of {found.dtype}"
+    return f"a {type(found).__name__}"
+
+
+def _numbers(tensor: torch.Tensor) -> Array:
+    return np.asarray(tensor.detach().cpu().double().numpy())

@@ -1,0 +1,330 @@
+"""What a table holds: which columns are numbers, which categories, and how often."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias, final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from propopt._typing import Array, Points
+from propopt.checks import read_array, read_positive
+from propopt.errors import InvalidInput
+from propopt.labels import Labels, listed
+from propopt.table_cells import is_coded
+from propopt.table_columns import Categorical, Coded, Column, Numeric, OneHot
+
+
+CategoricalColumns: TypeAlias = Literal["auto"] | Sequence[Hashable]
+Groups: TypeAlias = Mapping[Hashable, Sequence[Hashable]]
+Scale: TypeAlias = Literal["std"] | Mapping[Hashable, float] | ArrayLike | None
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class TableSchema:
+    """The columns of a DataFrame, as they are and as D numbers per row.
+
+    Each column is a number or a category; in the encoded table a category is its code
+    0, 1, ... and the columns that one-hot encode a feature are one category.
+
+    Parameters
+    ----------
+    given : Index
+        The columns of the DataFrame, with labels of any hashable type.
+    columns : tuple of Column (D,)
+        Those of the encoded table, from :mod:`propopt.table_columns`: ``Numeric`` with
+        ``mean`` and ``std``; ``Categorical`` and ``OneHot`` with ``categories`` and
+        ``frequencies``.
+
+    Examples
+    --------
+    >>> import pandas as pd, propopt as po
+    >>> X = pd.DataFrame({"age": [31, 47], "colour": ["red", "blue"]}, index=["a", "b"])
+    >>> schema = po.TableSchema.of(X)
+    >>> schema
+    TableSchema(2 columns: 1 numeric, 1 categorical)
+    >>> points, labels = schema.encode(X)
+    >>> points
+    array([[31.,  1.],
+           [47.,  0.]])
+    >>> schema.decode(points, labels).equals(X)
+    True
+    """
+
+    given: pd.Index
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def of(
+        cls,
+        X: pd.DataFrame,
+        categorical: CategoricalColumns = "auto",
+        groups: Groups | None = None,
+    ) -> TableSchema:
+        """The schema of a table: usually the one that the model was fitted on.
+
+        Parameters
+        ----------
+        X : DataFrame (N, C)
+            Without missing values. Frequencies, means and deviations are those of its
+            rows.
+        categorical : "auto" or sequence of column labels
+            Columns of dtype object, string, category and bool are categorical always;
+            a sequence declares others too, such as integer codes.
+        groups : mapping of a feature to its column labels, optional
+            ``{"colour": ["colour_red", "colour_blue"]}`` says that these columns are 0
+            or 1, exactly one of them 1 in each row, and encode one feature.
+
+        Raises
+        ------
+        InvalidInput
+            If X is not a DataFrame with rows and distinct columns, a column is neither
+            numeric nor categorical or has a missing value, a declared column does not
+            exist, or a group is not one-hot; the first such row is named.
+        """
+        _check_frame(X, "data")
+        declared = _read_declared(categorical, X.columns)
+        feature_of = _read_groups(groups or {}, X.columns, declared)
+        names = dict.fromkeys(feature_of.get(label, label) for label in X.columns)
+        columns = [_column(name, X, declared, groups or {}) for name in names]
+        return cls(X.columns, tuple(columns))
+
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """The labels of the D encoded columns; of a group its feature."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def categorical(self) -> NDArray[np.bool_]:
+        """Which of the D encoded columns are codes of categories, shape (D,)."""
+        return np.array([isinstance(column, Coded) for column in self.columns])
+
+    def encode(self, X: object, what: str = "X") -> tuple[Points, Labels]:
+        """Numbers and codes, with the names of rows and columns.
+
+        Parameters
+        ----------
+        X : DataFrame (N, C)
+            With exactly the columns of the schema, in their order.
+        what : str
+            What errors call it.
+
+        Returns
+        -------
+        array (N, D), Labels
+            Numeric values and codes of categories, in float64.
+
+        Raises
+        ------
+        InvalidInput
+            If X is not such a table, or holds a missing value, text among numbers or
+            an unknown category; the column and the first such row are named.
+        """
+        frame = _check_frame(X, what)
+        self._check_columns(frame, what)
+        points = np.stack([column.encode(frame, what) for column in self.columns], 1)
+        points.setflags(write=False)
+        features = tuple(str(name) for name in self.names)
+        return points, Labels(tuple(frame.index), features, self.names)
+
+    def decode(self, points: Points, labels: Labels | None = None) -> pd.DataFrame:
+        """The DataFrame that encodes to ``points``: its columns, order and dtypes.
+
+        A numeric column keeps its dtype where that loses nothing and is float64
+        otherwise: integers stay integers while all their values are whole.
+
+        Parameters
+        ----------
+        points : array (n, D)
+            Numbers and codes.
+        labels : Labels, optional
+            Names of the rows, used if there are n of them.
+
+        Raises
+        ------
+        InvalidInput
+            If a categorical column holds anything but codes of its categories.
+        """
+        series = {
+            label: part
+            for column, values in zip(self.columns, points.T, strict=True)
+            for label, part in column.decode(values).items()
+        }
+        frame = pd.DataFrame(dict(enumerate(series[label] for label in self.given)))
+        frame.columns = self.given
+        if labels is None or not labels.names_rows_of(points):
+            return frame
+        return frame.set_axis(list(labels.points or ()), axis=0)
+
+    def frame(self, values: Array, index: pd.Index) -> pd.DataFrame:
+        """``values`` (n, D), such as gradients, under the labels of the D columns."""
+        grouped = len(self.names) < len(self.given)
+        columns = pd.Index(list(self.names)) if grouped else self.given
+        return pd.DataFrame(values, index=index, columns=columns)
+
+    def coordinates(self, X: pd.DataFrame, scale: Scale = "std") -> Array:
+        """Where the rows lie, so that distances between them mean something.
+
+        Numeric columns are divided by their scale, categories are one-hot vectors
+        divided by √2 and their scale: with ``"std"`` two rows that differ in one
+        category are at distance 1 (as in Gower 1971, with squares).
+
+        Parameters
+        ----------
+        X : DataFrame (N, C)
+            The rows.
+        scale : "std", None, mapping or array (D,)
+            As for :meth:`scales`.
+
+        Returns
+        -------
+        array (N, M)
+            For :func:`propopt.gaussian_graph` and others; M counts each category.
+        """
+        points, _ = self.encode(X)
+        parts = [
+            column.coordinates(values) / size
+            for column, values, size in zip(
+                self.columns, points.T, self.scales(scale), strict=True
+            )
+        ]
+        return np.concatenate(parts, axis=1)
+
+    def scales(self, scale: Scale = "std") -> Array:
+        """What to divide each of the D encoded columns by, shape (D,).
+
+        Parameters
+        ----------
+        scale : "std", None, mapping or array (D,)
+            Standard deviations of numeric columns (1 for constant ones) and 1 for
+            categorical ones; ones; numbers for the named columns and else 1; or the
+            numbers themselves.
+
+        Raises
+        ------
+        InvalidInput
+            If a number is not positive, their count is not D, or a name is unknown.
+        """
+        match scale:
+            case None:
+                return np.ones(len(self.columns))
+            case str() if scale == "std":
+                return np.array([column.spread for column in self.columns])
+            case Mapping():
+                return self._named_scales(scale)
+            case _:
+                return self._given_scales(scale)
+
+    def _named_scales(self, scale: Mapping[Hashable, float]) -> Array:
+        unknown = [name for name in scale if name not in self.names]
+        if unknown:
+            raise InvalidInput(f"scale: no column {listed(unknown)}")
+        sizes = {name: read_positive(scale[name], f"scale[{name!r}]") for name in scale}
+        return np.array([sizes.get(name, 1.0) for name in self.names])
+
+    def _given_scales(self, scale: ArrayLike) -> Array:
+        sizes = read_array(scale, "scale", ndim=1)
+        if sizes.shape != (len(self.columns),) or not (sizes > 0).all():
+            raise InvalidInput(
+                f"scale: expected 'std', None, a mapping or {len(self.columns)} "
+                f"positive numbers, one for each column, got {sizes.tolist()}"
+            )
+        return sizes
+
+    def _check_columns(self, frame: pd.DataFrame, what: str) -> None:
+        if tuple(frame.columns) == tuple(self.given):
+            return
+        missing = [label for label in self.given if label not in frame.columns]
+        unexpected = [label for label in frame.columns if label not in self.given]
+        if missing or unexpected:
+            raise InvalidInput(
+                f"{what}: the columns differ from those of `data`; missing: "
+                f"{listed(missing)}; unexpected: {listed(unexpected)}"
+            )
+        raise InvalidInput(
+            f"{what}: the columns are those of `data`, but in another order or "
+            f"repeated; expected {listed(tuple(self.given))}, got "
+            f"{listed(tuple(frame.columns))}"
+        )
+
+    def __repr__(self) -> str:
+        n_categorical = int(self.categorical.sum())
+        return (
+            f"{type(self).__name__}({len(self.columns)} columns: "
+            f"{len(self.columns) - n_categorical} numeric, {n_categorical} categorical)"
+        )
+
+
+def _check_frame(X: object, what: str) -> pd.DataFrame:
+    if not isinstance(X, pd.DataFrame):
+        raise InvalidInput(f"{what}: expected a DataFrame, got {type(X).__name__}")
+    if X.empty:
+        raise InvalidInput(f"{what}: the table is empty, of shape {X.shape}")
+    return X
+
+
+def _read_declared(
+    categorical: CategoricalColumns, columns: pd.Index
+) -> frozenset[Hashable]:
+    """The columns that are declared categorical."""
+    if not columns.is_unique:
+        twice = columns[columns.duplicated()].tolist()
+        raise InvalidInput(f"data: columns appear more than once: {listed(twice)}")
+    if isinstance(categorical, str):
+        if categorical == "auto":
+            return frozenset()
+        raise InvalidInput(
+            f"categorical: expected 'auto' or a list of columns, got {categorical!r}"
+        )
+    unknown = [label for label in categorical if label not in columns]
+    if unknown:
+        raise InvalidInput(f"categorical: data has no column {listed(unknown)}")
+    return frozenset(categorical)
+
+
+def _read_groups(
+    groups: Groups, columns: pd.Index, declared: frozenset[Hashable]
+) -> dict[Hashable, Hashable]:
+    """The feature of each column that belongs to a group."""
+    feature_of: dict[Hashable, Hashable] = {}
+    for name, members in groups.items():
+        _check_group(name, members, columns, declared)
+        for member in members:
+            if member in feature_of:
+                raise InvalidInput(f"groups: column {member!r} is in two of them")
+            feature_of[member] = name
+    return feature_of
+
+
+def _check_group(
+    name: Hashable,
+    members: Sequence[Hashable],
+    columns: pd.Index,
+    declared: frozenset[Hashable],
+) -> None:
+    if isinstance(members, str) or len(members) < 2:
+        raise InvalidInput(f"groups: {name!r} needs at least two columns")
+    unknown = [member for member in members if member not in columns]
+    if unknown:
+        raise InvalidInput(f"groups: {name!r}: data has no column {listed(unknown)}")
+    twice = [member for member in members if member in declared]
+    if twice:
+        raise InvalidInput(f"groups: {name!r}: {listed(twice)} is in categorical too")
+    if name in columns and name not in members:
+        raise InvalidInput(f"groups: data has another column called {name!r}")
+
+
+def _column(
+    name: Hashable, X: pd.DataFrame, declared: frozenset[Hashable], groups: Groups
+) -> Column:
+    if name in groups:
+        return OneHot.of(name, tuple(groups[name]), X, "data")
+    column = X[name]
+    if name in declared or is_coded(column.dtype):
+        return Categorical.of(column, "data")
+    return Numeric.of(column, "data")

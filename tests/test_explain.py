@@ -1,0 +1,182 @@
+"""One line from a model and a table to an explanation with its names."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import propopt as po
+from propopt.errors import InvalidInput
+from propopt.explainers import Gradient, Lime, Shap, SmoothGrad, TabularLime
+
+
+N = 60
+
+
+@pytest.fixture
+def X(rng):
+    columns = {
+        "age": rng.integers(20, 80, N),
+        "income": rng.lognormal(3, 1, N),
+        "city": rng.choice(["Bonn", "Oslo", "Rome"], N),
+    }
+    return pd.DataFrame(columns, index=[f"c{i}" for i in range(N)])
+
+
+@pytest.fixture
+def y(X, rng):
+    return (X["age"] / 30 + (X["city"] == "Rome") + rng.normal(size=N) > 2).astype(int)
+
+
+@pytest.fixture
+def pipeline(X, y):
+    numbers = ("numbers", StandardScaler(), ["age", "income"])
+    columns = ColumnTransformer([numbers, ("city", OneHotEncoder(), ["city"])])
+    return make_pipeline(columns, LogisticRegression()).fit(X, y)
+
+
+def lightgbm_model(X, y):
+    lightgbm = pytest.importorskip("lightgbm")
+    model = lightgbm.LGBMClassifier(n_estimators=15, min_child_samples=5, verbose=-1)
+    return model.fit(X.astype({"city": "category"}), y)
+
+
+def torch_mlp(X):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    layers = torch.nn.Linear(X.shape[1], 8), torch.nn.Tanh(), torch.nn.Linear(8, 2)
+    return torch.nn.Sequential(*layers).double()
+
+
+def every_baseline(data):
+    return [
+        Gradient(),
+        SmoothGrad(scale=0.3, n_samples=8),
+        Lime(scale=0.3, n_samples=60),
+        Shap(background=data.iloc[:3]),
+        TabularLime(n_samples=60, background=data),
+    ]
+
+
+def check_names(found, X):
+    frame = found.to_frame()
+    assert list(frame.index) == list(X.index)
+    assert list(frame.columns) == list(X.columns)
+    assert np.isfinite(frame.to_numpy()).all()
+
+
+def goes_through_everything(model, X, **settings):
+    """``explain``, ``sweep`` and each baseline keep the names of the table."""
+    best = po.explain(model, X, **settings)
+    check_names(best, X)
+    assert best.gap < 1e-6
+    function = po.wrap(model, data=X, **settings)
+    if function.piecewise_constant:
+        scale = 0.5 * function.schema.scales("std")
+        function = po.smoothed(function, scale, n_samples=20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of a tiny fit inside lime
+        found = [b.explain(function, X.iloc[:9]) for b in every_baseline(X)]
+    for explanation in found:
+        check_names(explanation, X.iloc[:9])
+    objective = po.GradientMatching(found[0].to_frame()) + po.PairwiseRobustness(
+        po.knn_graph(function.schema.coordinates(X.iloc[:9]), 3)
+    )
+    curve = po.sweep(objective, {"pairwise_robustness": [0.1, 1.0]}, found)
+    for explanation in curve.explanations:
+        check_names(explanation, X.iloc[:9])
+    assert (curve.distances()["excess"] >= -1e-6).all()
+
+
+def test_a_pipeline_with_one_hot_columns_goes_through_everything(pipeline, X):
+    goes_through_everything(pipeline, X, output="log_odds")
+
+
+def test_a_lightgbm_model_goes_through_everything(X, y):
+    X = X.astype({"city": "category"})
+    goes_through_everything(lightgbm_model(X, y), X)
+
+
+def test_a_torch_network_goes_through_everything(X):
+    X = X[["age", "income"]] / [50.0, 20.0]
+    goes_through_everything(torch_mlp(X), X, target=1)
+
+
+def test_attributions_are_effects_of_a_standard_deviation(pipeline, X):
+    found = po.explain(pipeline, X, output="log_odds", robustness=0.0)
+    slopes = pipeline[-1].coef_[0]
+    exact = np.tile(slopes[:2], (N, 1))  # the scaler divides by the same deviations
+    np.testing.assert_allclose(found.attributions[:, :2], exact, rtol=1e-6)
+    shares = X["city"].value_counts(normalize=True).sort_index()
+    effect = slopes[2:] - shares @ slopes[2:]
+    expected = X["city"].map(dict(zip(shares.index, effect, strict=True)))
+    np.testing.assert_allclose(found.attributions[:, 2], expected, rtol=1e-9)
+
+
+def test_no_scale_leaves_plain_gradients(rng):
+    X = rng.normal(size=(12, 2)) * [1.0, 50.0]
+    function = po.functions.Power(3)
+    found = po.explain(function, X, scale=None, robustness=0.0)
+    np.testing.assert_allclose(found.attributions, function.gradient(X), rtol=1e-12)
+
+
+def test_the_knee_is_neither_end_of_the_curve(rng):
+    X = rng.normal(size=(40, 3))
+    function = po.functions.Sine()
+    found = po.explain(function, X)
+    gradient = po.explain(function, X, robustness=0.0)
+    constant = po.explain(function, X, robustness=1e6)
+    for loss in found.losses:
+        ends = sorted([gradient.losses[loss], constant.losses[loss]])
+        assert ends[0] < found.losses[loss] < 0.8 * ends[1]
+
+
+def test_a_forest_is_explained_by_its_mean_over_noise(rng):
+    X = rng.normal(size=(50, 2))
+    forest = RandomForestRegressor(20, random_state=0).fit(X, X[:, 0])
+    found = po.explain(forest, X)
+    assert "Stein" in found.parameters["gradient"]
+    assert (found.attributions[:, 0] > np.abs(found.attributions[:, 1])).mean() > 0.9
+
+
+def test_permuting_rows_permutes_the_explanation(pipeline, X, rng):
+    order = rng.permutation(N)
+    found = po.explain(pipeline, X, robustness=0.3).to_frame()
+    permuted = po.explain(pipeline, X.iloc[order], robustness=0.3).to_frame()
+    difference = (permuted - found.iloc[order]).abs().to_numpy().max()
+    assert difference < 1e-6 * found.abs().to_numpy().max()
+
+
+def test_the_result_is_saved_with_what_was_chosen(pipeline, X, tmp_path):
+    found = po.explain(pipeline, X)
+    found.save(tmp_path / "found")
+    same = po.Explanation.load(tmp_path / "found")
+    assert same.parameters == found.parameters
+    assert same.units == "scaled"
+    assert (same.details["gradient"] == found.details["gradient"]).all()
+
+
+def test_one_row_is_refused_with_what_would_do(pipeline, X):
+    with pytest.raises(InvalidInput, match=r"give more, or .*Gradient"):
+        po.explain(pipeline, X.iloc[:1])
+
+
+def test_a_scale_of_another_length_is_refused(rng):
+    with pytest.raises(InvalidInput, match="2 positive numbers"):
+        po.explain(po.functions.Sine(), rng.normal(size=(5, 2)), scale=[1.0])
+
+
+def test_a_notebook_shows_losses_and_escapes_names():
+    G = pd.DataFrame(np.eye(12), columns=["<b>", *map(str, range(11))])
+    html = po.solve(1.0 * po.GradientMatching(G))._repr_html_()
+    assert "&lt;b&gt;" in html
+    assert "gradient_matching" in html
+    assert "2 others" in html

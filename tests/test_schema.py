@@ -1,0 +1,277 @@
+"""Schemas of tables: there and back, distances, and refusals that name the place."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import propopt as po
+from propopt.errors import InvalidInput
+from propopt.labels import Labels
+
+
+X = pd.DataFrame(
+    {
+        "age": [31, 47, 20, 20],
+        "colour": ["red", "blue", "red", "green"],
+        3: [True, False, True, True],
+        ("size", 1): pd.Categorical(list("slss"), categories=["s", "m", "l"]),
+        "dose": np.array([0.1, 0.2, 0.3, 0.4], dtype=np.float32),
+        "is_a": [1, 0, 0, 1],
+        "is_b": [False, True, True, False],
+        "job": [3, 3, 7, 5],
+    },
+    index=["p", "q", "r", "s"],
+)
+GROUPS = {"kind": ["is_a", "is_b"]}
+
+
+@pytest.fixture
+def schema() -> po.TableSchema:
+    return po.TableSchema.of(X, categorical=["job"], groups=GROUPS)
+
+
+def texts():
+    return st.text(alphabet="abcé ", max_size=3)
+
+
+COLUMNS = {
+    "float64": (st.floats(-1e9, 1e9), np.float64),
+    "float32": (st.floats(-1e9, 1e9, width=32), np.float32),
+    "int8": (st.integers(-128, 127), np.int8),
+    "int64": (st.integers(-(2**53), 2**53), np.int64),
+    "uint16": (st.integers(0, 2**16 - 1), np.uint16),
+    "Int64": (st.integers(-9, 9), "Int64"),
+    "Float64": (st.floats(-9, 9), "Float64"),
+    "bool": (st.booleans(), bool),
+    "boolean": (st.booleans(), "boolean"),
+    "string": (texts(), "string"),
+    "object": (st.one_of(texts(), st.integers(2, 9), st.tuples(texts())), object),
+    "category": (texts(), "category"),
+    "ordered": (st.sampled_from("abc"), pd.CategoricalDtype(list("cba"), ordered=True)),
+}
+
+
+@st.composite
+def frames(draw):
+    """Tables of all kinds of columns, with labels of several types."""
+    kinds = draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=6))
+    n_rows = draw(st.integers(1, 5))
+    labels = [j if j % 2 else f"x{j}" for j in range(len(kinds))]
+    columns = {}
+    for label, kind in zip(labels, kinds, strict=True):
+        values, dtype = COLUMNS[kind]
+        some = draw(st.lists(values, min_size=n_rows, max_size=n_rows))
+        objects = np.empty(n_rows, dtype=object)
+        objects[:] = some
+        columns[label] = pd.Series(objects).astype(dtype)
+    return pd.DataFrame(columns).set_axis([f"r{n}" for n in range(n_rows)], axis=0)
+
+
+@given(frames())
+def test_decoding_what_was_encoded_gives_the_table(frame):
+    schema = po.TableSchema.of(frame)
+    points, labels = schema.encode(frame)
+    pd.testing.assert_frame_equal(schema.decode(points, labels), frame)
+
+
+@given(frames(), st.randoms(use_true_random=False))
+def test_permuted_rows_are_encoded_alike(frame, random):
+    order = list(range(len(frame)))
+    random.shuffle(order)
+    points, _ = po.TableSchema.of(frame).encode(frame)
+    permuted = frame.iloc[order]
+    np.testing.assert_array_equal(
+        po.TableSchema.of(permuted).encode(permuted)[0], points[order]
+    )
+
+
+def test_a_table_with_declared_columns_and_groups_comes_back(schema):
+    points, labels = schema.encode(X)
+    pd.testing.assert_frame_equal(schema.decode(points, labels), X)
+
+
+def test_a_group_is_one_column_in_the_place_of_its_first(schema):
+    names = ("age", "colour", 3, ("size", 1), "dose", "kind", "job")
+    assert schema.names == names
+    assert schema.encode(X)[1].features == tuple(map(str, names))
+    np.testing.assert_array_equal(schema.categorical, [0, 1, 1, 1, 0, 1, 1])
+    np.testing.assert_array_equal(schema.encode(X)[0][:, 5], [0, 1, 1, 0])
+
+
+def test_categories_have_their_frequencies(schema):
+    colour, size, kind, job = (schema.columns[j] for j in (1, 3, 5, 6))
+    assert colour.categories == ("blue", "green", "red")
+    np.testing.assert_array_equal(colour.frequencies, [0.25, 0.25, 0.5])
+    assert size.categories == ("s", "m", "l")
+    np.testing.assert_array_equal(size.frequencies, [0.75, 0, 0.25])
+    assert kind.categories == ("is_a", "is_b")
+    np.testing.assert_array_equal(kind.frequencies, [0.5, 0.5])
+    assert job.categories == (3, 5, 7)
+
+
+def test_numbers_have_their_mean_and_deviation(schema):
+    age = schema.columns[0]
+    assert age.mean == pytest.approx(X["age"].mean())
+    assert age.std == pytest.approx(X["age"].std(ddof=0))
+
+
+def test_repr_counts_the_columns(schema):
+    assert repr(schema) == "TableSchema(7 columns: 2 numeric, 5 categorical)"
+
+
+def test_a_schema_survives_pickling(schema):
+    again = pickle.loads(pickle.dumps(schema))
+    pd.testing.assert_frame_equal(again.decode(*schema.encode(X)), X)
+
+
+# --- decoding what never was in a table
+
+
+def test_integers_stay_integers_while_they_are_whole(schema):
+    points = np.array(schema.encode(X)[0])
+    points[0, 0] = 1e6
+    assert schema.decode(points)["age"].dtype == X["age"].dtype
+    points[0, 0] = 0.5
+    assert schema.decode(points)["age"].dtype == np.float64
+    assert schema.decode(points)["age"].tolist() == [0.5, 47, 20, 20]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"), [(np.int8, 128.0), (np.uint8, -1.0), (np.float32, 1e-9 + 1)]
+)
+def test_a_number_that_its_dtype_would_change_makes_the_column_float64(dtype, value):
+    schema = po.TableSchema.of(pd.DataFrame({"a": np.array([1, 2], dtype)}))
+    decoded = schema.decode(np.array([[value], [1.0]]))["a"]
+    assert decoded.dtype == np.float64
+    assert decoded.tolist() == [value, 1.0]
+
+
+def test_rows_are_named_only_if_there_is_a_name_for_each(schema):
+    points, labels = schema.encode(X)
+    assert schema.decode(points, labels).index.tolist() == ["p", "q", "r", "s"]
+    assert schema.decode(points[:2], labels).index.tolist() == [0, 1]
+    assert schema.decode(points, Labels()).index.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("code", [0.5, -1.0, 3.0])
+def test_a_number_that_is_no_code_is_refused(schema, code):
+    points = np.array(schema.encode(X)[0])
+    points[1, 1] = code
+    with pytest.raises(InvalidInput, match=rf"'colour' .* 0 to 2, got {code}"):
+        schema.decode(points)
+
+
+# --- distances
+
+
+def test_two_categories_are_at_distance_one(schema):
+    points = schema.coordinates(X, scale=None)
+    for j, label in enumerate(["colour", 3, ("size", 1), "job"]):
+        assert len(X[label].unique()) > 1, j
+    alike = X.assign(colour="red")
+    moved = np.linalg.norm(schema.coordinates(alike, scale=None) - points, axis=1)
+    np.testing.assert_allclose(moved, (X["colour"] != "red").astype(float))
+
+
+def test_squared_distances_are_sums_over_columns(schema):
+    points = schema.coordinates(X)
+    expected = ((X["age"] - 31) / X["age"].std(ddof=0)) ** 2
+    expected += ((X["dose"] - X["dose"].iloc[0]) / X["dose"].std(ddof=0)) ** 2
+    for label in ["colour", 3, ("size", 1), "is_a", "job"]:
+        expected += X[label].to_numpy() != X[label].iloc[0]
+    found = ((points - points[0]) ** 2).sum(axis=1)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_scales_are_deviations_and_ones(schema):
+    found = schema.scales("std")
+    assert found[0] == X["age"].std(ddof=0)
+    np.testing.assert_array_equal(found[schema.categorical], 1)
+    np.testing.assert_array_equal(schema.scales(None), np.ones(7))
+    np.testing.assert_array_equal(schema.scales({"age": 10})[:2], [10, 1])
+    np.testing.assert_array_equal(schema.scales(np.arange(1, 8)), np.arange(1.0, 8))
+
+
+def test_a_constant_column_has_scale_one():
+    constant = pd.DataFrame({"a": [0.1] * 7, "b": range(7)})
+    assert po.TableSchema.of(constant).scales("std")[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("scale", "complaint"),
+    [
+        (np.ones(3), "7 positive numbers"),
+        (-np.ones(7), "7 positive numbers"),
+        ({"agee": 1}, "no column 'agee'"),
+        ({"age": 0}, r"scale\['age'\]: expected a number > 0"),
+        ("mad", "scale: expected numbers"),
+    ],
+)
+def test_scales_that_are_none_are_refused(schema, scale, complaint):
+    with pytest.raises(InvalidInput, match=complaint):
+        schema.scales(scale)
+
+
+# --- refusals
+
+
+BAD_TABLES = [
+    (X.assign(colour=["red", "pink", "red", "red"]), "'colour', row 'q': .* 'pink'"),
+    (X.assign(job=[3, 3, 4, 3]), "'job', row 'r': unknown category 4; known: 3, 5, 7"),
+    (X.assign(age=[1, 2, np.nan, 3]), "'age', row 'r': expected a finite number"),
+    (X.assign(age=[1, np.inf, 2, 3]), "'age', row 'q': .* got inf"),
+    (X.assign(colour=["red", None, "red", "red"]), "'colour', row 'q': expected a cat"),
+    (X.assign(age=[1, "old", 2, 3]), "'age', row 'q': expected a number, got 'old'"),
+    (X.assign(age=["1", "2", "3", "4"]), "'age', row 'p': expected a number, got '1'"),
+    (X.assign(age=[0, 0, 0, 2**53 + 2]), r"'age', row 's': .* at most 2\^53"),
+    (X.assign(is_a=1), r"group 'kind', row 'q': expected a single 1 .* \[1.0, 1.0\]"),
+    (X.assign(is_a=0.5), r"group 'kind', row 'p': .* \[0.5, 0.0\]"),
+    (X.drop(columns="colour"), "missing: 'colour'; unexpected: none"),
+    (X.assign(more=1), "missing: none; unexpected: 'more'"),
+    (X[X.columns[::-1]], "another order or repeated; expected 'age', 'colour', 3"),
+    (X.to_numpy(), "X: expected a DataFrame, got ndarray"),
+    (X.iloc[:0], "X: the table is empty"),
+]
+
+
+@pytest.mark.parametrize(("table", "complaint"), BAD_TABLES)
+def test_a_table_that_does_not_fit_is_refused_by_its_place(schema, table, complaint):
+    with pytest.raises(InvalidInput, match=complaint):
+        schema.encode(table)
+
+
+TWICE = pd.DataFrame([[1, 2]], columns=["a", "a"])
+
+BAD_SCHEMAS = [
+    (X, {"categorical": "job"}, "expected 'auto' or a list of columns, got 'job'"),
+    (X, {"categorical": ["jobs"]}, "data has no column 'jobs'"),
+    (X, {"groups": {"kind": ["is_a"]}}, "'kind' needs at least two columns"),
+    (X, {"groups": {"kind": "is_a"}}, "'kind' needs at least two columns"),
+    (X, {"groups": {"kind": ["is_a", "is_c"]}}, "'kind': data has no column 'is_c'"),
+    (X, {"groups": {"age": ["is_a", "is_b"]}}, "another column called 'age'"),
+    (X, {"groups": {"kind": ["is_a", "age"]}}, r"row 'p': .* \[1.0, 31.0\]"),
+    (
+        X,
+        {"groups": {"k": ["is_a", "is_b"], "l": ["is_a", "age"]}},
+        "column 'is_a' is in two",
+    ),
+    (X, {"groups": GROUPS, "categorical": ["is_a"]}, "'is_a' is in categorical too"),
+    (X.assign(when=pd.Timestamp("2000-01-01")), {}, "'when' has dtype datetime64"),
+    (X.assign(colour=None), {}, "'colour', row 'p': expected a category, got None"),
+    (X.assign(age=np.nan), {}, "'age', row 'p': expected a finite number, got nan"),
+    (TWICE, {}, "columns appear more than once: 'a'"),
+    ([[1, 2]], {}, "data: expected a DataFrame, got list"),
+    (X.iloc[:0], {}, "data: the table is empty"),
+]
+
+
+@pytest.mark.parametrize(("table", "arguments", "complaint"), BAD_SCHEMAS)
+def test_a_schema_that_cannot_be_is_refused(table, arguments, complaint):
+    with pytest.raises(InvalidInput, match=complaint):
+        po.TableSchema.of(table, **arguments)

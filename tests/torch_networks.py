@@ -1,0 +1,35 @@
+"""Small torch modules that several tests explain; without torch those are skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+
+@contextmanager
+def seeded() -> Iterator[None]:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        yield
+
+
+def three_scores() -> nn.Module:
+    """Three scores of three features, in double precision."""
+    with seeded():
+        layers = nn.Linear(3, 7), nn.Tanh(), nn.Linear(7, 3)
+        return nn.Sequential(*layers).double()
+
+
+def trained_otherwise() -> nn.Module:
+    """One score of three features, by layers that behave in another way in training."""
+    with seeded():
+        layers = nn.Linear(3, 7), nn.BatchNorm1d(7), nn.Dropout(0.5), nn.Linear(7, 1)
+        module = nn.Sequential(*layers).double()
+        module(torch.randn(20, 3, dtype=torch.double))  # statistics of its own
+    return module
