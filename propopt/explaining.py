@@ -1,0 +1,216 @@
+"""One line from a model and a table to an optimised explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from propopt._typing import Array
+from propopt.checks import read_nonnegative
+from propopt.errors import InvalidInput
+from propopt.explainers import Gradient
+from propopt.explanation import Explanation, Outcome
+from propopt.functions import Function, smoothed, wrap
+from propopt.functions.outputs import Output, Target
+from propopt.graphs import Graph, knn_graph
+from propopt.labels import read_table
+from propopt.losses import GradientMatching, PairwiseRobustness
+from propopt.schema import CategoricalColumns, Groups, Scale
+from propopt.solvers import solve
+from propopt.sweeping import sweep
+
+
+N_NEIGHBORS = 8
+FLAT_SCALE = 0.5
+"""Noise for piecewise-constant models, in standard deviations of each feature."""
+
+DECADES, N_WEIGHTS = 3, 61
+"""The default curve: weights 10^∓DECADES times one over twice the mean degree."""
+
+
+def explain(
+    model: Any,
+    X: Any,
+    *,
+    target: Target = None,
+    output: Output = "auto",
+    data: pd.DataFrame | None = None,
+    categorical: CategoricalColumns = "auto",
+    groups: Groups | None = None,
+    scale: Scale = "std",
+    graph: Graph | None = None,
+    robustness: float | None = None,
+    rng: int | np.random.Generator | None = None,
+) -> Explanation:
+    """Explain a model at the rows of X: faithful to it, and robust between neighbours.
+
+    minimise over W:  Σ_n ‖w_n − s ∘ ∇f(x_n)‖² + c Σ_{n,n'} ‖w_n − w_n'‖² S_nn'
+
+    (Tadesse et al. 2024, Eq. 2 and 4). This is a first look with stated defaults, which
+    the result repeats in ``parameters``; :func:`propopt.solve` and
+    :func:`propopt.sweep` take any objective.
+
+    ============ =====================================================================
+    gradients    as of :func:`propopt.wrap`; a piecewise-constant model, such as a
+                 forest, has none and is explained by those of its mean over gaussian
+                 noise of half a standard deviation (:func:`propopt.smoothed`)
+    s            the standard deviations of the features: attributions are changes of
+                 the output per standard deviation; of a categorical column the effect
+                 of its category, beside its mean over all categories
+    S            1 between each row and its 8 nearest in features divided by ``scale``
+    c            at the knee of the whole trade-off curve, of weights over six decades
+                 (:meth:`propopt.TradeOffs.knee`)
+    ============ =====================================================================
+
+    Parameters
+    ----------
+    model : estimator, torch module, callable or Function
+        See :func:`propopt.wrap`.
+    X : DataFrame or array (N, D)
+        At least two rows.
+    target, output
+        Of :func:`propopt.wrap`: which class or column, and in which units.
+    data : DataFrame, optional
+        The table that standard deviations and frequencies of categories come from, best
+        the one that the model was fitted on; X by default.
+    categorical, groups
+        Of :meth:`propopt.TableSchema.of`: more categorical columns, such as integer
+        codes, and one-hot columns that are one feature.
+    scale : "std", None, mapping or array (D,)
+        s, and the units of distances. None: features as they are, plain gradients.
+    graph : Graph, optional
+        S, if not by nearest neighbours.
+    robustness : float, optional
+        c, if not at the knee.
+    rng : int, numpy.random.Generator or None
+        For the noise on piecewise-constant models; None is seed 0.
+
+    Returns
+    -------
+    Explanation
+        With the names of X, ``losses``, the certified ``gap``, and
+        ``details["gradient"]`` (N, D), what it is faithful to.
+
+    Raises
+    ------
+    InvalidInput
+        If the model or the table cannot be used; the message says what would do.
+
+    Examples
+    --------
+    >>> import pandas as pd, propopt as po
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = LogisticRegression(max_iter=1000).fit(X, y)
+    >>> best = po.explain(model, X.iloc[::5], target=1)
+    >>> best.to_frame().shape, best.parameters["weight rule"]
+    ((30, 4), 'knee of the curve')
+    """
+    function = _function(model, X, target, output, data, categorical, groups)
+    sizes, coordinates = _scales(function, X, scale)
+    function = _differentiable(function, sizes, rng)
+    faithful = Gradient().explain(function, X, rng=rng).scaled(sizes)
+    similar = graph or _neighbours(coordinates)
+    matching = GradientMatching(faithful.to_frame())
+    outcome = _optimum(matching, PairwiseRobustness(similar), robustness)
+    found = outcome if isinstance(outcome, Explanation) else outcome.explanation
+    return replace(
+        found,
+        labels=faithful.labels,
+        units=faithful.units,
+        evaluations=faithful.evaluations,
+        details={**found.details, "gradient": faithful.attributions},
+        parameters={
+            "function": repr(function),
+            "gradient": function.gradient_method,
+            "scale": scale if isinstance(scale, str) else _in_words(scale),
+            "graph": repr(similar),
+            "weight rule": "given" if robustness is not None else "knee of the curve",
+        },
+    )
+
+
+def _function(
+    model: Any,
+    X: Any,
+    target: Target,
+    output: Output,
+    data: pd.DataFrame | None,
+    categorical: CategoricalColumns,
+    groups: Groups | None,
+) -> Function:
+    if isinstance(model, Function):
+        return wrap(model, target, output)
+    table = X if data is None and isinstance(X, pd.DataFrame) else data
+    return wrap(
+        model, target, output, data=table, categorical=categorical, groups=groups
+    )
+
+
+def _scales(function: Function, X: Any, scale: Scale) -> tuple[Array, Array]:
+    """s (D,), and the points where distances are measured."""
+    if function.schema is not None:
+        schema = function.schema
+        return schema.scales(scale), schema.coordinates(X, scale)
+    points, _ = read_table(X, "X")
+    if isinstance(scale, Mapping):
+        raise InvalidInput("scale: names need a DataFrame, and X has none")
+    sizes = _array_scales(points, scale)
+    return sizes, points / sizes
+
+
+def _array_scales(points: Array, scale: Any) -> Array:
+    match scale:
+        case None:
+            return np.ones(points.shape[1])
+        case "std":
+            deviations = points.std(axis=0)
+            return np.where(deviations > 0, deviations, 1.0)
+    sizes = np.asarray(scale, dtype=np.float64)
+    if sizes.shape != points.shape[1:] or not (sizes > 0).all():
+        raise InvalidInput(
+            f"scale: expected 'std', None or {points.shape[1]} positive numbers, one "
+            f"for each column, got {scale!r}"
+        )
+    return sizes
+
+
+def _differentiable(
+    function: Function, sizes: Array, rng: int | np.random.Generator | None
+) -> Function:
+    """The function, or its mean over noise where its own gradient says nothing."""
+    if not function.piecewise_constant:
+        return function
+    return smoothed(function, scale=FLAT_SCALE * sizes, rng=rng)
+
+
+def _neighbours(coordinates: Array) -> Graph:
+    if len(coordinates) < 2:
+        raise InvalidInput(
+            "X: robustness compares rows, and there is one; give more, or take the "
+            "gradient alone by propopt.explainers.Gradient"
+        )
+    return knn_graph(coordinates, min(N_NEIGHBORS, len(coordinates) - 1))
+
+
+def _optimum(
+    matching: GradientMatching, robust: PairwiseRobustness, weight: float | None
+) -> Outcome:
+    if weight is not None:
+        return solve(matching + read_nonnegative(weight, "robustness") * robust)
+    degree = 2.0 * robust.graph.similarities.sum() / robust.n_points
+    weights = np.logspace(-DECADES, DECADES, N_WEIGHTS) / degree
+    return sweep(matching + robust, {robust.name: weights}).knee()
+
+
+def _in_words(scale: Any) -> str:
+    if scale is None:
+        return "none"
+    if isinstance(scale, Mapping):
+        return ", ".join(f"{name}: {size:.6g}" for name, size in scale.items())
+    return ", ".join(f"{size:.6g}" for size in np.asarray(scale, float))

@@ -1,0 +1,100 @@
+"""Explanation methods, asked about points and about perturbed copies of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from propopt._typing import Array, Attributions, Points
+from propopt.checks import read_array
+from propopt.errors import InvalidInput
+from propopt.functions import Function
+from propopt.labels import Labels, read_table
+from propopt.metrics.methods import ExplainerMethod
+from propopt.schema import TableSchema
+
+
+Explain: TypeAlias = Callable[[Any], Any]
+"""An explanation method: points (m, D), a DataFrame where X is one, to (m, D)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Asking:
+    """A method and the points that it explains.
+
+    Parameters
+    ----------
+    explain : callable
+        The method.
+    points : array (N, D)
+        X; in a categorical column the codes of the schema.
+    labels : Labels
+        The names that came with X.
+    schema : TableSchema or None
+        How perturbed points become the tables that the method takes.
+    """
+
+    explain: Explain
+    points: Points
+    labels: Labels
+    schema: TableSchema | None
+
+    @classmethod
+    def read(
+        cls, explain: object, X: object, function: Function | None = None
+    ) -> Asking:
+        """The method with the points, read as its function reads them."""
+        if isinstance(explain, ExplainerMethod):
+            return cls._of(explain.begin(), X, explain.function)
+        if not callable(explain):
+            raise InvalidInput(
+                "explain: expected a callable from points to attributions, got "
+                f"{type(explain).__name__}; propopt.metrics.ExplainerMethod makes one "
+                "of an explainer and a function"
+            )
+        return cls._of(explain, X, function)
+
+    @classmethod
+    def _of(cls, explain: Explain, X: object, function: Function | None) -> Asking:
+        if function is None:
+            points, labels = read_table(X, "X")
+            return cls(explain=explain, points=points, labels=labels, schema=None)
+        points, labels = function.read(X)
+        return cls(
+            explain=explain, points=points, labels=labels, schema=function.schema
+        )
+
+    @cached_property
+    def given(self) -> Attributions:
+        """Attributions of the points themselves, (N, D)."""
+        return self(self.points)
+
+    @property
+    def categorical(self) -> NDArray[np.bool_]:
+        """Which columns hold codes of categories, shape (D,)."""
+        if self.schema is None:
+            return np.zeros(self.points.shape[1], dtype=bool)
+        return self.schema.categorical
+
+    def __call__(self, points: Array) -> Attributions:
+        """Attributions at points (..., D), as an array of the same shape."""
+        rows = points.reshape(-1, points.shape[-1])
+        found = read_array(self.explain(self._table(rows)), "explain(X)", ndim=2)
+        if found.shape != rows.shape:
+            raise InvalidInput(
+                f"explain(X): expected attributions of shape {rows.shape}, got "
+                f"{found.shape}"
+            )
+        return found.reshape(points.shape)
+
+    def _table(self, rows: Array) -> Array | pd.DataFrame:
+        if self.schema is not None:
+            return self.schema.decode(rows)
+        # Only the columns are named: a perturbed point is no longer a row of X.
+        return self.labels.of_columns().table(rows)

@@ -1,0 +1,218 @@
+"""What a metric is: one number per point; and the kinds, by what they need to know."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from propopt._typing import Array, Attributions
+from propopt.explainers.base import Task
+from propopt.explanation import Outcome
+from propopt.functions import Function
+from propopt.metrics.asking import Asking, Explain
+from propopt.metrics.reading import (
+    attributions_of,
+    read_attributions,
+    read_function,
+    read_task,
+)
+from propopt.metrics.seeds import read_rng
+from propopt.metrics.undefined import warn_undefined
+
+
+Better: TypeAlias = Literal["higher", "lower"]
+Seed: TypeAlias = int | np.random.Generator | None
+Table: TypeAlias = ArrayLike | pd.DataFrame
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(ABC):
+    """A metric of explanations under the name that the literature gives it.
+
+    Each is a frozen dataclass: its fields are its settings. All give one number per
+    point, so that means, medians and tests are left to the caller.
+
+    A division by zero gives what IEEE 754 says, NaN for 0/0 and infinity otherwise, and
+    one :class:`UndefinedRowsWarning` with the number of rows.
+
+    Draws depend on ``rng`` alone, never on the memory at hand, and those of a point
+    never on later points. The draws of a seed differ from those that an explainer makes
+    of the same seed.
+
+    Attributes
+    ----------
+    better : {"higher", "lower"}
+        Which values the literature calls better.
+    """
+
+    better: ClassVar[Better]
+
+    @property
+    def name(self) -> str:
+        """The class, and the settings that are not the default.
+
+        Examples
+        --------
+        >>> from propopt.metrics import MaxSensitivity
+        >>> MaxSensitivity().name, MaxSensitivity(scale=0.5).name
+        ('MaxSensitivity', 'MaxSensitivity(scale=0.5)')
+        """
+        changed = [
+            f"{field.name}={_short(value)}"
+            for field in dataclasses.fields(self)
+            if not _same(value := getattr(self, field.name), field.default)
+        ]
+        kind = type(self).__name__
+        return f"{kind}({', '.join(changed)})" if changed else kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComplexityMetric(Metric):
+    """A metric of the attributions alone."""
+
+    def __call__(self, explanation: Outcome | Table) -> Array:
+        """One number per point, shape (N,).
+
+        Parameters
+        ----------
+        explanation : Explanation, array or DataFrame (N, D)
+            W.
+
+        Raises
+        ------
+        InvalidInput
+            If the attributions are not a finite table.
+        """
+        attributions, _ = read_attributions(explanation)
+        return warn_undefined(self._rows(attributions), self.name)
+
+    @abstractmethod
+    def _rows(self, attributions: Attributions) -> Array:
+        """The number of each row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaithfulnessMetric(Metric):
+    """A metric of attributions against the function that they explain."""
+
+    def __call__(
+        self,
+        explanation: Outcome | Table,
+        function: Function,
+        X: Table,
+        *,
+        rng: Seed = None,
+    ) -> Array:
+        """One number per point, shape (N,).
+
+        Parameters
+        ----------
+        explanation : Explanation, array or DataFrame (N, D)
+            W.
+        function : Function
+            f; see :func:`propopt.wrap`.
+        X : array or DataFrame (N, D)
+            The points; a DataFrame reaches the function as a DataFrame.
+        rng : int, numpy.random.Generator or None
+            A seed, or a generator, which is then advanced. None is seed 0.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument cannot be used, or if W and X differ in shape or in names.
+        """
+        task = read_task(function, X, rng)
+        attributions = attributions_of(explanation, task.points, task.labels)
+        return warn_undefined(self._rows(task, attributions), self.name)
+
+    @abstractmethod
+    def _rows(self, task: Task, attributions: Attributions) -> Array:
+        """The number of each row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobustnessMetric(Metric):
+    """A metric of an explanation *method*, which can be asked about any points."""
+
+    def __call__(self, explain: Explain, X: Table, *, rng: Seed = None) -> Array:
+        """One number per point, shape (N,).
+
+        Parameters
+        ----------
+        explain : callable
+            From points (m, D) to attributions (m, D); it is asked about X, and about
+            many perturbed points at once. A DataFrame X reaches it as DataFrames.
+            :class:`ExplainerMethod` makes one of an explainer and a function.
+        X : array or DataFrame (N, D)
+            The points.
+        rng : int, numpy.random.Generator or None
+            A seed, or a generator, which is then advanced. None is seed 0.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument cannot be used, or if the method gives attributions of
+            another shape, or such as are not finite.
+        """
+        asking = Asking.read(explain, X)
+        return warn_undefined(self._rows(asking, read_rng(rng)), self.name)
+
+    @abstractmethod
+    def _rows(self, asking: Asking, rng: np.random.Generator) -> Array:
+        """The number of each row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputRobustnessMetric(Metric):
+    """A metric of an explanation method against changes of the function's output."""
+
+    def __call__(
+        self, explain: Explain, function: Function, X: Table, *, rng: Seed = None
+    ) -> Array:
+        """One number per point, shape (N,).
+
+        Parameters
+        ----------
+        explain : callable
+            From points (m, D) to attributions (m, D), as for
+            :class:`RobustnessMetric`.
+        function : Function
+            f.
+        X : array or DataFrame (N, D)
+            The points.
+        rng : int, numpy.random.Generator or None
+            A seed, or a generator, which is then advanced. None is seed 0.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument cannot be used.
+        """
+        known = read_function(function)
+        asking = Asking.read(explain, X, known)
+        values = self._rows(asking, known, read_rng(rng))
+        return warn_undefined(values, self.name)
+
+    @abstractmethod
+    def _rows(
+        self, asking: Asking, function: Function, rng: np.random.Generator
+    ) -> Array:
+        """The number of each row."""
+
+
+def _same(value: Any, default: Any) -> bool:
+    if isinstance(value, np.ndarray | pd.DataFrame):
+        return False
+    return bool(value == default)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray | pd.DataFrame):
+        return "x".join(map(str, value.shape))
+    return repr(value)

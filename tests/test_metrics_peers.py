@@ -1,0 +1,219 @@
+"""Metrics against captum and quantus, on the same draws."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import propopt as po
+from propopt.explainers.perturbations import Perturbations
+from propopt.metrics import (
+    AvgSensitivity,
+    Complexity,
+    EffectiveComplexity,
+    Infidelity,
+    LocalLipschitz,
+    MaxSensitivity,
+    RelativeInputStability,
+    RelativeOutputStability,
+    Sparseness,
+)
+from propopt.metrics.sampling import Noisy
+from propopt.metrics.seeds import read_rng
+
+
+torch = pytest.importorskip("torch")
+
+N_POINTS, N_FEATURES, N_SAMPLES = 7, 5, 12
+SAME = {"rtol": 1e-6, "atol": 1e-12}
+
+
+@pytest.fixture(scope="module")
+def quantus():
+    """The package, without what it says when it is imported."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pytest.importorskip("quantus")
+
+
+@pytest.fixture(scope="module")
+def captum():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pytest.importorskip("captum.metrics")
+
+
+class Network(torch.nn.Module):
+    """Two layers in double precision, of inputs rounded to single as quantus does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        rng = np.random.default_rng(3)
+        self.first = torch.tensor(rng.normal(size=(N_FEATURES, 9)))
+        self.second = torch.tensor(rng.normal(size=(9, 1)))
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(inputs.float().double() @ self.first) @ self.second
+
+
+@pytest.fixture(scope="module")
+def network() -> Network:
+    return Network().eval()
+
+
+@pytest.fixture(scope="module")
+def X() -> np.ndarray:
+    return np.random.default_rng(5).normal(size=(N_POINTS, N_FEATURES))
+
+
+@pytest.fixture(scope="module")
+def function(network) -> po.functions.Function:
+    def values(points: np.ndarray) -> np.ndarray:
+        with torch.no_grad():
+            return network(torch.tensor(points))[:, 0].numpy()
+
+    return po.wrap(values)
+
+
+@pytest.fixture(scope="module")
+def explain(network) -> Callable[[np.ndarray], np.ndarray]:
+    """Gradients by autograd."""
+
+    def gradients(points: np.ndarray) -> np.ndarray:
+        at = torch.tensor(np.asarray(points), dtype=torch.float64, requires_grad=True)
+        with torch.enable_grad():  # captum asks without
+            (found,) = torch.autograd.grad(network(at).sum(), at)
+        return found.numpy()
+
+    return gradients
+
+
+def draws(metric: Noisy) -> np.ndarray:
+    """What the metric draws for seed 0, (N, S, D)."""
+    law = Perturbations(
+        scale=metric.scale,
+        n_samples=metric.n_samples,
+        distribution=metric.distribution,
+    )
+    return law.draw((N_POINTS, N_SAMPLES, N_FEATURES), read_rng(0))
+
+
+class Replay:
+    """A perturbation function of quantus that adds given noise, sample by sample."""
+
+    def __init__(self, noise: np.ndarray) -> None:
+        self.noise = iter(np.moveaxis(noise, 1, 0))
+
+    def __call__(self, arr: np.ndarray, **_: object) -> np.ndarray:
+        return arr + next(self.noise)
+
+
+def asked_of_quantus(metric, network, X, attributions, explain=None):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = metric(
+            model=network,
+            x_batch=X,
+            y_batch=np.zeros(len(X), int),
+            a_batch=attributions,
+            explain_func=None
+            if explain is None
+            else lambda inputs, **_: explain(inputs),
+            channel_first=True,
+        )
+    return np.array(found, float)
+
+
+ROBUST = {
+    "MaxSensitivity": (MaxSensitivity, "MaxSensitivity", {}),
+    "AvgSensitivity": (AvgSensitivity, "AvgSensitivity", {}),
+    # quantus divides attributions by their largest unless told not to
+    "LocalLipschitz": (LocalLipschitz, "LocalLipschitzEstimate", {"normalise": False}),
+    "RelativeInputStability": (
+        RelativeInputStability,
+        "RelativeInputStability",
+        {"return_nan_when_prediction_changes": False},
+    ),
+    "RelativeOutputStability": (
+        RelativeOutputStability,
+        "RelativeOutputStability",
+        {"return_nan_when_prediction_changes": False},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ROBUST)
+def test_robustness_is_that_of_quantus(name, quantus, network, function, explain, X):
+    ours, theirs, settings = ROBUST[name]
+    metric = ours(n_samples=N_SAMPLES)
+    given = [explain, function, X] if ours is RelativeOutputStability else [explain, X]
+    peer = getattr(quantus, theirs)(
+        nr_samples=N_SAMPLES,
+        perturb_func=Replay(draws(metric)),
+        disable_warnings=True,
+        **settings,
+    )
+    expected = asked_of_quantus(peer, network, X, explain(X), explain)
+    np.testing.assert_allclose(metric(*given), expected, **SAME)
+
+
+@pytest.mark.parametrize("metric", [RelativeInputStability(n_samples=N_SAMPLES)])
+def test_zero_attributions_are_treated_as_quantus_does(metric, quantus, network, X):
+    def explain(points: np.ndarray) -> np.ndarray:
+        return np.maximum(np.sin(3 * np.asarray(points)), 0)
+
+    peer = quantus.RelativeInputStability(
+        nr_samples=N_SAMPLES,
+        perturb_func=Replay(draws(metric)),
+        disable_warnings=True,
+        return_nan_when_prediction_changes=False,
+    )
+    expected = asked_of_quantus(peer, network, X, explain(X), explain)
+    assert (explain(X) == 0).any()
+    np.testing.assert_allclose(metric(explain, X), expected, **SAME)
+
+
+@pytest.mark.parametrize(
+    ("metric", "theirs", "settings"),
+    [
+        (Sparseness(), "Sparseness", {}),
+        (Complexity(), "Complexity", {}),
+        (EffectiveComplexity(threshold=0.2), "EffectiveComplexity", {"eps": 0.2}),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+def test_complexity_is_that_of_quantus(metric, theirs, settings, quantus, network, X):
+    peer = getattr(quantus, theirs)(disable_warnings=True, normalise=False, **settings)
+    expected = asked_of_quantus(peer, network, X, X**3)
+    np.testing.assert_allclose(metric(X**3), expected, **SAME)
+
+
+def test_max_sensitivity_is_that_of_captum(captum, explain, X):
+    metric = MaxSensitivity(scale=0.3, n_samples=N_SAMPLES)
+    noise = torch.tensor(draws(metric).reshape(-1, N_FEATURES))
+    expected = captum.sensitivity_max(
+        lambda inputs: (torch.tensor(explain(inputs[0].detach().numpy())),),
+        torch.tensor(X),
+        perturb_func=lambda inputs, _=None: (inputs + noise,),
+        n_perturb_samples=N_SAMPLES,
+    )
+    np.testing.assert_allclose(metric(explain, X), expected.numpy(), **SAME)
+
+
+@pytest.mark.parametrize("rescaling", ["none", "best"])
+def test_infidelity_is_that_of_captum(rescaling, captum, network, function, explain, X):
+    metric = Infidelity(scale=0.3, n_samples=N_SAMPLES, rescaling=rescaling)
+    noise = torch.tensor(draws(metric).reshape(-1, N_FEATURES))
+    expected = captum.infidelity(
+        network,
+        lambda inputs: (noise, inputs - noise),
+        torch.tensor(X),
+        torch.tensor(1.7 * explain(X)),
+        n_perturb_samples=N_SAMPLES,
+        normalize=rescaling == "best",
+    )
+    found = metric(1.7 * explain(X), function, X)
+    np.testing.assert_allclose(found, expected.numpy(), **SAME)
