@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import propopt as po
+from benchmarks.baselines import perturbation
 from benchmarks.peers import conic_seconds, dense_seconds, pair_loops
 from benchmarks.timing import Row, in_a_process, median_seconds, with_ratios
 from propopt.operators import LatticeLaplacian
@@ -331,6 +332,7 @@ CASES: dict[str, Case] = {
     "all_pairs": all_pairs,
     "million": million,
     "bandwidth": bandwidth,
+    "perturbation": perturbation,
 }
 
 

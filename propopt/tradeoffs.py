@@ -12,6 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
+from propopt.errors import InvalidInput
 from propopt.explanation import Explanation, Outcome
 from propopt.files import written_whole
 from propopt.plots import plot_trade_offs
@@ -80,6 +81,40 @@ class TradeOffs:
             optimized=_pick(self.optimized, kept[:n_optimized]),
             baselines=_pick(self.baselines, kept[n_optimized:]),
         )
+
+    def knee(self, x: str | None = None, y: str | None = None) -> Outcome:
+        """The optimum at the bend of the curve of loss ``y`` against loss ``x``.
+
+        Both losses are scaled to run from 0 to 1 over the optima; the knee has the
+        smallest sum, so it lies farthest below the chord of the curve. Beyond it either
+        loss costs more than the other gains, each in shares of its own range. It
+        depends on the weights swept: sweep until both ends of the curve are flat.
+
+        Parameters
+        ----------
+        x, y : str, optional
+            Names of losses; by default the first two.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such loss, or nothing was optimised.
+        """
+        first, second, *_ = (*self.losses, *self.losses)
+        columns = [self._column(x or first), self._column(y or second)]
+        if not self.optimized:
+            raise InvalidInput("knee: there are no optimised explanations")
+        values = self.values[: len(self.optimized), columns]
+        low, high = values.min(axis=0), values.max(axis=0)
+        span = np.where(high > low, high - low, 1.0)
+        return self.optimized[int(((values - low) / span).sum(axis=1).argmin())]
+
+    def _column(self, loss: str) -> int:
+        if loss not in self.losses:
+            raise InvalidInput(
+                f"no loss is called {loss!r}; there are {', '.join(self.losses)}"
+            )
+        return self.losses.index(loss)
 
     def distances(self) -> pd.DataFrame:
         """How far each baseline lies above the front.

@@ -201,6 +201,7 @@ SOLVERS: dict[str, SolverCase] = {
     "conjugate": SolverCase(po.Conjugate(), 1e-6),
     "proximal": SolverCase(po.Proximal(), 1e-6),
     "splitting": SolverCase(po.Splitting(), 1e-6),
+    "exchanged": SolverCase(po.Exchanged(po.Auto()), 1e-6),
     "conic": SolverCase(po.Conic(), 1e-6),
     "minimum_norm": SolverCase(po.MinimumNorm(), 1e-10),
     "CLARABEL": SolverCase("CLARABEL", 1e-6),

@@ -20,6 +20,7 @@ SOLVERS = {
     "proximal": po.Proximal(),
     "splitting": po.Splitting(),
     "conjugate": po.Conjugate(),
+    "exchanged": po.Exchanged(po.Auto()),
 }
 compared = dict.fromkeys(SOLVERS, 0)
 

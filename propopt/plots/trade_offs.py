@@ -1,4 +1,4 @@
-"""Pictures of tables: they draw, and compute nothing."""
+"""One loss against another: the optimised front and the baselines."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from pandas.api.types import is_numeric_dtype
 
 from propopt.errors import InvalidInput
+from propopt.plots.axes import CYCLE, OPTIMIZED_COLOUR, framed, given_or_new
 
 
 OPTIMIZED = "optimized"
-_COLOURS = ["#c44e52", "#dd8452", "#8172b3", "#937860", "#da8bc3", "#8c8c8c", "#ccb974"]
 _MARKERS = ["s", "^", "D", "v", "P", "X", "*"]
 
 
@@ -40,7 +39,7 @@ def plot_trade_offs(
         if f"loss.{name}" not in known:
             names = ", ".join(column.removeprefix("loss.") for column in known)
             raise InvalidInput(f"plot: no loss is called {name!r}; there are {names}")
-    axes = ax or plt.subplots(figsize=(5.2, 3.9), layout="constrained")[1]
+    axes = given_or_new(ax)
     table = frame.assign(x=frame[f"loss.{x}"], y=frame[f"loss.{y}"])
     optimized = table["method"] == OPTIMIZED
     front, others = table[optimized], table[~optimized]
@@ -53,11 +52,8 @@ def plot_trade_offs(
     axes.set_xlim(-0.02 * limits[0], limits[0])  # markers on an axis stay whole
     axes.set_ylim(-0.02 * limits[1], limits[1])
     axes.ticklabel_format(scilimits=(-3, 4), useMathText=True)
-    axes.grid(True, color="0.92", linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize="small")
-    return axes
+    return framed(axes)
 
 
 def _limit(values: pd.Series, front: pd.Series) -> float:
@@ -83,7 +79,7 @@ def _draw_front(axes: Axes, front: pd.DataFrame) -> None:
             shown["y"],
             marker="o",
             linestyle=line,
-            color="#1f4e79",
+            color=OPTIMIZED_COLOUR,
             alpha=alpha,
             markersize=3.5,
             linewidth=1.6,
@@ -109,7 +105,7 @@ def _draw_family(
         marker=_MARKERS[place % len(_MARKERS)],
         markersize=5,
         markerfacecolor="none",  # what lies beneath another stays visible
-        color=_COLOURS[place % len(_COLOURS)],
+        color=CYCLE[place % len(CYCLE)],
         label=f"{label}, {count}off the chart" if outside else label,
         zorder=2,
     )

@@ -5,6 +5,7 @@ from propopt.solvers.base import Curve, Prepared, Solution, Solver
 from propopt.solvers.conic import Conic
 from propopt.solvers.conjugate import Conjugate
 from propopt.solvers.constrained import Constrained
+from propopt.solvers.exchanged import Exchanged
 from propopt.solvers.krylov import Krylov
 from propopt.solvers.minimum_norm import MinimumNorm
 from propopt.solvers.proximal import Proximal
@@ -19,6 +20,7 @@ __all__ = [
     "Conjugate",
     "Constrained",
     "Curve",
+    "Exchanged",
     "Krylov",
     "MinimumNorm",
     "Prepared",

@@ -15,11 +15,16 @@ from propopt.solvers.conic import Conic
 from propopt.solvers.conjugate import Conjugate
 from propopt.solvers.constrained import Constrained
 from propopt.solvers.curves import choose_curve_solver
+from propopt.solvers.exchanged import Exchanged, exchanged
 from propopt.solvers.krylov import Krylov
 from propopt.solvers.minimum_norm import MinimumNorm
 from propopt.solvers.proximal import Proximal
 from propopt.solvers.spectral import Spectral
 from propopt.solvers.splitting import Splitting
+
+
+MANY_FEATURES, WIDE = 1_000, 4
+"""Beyond so many features, and so many for each point, an eigenbasis costs too much."""
 
 
 @final
@@ -43,6 +48,9 @@ class Auto(Solver):
     in l1, function matching with sparsity                  programs, else CLARABEL
     squared losses that do not determine W                  refused; ask for
                                                             ``minimum_norm``
+    more than 1,000 features, and four times as many as     one of the above, with
+    points                                                  points and features
+                                                            ``exchanged``
     ======================================================  =========================
 
     All were faster than Clarabel on random problems of nearly all sizes that were
@@ -72,10 +80,17 @@ class Auto(Solver):
         Refused
             If no solver takes it, with the reason of the most general one.
         """
+        if _is_wide(program) and Exchanged(self).refusal(program) is None:
+            return Exchanged(self.select(exchanged(program)))
         for solver in (choose_curve_solver(program), *_PREFERENCE):
             if solver.refusal(program) is None:
                 return solver
         raise Refused(f"no solver takes this program: {self.refusal(program)}")
+
+
+def _is_wide(program: Program) -> bool:
+    n_points, n_features = program.shape
+    return n_features > max(MANY_FEATURES, WIDE * n_points)
 
 
 _PREFERENCE: tuple[Solver, ...] = (

@@ -1,0 +1,155 @@
+"""Pictures of explanations of images: one grid, one scale, zero is white."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike, NDArray
+
+from propopt._typing import Array
+from propopt.errors import InvalidInput
+from propopt.explanation import CurvePoint, Explanation
+from propopt.functions import ImageShape
+from propopt.plots.attributions import OUTLIERS
+from propopt.plots.axes import DIVERGING
+
+
+Maps: TypeAlias = Explanation | CurvePoint | ArrayLike
+"""Attributions (N, D) of N images."""
+
+
+def plot_image_maps(
+    maps: Sequence[Maps],
+    shape: ImageShape,
+    *,
+    titles: Sequence[str] | None = None,
+    images: ArrayLike | None = None,
+    axes: Any = None,
+) -> NDArray[np.object_]:
+    """Draw attributions as images: one row for each image, one column for each method.
+
+    All maps share one scale, symmetric about zero: red raises the output and blue
+    lowers it. The colours reach as far as 99 % of all pixels; the few beyond have the
+    colour of the end. Channels are summed: a pixel's colour is the first-order effect
+    of one more unit in each of its channels.
+
+    Parameters
+    ----------
+    maps : sequence of Explanation, CurvePoint or array (N, D)
+        A column each, of the same N images.
+    shape : ImageShape
+        The shape of one image, D = C·H·W.
+    titles : sequence of str, optional
+        One for each column; by default the methods of explanations.
+    images : array (N, D), optional
+        The images themselves, drawn in a first column.
+    axes : array of matplotlib Axes, optional
+        Where to draw, one for each picture, of shape (N, columns); a new figure by
+        default.
+
+    Returns
+    -------
+    array of Axes (N, columns)
+
+    Raises
+    ------
+    InvalidInput
+        If the maps have different shapes, or the titles or the axes are not as many.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> shape = po.ImageShape(channels=1, height=8, width=8)
+    >>> W = np.random.default_rng(0).normal(size=(3, 64))
+    >>> po.plot_image_maps([W, 0.5 * W], shape, titles=["all", "half"]).shape
+    (3, 2)
+    """
+    pictures = [_channels_summed(found, shape) for found in maps]
+    shown = [] if images is None else [shape.images(images)]
+    _check_alike([*shown, *pictures])
+    columns = _titles(maps, titles)
+    first = len(shown)
+    grid = _grid(axes, (len(pictures[0]), first + len(pictures)))
+    for originals in shown:
+        _draw_images(grid[:, 0].tolist(), originals)
+    sizes = np.abs(pictures)
+    reach = float(np.percentile(sizes, 100.0 - OUTLIERS)) or float(sizes.max()) or 1.0
+    for place, (picture, title) in enumerate(zip(pictures, columns, strict=True)):
+        _draw_maps(grid[:, first + place].tolist(), picture, reach, title)
+    drawn = grid[0, first].images[0]
+    bar = grid[0, 0].figure.colorbar(
+        drawn,
+        ax=list(grid.flat),
+        label="attribution",
+        aspect=40,
+        extend="both" if sizes.max() > reach else "neither",
+    )
+    bar.outline.set_visible(False)
+    return grid
+
+
+def _channels_summed(found: Maps, shape: ImageShape) -> Array:
+    """One map per image, (N, H, W)."""
+    if isinstance(found, Explanation | CurvePoint):
+        found = found.attributions
+    summed: Array = shape.images(found).sum(axis=1)
+    return summed
+
+
+def _check_alike(columns: Sequence[Array]) -> None:
+    counts = sorted({len(column) for column in columns})
+    if len(counts) != 1 or counts[0] == 0:
+        raise InvalidInput(
+            "maps: expected one map of each image from each method, got "
+            f"{' and '.join(map(str, counts)) or 'none'}"
+        )
+
+
+def _titles(maps: Sequence[Maps], titles: Sequence[str] | None) -> Sequence[str]:
+    if titles is None:
+        return [
+            found.method if isinstance(found, Explanation | CurvePoint) else ""
+            for found in maps
+        ]
+    if len(titles) != len(maps):
+        raise InvalidInput(f"titles: expected {len(maps)}, got {len(titles)}")
+    return titles
+
+
+def _grid(axes: Any, shape: tuple[int, int]) -> NDArray[np.object_]:
+    if axes is None:
+        size = 0.8 + 1.15 * shape[1], 0.3 + 1.05 * shape[0]
+        figure = plt.figure(figsize=size, layout="constrained")
+        return np.asarray(figure.subplots(*shape, squeeze=False), dtype=object)
+    grid = np.asarray(axes, dtype=object)
+    if grid.size != shape[0] * shape[1]:
+        raise InvalidInput(f"axes: expected {shape}, got {grid.shape}")
+    return grid.reshape(shape)
+
+
+def _draw_images(column: list[Axes], images: Array) -> None:
+    """Red, green and blue as they are; any other number of channels as their mean."""
+    for axes, image in zip(column, images, strict=True):
+        coloured = len(image) == 3
+        shown = image.transpose(1, 2, 0) if coloured else image.mean(axis=0)
+        axes.imshow(_to_unit(shown), cmap="gray", vmin=0.0, vmax=1.0)
+        axes.set_axis_off()
+    column[0].set_title("image", fontsize="small")
+
+
+def _to_unit(image: Array) -> Array:
+    """Brightness moved and scaled to [0, 1], where it is not there."""
+    low, high = min(float(image.min()), 0.0), max(float(image.max()), 1.0)
+    scaled: Array = (image - low) / (high - low)
+    return scaled
+
+
+def _draw_maps(column: list[Axes], maps: Array, reach: float, title: str) -> None:
+    for axes, values in zip(column, maps, strict=True):
+        axes.imshow(values, cmap=DIVERGING, vmin=-reach, vmax=reach)
+        axes.set_axis_off()
+    column[0].set_title(title, fontsize="small")

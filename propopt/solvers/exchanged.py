@@ -1,0 +1,126 @@
+"""Few points with very many features, such as images: points and features exchanged.
+
+With V = Wᵀ, a loss over the points of W is one over the features of V and the other way
+round, and sums of squares or of absolute values are what they were. Solvers that need
+an eigenbasis over features (D³ time, D² memory) then need one over points.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from propopt._typing import Array
+from propopt.losses import Program, PropertyLoss
+from propopt.maps import Identity, LinearMap, OverFeatures, OverPoints
+from propopt.penalties import Absolute, Penalty, Squared
+from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
+
+
+@final
+@dataclass(frozen=True)
+class Exchanged(Solver):
+    """Another solver, given the program with points and features exchanged.
+
+    It takes losses of W itself, over points and over features, squared or absolute, and
+    no bounds. Results are those of the program as it was given.
+
+    Parameters
+    ----------
+    solver : Solver
+        What solves the exchanged program.
+    """
+
+    solver: Solver
+
+    @property
+    def name(self) -> str:
+        return f"{self.solver.name}, exchanged"
+
+    def refusal(self, program: Program) -> str | None:
+        if program.bounds:
+            return f"it takes no bounds, and {program.bounds[0]} is one"
+        for loss in program.losses:
+            if not isinstance(loss.map, Identity | OverPoints | OverFeatures):
+                return f"{loss.name} is not the same with points and features exchanged"
+            if not isinstance(loss.penalty, Squared | Absolute):
+                return f"{loss.name} treats points and features differently"
+        return self.solver.refusal(exchanged(program))
+
+    def prepare(self, program: Program) -> Prepared:
+        inner = self.solver.prepare(exchanged(program))
+        return _ExchangedCurve(inner) if isinstance(inner, Curve) else _Exchanged(inner)
+
+
+def exchanged(program: Program) -> Program:
+    """The program of V = Wᵀ; :meth:`Exchanged.refusal` tells whether there is one."""
+    n_points, n_features = program.shape
+    losses = tuple(map(_ExchangedLoss, program.losses))
+    return Program(losses, sizes=(n_features, n_points))
+
+
+@final
+class _ExchangedLoss(PropertyLoss):
+    """φ(A(Vᵀ) − T) as a loss of V."""
+
+    def __init__(self, loss: PropertyLoss) -> None:
+        self.name = loss.name
+        self._loss = loss
+
+    @property
+    def map(self) -> LinearMap:
+        match self._loss.map:
+            case OverPoints(matrix=K):
+                return OverFeatures(K)
+            case OverFeatures(matrix=C):
+                return OverPoints(C)
+            case other:
+                return other
+
+    @property
+    def penalty(self) -> Penalty:
+        return self._loss.penalty
+
+    @property
+    def target(self) -> Array | float:
+        target = self._loss.target
+        return target.T.copy() if isinstance(target, np.ndarray) else target
+
+    @property
+    def n_points(self) -> int | None:
+        return self._loss.n_features
+
+    @property
+    def n_features(self) -> int | None:
+        return self._loss.n_points
+
+
+class _Exchanged(Prepared):
+    def __init__(self, inner: Prepared) -> None:
+        self._inner = inner
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        begin = None if start is None else _transposed(start)
+        return _transposed(self._inner.solve(weights, tolerance, begin))
+
+
+class _ExchangedCurve(Curve):
+    def __init__(self, inner: Curve) -> None:
+        self._inner = inner
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        return _Exchanged(self._inner).solve(weights, tolerance, start)
+
+    def measure(self, weights: Array, tolerance: float) -> Measurement:
+        return self._inner.measure(weights, tolerance)
+
+
+def _transposed(found: Solution) -> Solution:
+    duals = {name: dual.T for name, dual in found.duals.items()}
+    return replace(found, W=np.ascontiguousarray(found.W.T), duals=duals)

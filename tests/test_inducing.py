@@ -1,0 +1,326 @@
+"""Few inducing inputs for many observations: rules, inference and its bound."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg as la
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
+
+import propopt as po
+from propopt.errors import InvalidInput
+from propopt.inductive import (
+    FarthestInputs,
+    GaussianProcessExplainer,
+    GivenInputs,
+    GreedyVariance,
+    InducingRule,
+    KMeansInputs,
+    RandomInputs,
+    conditioning,
+)
+from propopt.inductive.inducing import Observed
+from propopt.inductive.kernels import AnyKernel
+
+
+MEANS = ["none", "per_feature", "common"]
+RULES = {
+    "random": RandomInputs(7),
+    "k-means": KMeansInputs(7),
+    "farthest": FarthestInputs(7),
+    "greedy": GreedyVariance(7, 1e-9),
+}
+
+
+def observed(X: np.ndarray, noise: float = 0.1, seed: int = 0) -> Observed:
+    kernel = AnyKernel(function=RBF(1.0), jitter=0.0)
+    return Observed(X=X, kernel=kernel, noise=noise, rng=np.random.default_rng(seed))
+
+
+def data(rng: np.random.Generator, n_points: int = 40, n_features: int = 3) -> tuple:
+    X = rng.uniform(-2, 2, size=(n_points, n_features))
+    return X, np.sin(2 * X) + 0.3 * rng.normal(size=X.shape)
+
+
+# ---------------------------------------------------------------------------- rules
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_rule_gives_so_many_different_inputs_again_and_again(name, rng):
+    X, _ = data(rng)
+    first, second = RULES[name].select(observed(X)), RULES[name].select(observed(X))
+    assert first.shape == (7, 3)
+    assert len(np.unique(first, axis=0)) == 7
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_rule_never_takes_an_input_twice(name, rng):
+    X = np.repeat(rng.normal(size=(3, 2)), 4, axis=0)
+    chosen = RULES[name].select(observed(X))
+    np.testing.assert_allclose(
+        np.unique(chosen, axis=0), np.unique(X, axis=0), atol=1e-12
+    )
+    assert len(chosen) == 3
+
+
+@pytest.mark.parametrize("name", ["random", "farthest", "greedy"])
+def test_rule_chooses_among_the_observed(name, rng):
+    X, _ = data(rng)
+    chosen = RULES[name].select(observed(X))
+    assert {tuple(z) for z in chosen} <= {tuple(x) for x in X}
+
+
+@pytest.mark.parametrize("rule", [RandomInputs(5), KMeansInputs(5)])
+def test_another_seed_chooses_others(rule, rng):
+    X, _ = data(rng)
+    first, second = rule.select(observed(X)), rule.select(observed(X, seed=1))
+    assert not np.array_equal(first, second)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12))
+def test_farthest_input_is_the_farthest(seed, count):
+    X = np.random.default_rng(seed).normal(size=(15, 2))
+    chosen = FarthestInputs(count).select(observed(X))
+    for m in range(1, count):
+        before = np.linalg.norm(X[:, None] - chosen[None, :m], axis=2).min(axis=1)
+        now = np.linalg.norm(chosen[m] - chosen[:m], axis=1).min()
+        np.testing.assert_allclose(now, before.max())
+
+
+def left_over(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """K − Q, dense."""
+    kernel = RBF(1.0)
+    return kernel(X) - kernel(X, Z) @ la.lstsq(kernel(Z), kernel(Z, X))[0]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_greedy_input_is_the_least_explained(seed):
+    X = np.random.default_rng(seed).normal(size=(15, 2))
+    chosen = GreedyVariance(6, 1e-9).select(observed(X))
+    for m in range(1, len(chosen)):
+        left = np.diag(left_over(X, chosen[:m]))
+        pick = int(np.flatnonzero((chosen[m] == X).all(axis=1))[0])
+        assert left[pick] >= left.max() - 1e-8
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 0.01, 1.0])
+def test_greedy_rule_stops_at_its_tolerance_and_no_sooner_than_needed(tolerance, rng):
+    X, _ = data(rng, 100, 2)
+    chosen = GreedyVariance(100, tolerance).select(observed(X, noise=0.5))
+    assert len(chosen) < 100
+    assert np.trace(left_over(X, chosen)) <= tolerance * 0.5 + 1e-9
+    assert np.trace(left_over(X, chosen[:-1])) > tolerance * 0.5
+
+
+def test_more_noise_needs_fewer_inputs(rng):
+    X, G = data(rng, 200, 2)
+    counts = [
+        len(
+            GaussianProcessExplainer(weight, inducing=GreedyVariance(200))
+            .fit(X, G)
+            .inducing_inputs_
+        )
+        for weight in [0.01, 1.0, 100.0]
+    ]
+    assert counts[0] > counts[1] > counts[2] >= 1
+
+
+# ------------------------------------------------------------------------ inference
+
+
+@pytest.mark.parametrize("mean", MEANS)
+@pytest.mark.parametrize("smoothness", [0.0, 0.4])
+def test_with_all_inputs_inducing_it_is_exact(mean, smoothness, rng):
+    X, G = data(rng)
+    settings = {
+        "robustness": 0.2,
+        "smoothness": smoothness,
+        "features": po.chain_graph(3),
+        "kernel": Matern(1.0, nu=1.5),
+        "mean": mean,
+    }
+    new = rng.normal(size=(5, 3))
+    exact = GaussianProcessExplainer(**settings).fit(X, G).explain(new, True)
+    sparse = GaussianProcessExplainer(**settings, inducing=X).fit(X, G)
+    found = sparse.explain(new, True)
+    np.testing.assert_allclose(found.attributions, exact.attributions, atol=1e-9)
+    np.testing.assert_allclose(
+        found.details["standard_deviation"],
+        exact.details["standard_deviation"],
+        atol=1e-9,
+    )
+    assert 0 <= sparse.information_loss_ < 1e-9
+
+
+def test_it_is_the_variational_posterior_of_titsias(rng):
+    # his formulas in function space, with unit noise and the kernel k/λ
+    X, G = data(rng, 60)
+    Z, new, kernel, scale = X[:12], rng.normal(size=(4, 3)), Matern(1.0, nu=1.5), 0.6
+    K_zz, K_zx, K_zs = (kernel(Z, points) / scale for points in (Z, X, new))
+    S = K_zz + K_zx @ K_zx.T
+    mean = K_zs.T @ la.solve(S, K_zx @ G, assume_a="pos")
+    variance = kernel.diag(new) / scale
+    variance -= np.einsum("ms,ms->s", K_zs, la.solve(K_zz, K_zs, assume_a="pos"))
+    variance += np.einsum("ms,ms->s", K_zs, la.solve(S, K_zs, assume_a="pos"))
+    explainer = GaussianProcessExplainer(
+        scale / 2, kernel=kernel, mean="none", inducing=GivenInputs(Z)
+    ).fit(X, G)
+    found = explainer.explain(new, return_std=True)
+    np.testing.assert_allclose(found.attributions, mean, atol=1e-10)
+    np.testing.assert_allclose(
+        found.details["standard_deviation"] ** 2, variance[:, None] * np.ones(3)
+    )
+
+
+@pytest.mark.parametrize("mean", MEANS)
+def test_blocks_of_observations_change_nothing_but_rounding(mean, rng, monkeypatch):
+    X, G = data(rng, 50)
+    explainer = GaussianProcessExplainer(
+        0.1, 0.2, features=po.chain_graph(3), mean=mean, inducing=FarthestInputs(9)
+    )
+    whole = explainer.fit(X, G).explain(X, True)
+    monkeypatch.setattr(conditioning, "BLOCK_BYTES", 700)
+    parts = explainer.fit(X, G).explain(X, True)
+    np.testing.assert_allclose(parts.attributions, whole.attributions, atol=1e-9)
+    np.testing.assert_allclose(
+        parts.details["standard_deviation"],
+        whole.details["standard_deviation"],
+        atol=1e-9,
+    )
+
+
+# ---------------------------------------------------------------------------- bound
+
+
+def contrasts(mean: str, n_points: int, V: np.ndarray) -> np.ndarray:
+    """An orthonormal basis of observations that the constants do not touch."""
+    n_features = len(V)
+    if mean == "none":
+        return np.eye(n_points * n_features)
+    constants = np.kron(np.ones((n_points, 1)), np.eye(n_features))
+    if mean == "common":
+        constants = np.kron(np.ones((n_points, 1)), V.T @ np.ones((n_features, 1)))
+    return la.null_space(constants.T)
+
+
+def log_density(y: np.ndarray, covariance: np.ndarray, B: np.ndarray) -> float:
+    seen, inside = B.T @ y, B.T @ covariance @ B
+    _, log_det = np.linalg.slogdet(inside)
+    return -0.5 * float(seen @ np.linalg.solve(inside, seen) + log_det)
+
+
+def divergence(X, G, Z, scale, smoothness, graph, mean) -> float:
+    """KL(sparse ‖ exact): log evidence less Titsias's bound of it, all dense."""
+    n, kernel = len(X), Matern(1.0, nu=1.5)
+    spectrum, V = np.linalg.eigh(2 * graph.laplacian.toarray())
+    p = 1 + smoothness * spectrum
+    y = (G @ V / p).ravel()
+    K = kernel(X) / scale
+    Q = kernel(X, Z) @ np.linalg.solve(kernel(Z), kernel(Z, X)) / scale
+    B, noise = contrasts(mean, n, V), np.kron(np.eye(n), np.diag(1 / p))
+    eye = np.eye(len(p))
+    exact = log_density(y, np.kron(K, eye) + noise, B)
+    approximate = log_density(y, np.kron(Q, eye) + noise, B)
+    return exact - approximate + 0.5 * np.trace(K - Q) * p.sum()
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 12),
+    st.sampled_from(MEANS),
+    st.sampled_from([0.0, 0.3, 5.0]),
+    st.sampled_from([0.01, 0.3, 10.0]),
+)
+def test_information_loss_bounds_the_divergence(seed, count, mean, smoothness, weight):
+    X, G = data(np.random.default_rng(seed), 12)
+    graph, Z = po.chain_graph(3), X[:count]
+    explainer = GaussianProcessExplainer(
+        weight,
+        smoothness,
+        features=graph,
+        kernel=Matern(1.0, nu=1.5),
+        mean=mean,
+        inducing=Z,
+    ).fit(X, G)
+    true = divergence(X, G, Z, 2 * weight, smoothness, graph, mean)
+    assert -1e-8 <= true <= explainer.information_loss_ + 1e-8
+    # never worse than knowing nothing: Q = 0 and no gradients explained
+    spectrum, V = np.linalg.eigh(2 * graph.laplacian.toarray())
+    p = 1 + smoothness * spectrum
+    worst = 12 / (2 * weight) * p.sum() + (((G @ V) ** 2).sum(axis=0) / p).sum()
+    assert explainer.information_loss_ <= 0.5 * worst + 1e-8
+
+
+def test_bound_tells_how_far_explanations_can_be(rng):
+    # |m − m*| ≤ sd* √(2 KL) for gaussian laws, whatever the input
+    X, G = data(rng, 80, 2)
+    kernel, new = Matern(2.0, nu=2.5), rng.uniform(-2, 2, size=(50, 2))
+    exact = GaussianProcessExplainer(0.3, kernel=kernel).fit(X, G).explain(new, True)
+    for rule in [FarthestInputs(20), FarthestInputs(40), GreedyVariance(80, 0.01)]:
+        sparse = GaussianProcessExplainer(0.3, kernel=kernel, inducing=rule).fit(X, G)
+        error = np.abs(sparse.explain(new).attributions - exact.attributions)
+        allowed = np.sqrt(2 * sparse.information_loss_)
+        assert (error <= allowed * exact.details["standard_deviation"]).all()
+        assert error.max() > 0
+
+
+def test_information_loss_falls_as_inputs_are_added(rng):
+    X, G = data(rng, 100, 2)
+    losses = [
+        GaussianProcessExplainer(0.3, inducing=GreedyVariance(count, 1e-12))
+        .fit(X, G)
+        .information_loss_
+        for count in [2, 5, 10, 20, 40]
+    ]
+    assert (np.diff(losses) < 0).all()
+    assert GaussianProcessExplainer(0.3).fit(X, G).information_loss_ == 0.0
+
+
+def test_tolerance_of_the_greedy_rule_bounds_its_part_of_the_loss(rng):
+    X, G = data(rng, 300, 2)
+    explainer = GaussianProcessExplainer(0.5, inducing=GreedyVariance(300, 0.01))
+    explainer.fit(X, G)
+    assert len(explainer.inducing_inputs_) < 100
+    # two features at tolerance/2 nats each, and the part that depends on gradients
+    assert explainer.information_loss_ <= 0.01 * (1 + (G**2).sum() / 2)
+
+
+def test_many_observations_are_one_pass(rng):
+    X = rng.uniform(-2, 2, size=(20_000, 2))
+    G = np.sin(2 * X) + rng.normal(size=X.shape)
+    explainer = GaussianProcessExplainer(
+        0.01, lengthscale=0.7, inducing=GreedyVariance(120)
+    ).fit(X, G)
+    new = rng.uniform(-1.5, 1.5, size=(200, 2))
+    error = explainer.explain(new).attributions - np.sin(2 * new)
+    assert np.sqrt((error**2).mean()) < 0.1
+
+
+# ------------------------------------------------------------------------- refusals
+
+
+def test_abstract_rule_cannot_be_made():
+    with pytest.raises(TypeError):
+        InducingRule()
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [RandomInputs(0), KMeansInputs(-1), FarthestInputs(0), GreedyVariance(0)],
+    ids=lambda rule: type(rule).__name__,
+)
+def test_counts_below_one_are_refused(rule, rng):
+    X, G = data(rng)
+    with pytest.raises(InvalidInput, match="expected an integer >= 1"):
+        GaussianProcessExplainer(inducing=rule).fit(X, G)
+
+
+@pytest.mark.parametrize("inducing", [np.zeros((1, 3)), GreedyVariance(5)])
+def test_inputs_of_which_the_kernel_knows_nothing_are_refused(inducing):
+    X = np.zeros((4, 3))
+    kernel = DotProduct(0.0, "fixed")
+    with pytest.raises(InvalidInput, match="zero at all inducing inputs"):
+        GaussianProcessExplainer(kernel=kernel, inducing=inducing).fit(X, X)
