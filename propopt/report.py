@@ -101,9 +101,8 @@ def _warnings_printed() -> Iterator[None]:
 
 
 def _describe(problem: Problem, console: Console) -> None:
-    n_points, n_features = problem.points.shape
     parts = (
-        f"{n_points} points × {n_features} features",
+        f"{len(problem.points)} points × {problem.n_features} features",
         f"{problem.function.gradient_method} gradients",
         f"{len(problem.explainers())} baseline explanations",
     )

@@ -519,7 +519,81 @@ def test_missing_column(write):
 def test_column_of_text(write, table, tmp_path):
     table.to_csv(tmp_path / "table.csv", index=False)
     assert build(write(MODEL)) == (
-        "file.yaml:1: data.csv: columns must be numeric, and these are not: kind"
+        "file.yaml:1: data.csv: columns must be numeric, or be named in "
+        "data.categorical, and these are not: kind"
+    )
+
+
+CATEGORIES = """\
+data:
+  csv: table.csv
+  target: y
+  standardize: true
+  categorical: [city]
+  groups: {colour: [red, blue]}
+model: {kind: linear}
+objective:
+  gradient_matching: 1
+  pairwise_robustness: {weight: 0.5, graph: {kind: knn, n_neighbors: 3}}
+  smoothness: {weight: 0.1, graph: {kind: chain}}
+baselines:
+  - {method: gradient}
+  - {method: lime, scale: [0.5], n_samples: 200}
+"""
+
+
+@pytest.fixture
+def categories(rng, tmp_path):
+    red = rng.integers(0, 2, 40)
+    table = pd.DataFrame(
+        {
+            "age": rng.normal(40, 10, 40),
+            "city": rng.choice(["Bonn", "Oslo"], 40),
+            "red": red,
+            "blue": 1 - red,
+        }
+    )
+    table["y"] = 2 * table["age"] + 3 * (table["city"] == "Oslo") - 5 * red
+    table.to_csv(tmp_path / "table.csv", index=False)
+    return table
+
+
+def test_categories_and_groups_are_explained_as_one_feature_each(write, categories):
+    problem = po.read_problem(write(CATEGORIES))
+    G = problem.function.gradient(problem.points)
+    assert list(G.columns) == ["age", "city", "colour"]
+    table = categories.loc[G.index]
+    np.testing.assert_allclose(G["age"], 2 * table["age"].std(ddof=0), rtol=1e-6)
+    oslo = table["city"] == "Oslo"
+    np.testing.assert_allclose(G["city"], 3 * (oslo - oslo.mean()), atol=1e-8)
+    red = table["red"]
+    np.testing.assert_allclose(G["colour"], -5 * (red - red.mean()), atol=1e-8)
+
+
+@pytest.mark.usefixtures("categories")
+def test_rows_of_two_cities_are_one_apart(write):
+    problem = po.read_problem(write(CATEGORIES))
+    places, points = problem.coordinates, problem.points
+    first = points.iloc[0]
+    other = (points["city"] != first["city"]) & (points["red"] == first["red"])
+    age = points["age"] - first["age"]
+    squares = ((places - places[0]) ** 2).sum(axis=1)
+    np.testing.assert_allclose(squares[other], 1 + age[other] ** 2)
+
+
+@pytest.mark.usefixtures("categories")
+def test_a_file_with_categories_is_swept_with_its_baselines(write):
+    problem = po.read_problem(write(CATEGORIES))
+    found = problem.sweep(problem.baselines())
+    assert found.certified(1e-6)
+    assert [e.attributions.shape for e in found.explanations] == [(40, 3)] * 3
+
+
+@pytest.mark.usefixtures("categories")
+def test_categories_of_no_column_are_refused(write):
+    assert build(write(CATEGORIES.replace("[city]", "[cty]"))) == (
+        "file.yaml:5: data.categorical: there is no column 'cty' (did you mean "
+        "'city'?); there are age, city, red, blue"
     )
 
 

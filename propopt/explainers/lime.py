@@ -13,6 +13,7 @@ from propopt.checks import read_nonnegative, read_positive
 from propopt.errors import InvalidInput
 from propopt.explainers.base import Explainer, Found, Task
 from propopt.explainers.categories import CategoryDraws
+from propopt.explainers.least_squares import Fits, Regressions
 from propopt.explainers.neighbourhoods import Neighbourhood
 from propopt.explainers.perturbations import Distribution, Perturbations
 from propopt.memory import require_memory
@@ -131,34 +132,19 @@ class Lime(Explainer):
         values = task.value(near.samples)
         weights = self._weights(near)
         design, targets, means = self._centred(near, values, weights)
-        factor, slopes = self._solve(near, design, targets, weights, first)
-        residuals = targets - _times(design, slopes)
-        per_unit = slopes / near.units
-        errors = _errors(design, weights * residuals, factor)
+        root_ridge = math.sqrt(self.ridge) / near.units + near.is_constant
+        kernel = None if self.kernel_width is None else weights
+        fits = Regressions(design, targets, kernel, root_ridge).solve()
+        self._check_determined(fits, weights, first)
+        residuals = fits.residuals
+        per_unit = fits.slopes / near.units
         return {
             "slopes": per_unit * near.contrast,
             "intercept": self._intercept(near, means, per_unit),
             "r2": _r2(values, residuals, weights),
             "effective_samples": _kish(weights),
-            "standard_error": errors / near.units * near.contrast,
+            "standard_error": fits.errors(residuals) / near.units * near.contrast,
         }
-
-    def _solve(
-        self,
-        near: Neighbourhood,
-        design: Array,
-        targets: Array,
-        weights: Array,
-        first: int,
-    ) -> tuple[Array, Array]:
-        """R of the weighted, penalised design, and the slopes R⁻¹Qᵀy."""
-        root: Array = np.sqrt(weights)
-        penalty = math.sqrt(self.ridge) / near.units + near.is_constant
-        system = _triangle(design * root[..., None], targets * root, penalty)
-        factor, product = system[..., :-1], system[..., -1:]
-        self._check_determined(factor, weights, first)
-        slopes = np.asarray(np.linalg.solve(factor, product), float)
-        return factor, slopes[..., 0]
 
     def _weights(self, near: Neighbourhood) -> Array:
         """π, shape (n, S)."""
@@ -212,10 +198,8 @@ class Lime(Explainer):
         what = f"a fit of {self.n_samples} samples x {n_features} features"
         require_memory(n_bytes, what, "use fewer samples, or SmoothGrad")
 
-    def _check_determined(self, factor: Array, weights: Array, first: int) -> None:
-        pivots = np.abs(np.diagonal(factor, axis1=1, axis2=2))
-        smallest = np.finfo(float).eps * weights.shape[1] * pivots.max(axis=1)
-        lost = pivots.min(axis=1) <= smallest
+    def _check_determined(self, fits: Fits, weights: Array, first: int) -> None:
+        lost = fits.undetermined(weights.shape[1])
         if lost.any():
             n = int(lost.argmax())
             raise InvalidInput(
@@ -228,36 +212,6 @@ class Lime(Explainer):
         return Perturbations(
             scale=self.scale, n_samples=self.n_samples, distribution=self.distribution
         )
-
-
-def _triangle(design: Array, targets: Array, root_ridge: Array) -> Array:
-    """R and Qᵀy of each least-squares problem, side by side: shape (n, D, D + 1).
-
-    QR, since the normal equations square a condition number that is about ‖x‖/δ when
-    there is no intercept. A ridge (n, D) is D more rows, its root on the diagonal.
-    """
-    system = np.concatenate([design, targets[..., None]], axis=2)
-    n_points, _, width = system.shape
-    if root_ridge.any():
-        rows = np.zeros((n_points, width - 1, width))
-        diagonal = np.arange(width - 1)
-        rows[:, diagonal, diagonal] = root_ridge
-        system = np.concatenate([system, rows], axis=1)
-    triangle: Array = np.linalg.qr(system, mode="r")  # type: ignore[assignment]  # NumPy's stub has the answer of another mode
-    return triangle[:, : width - 1]
-
-
-def _times(design: Array, slopes: Array) -> Array:
-    product: Array = (design @ slopes[..., None])[..., 0]
-    return product
-
-
-def _errors(design: Array, scores: Array, factor: Array) -> Array:
-    """Sandwich standard errors: H⁻¹ (Σ_s u_s u_sᵀ) H⁻¹, u = π e z, H = RᵀR."""
-    inverse = np.linalg.inv(factor)
-    influence = (design * scores[..., None]) @ inverse @ inverse.transpose(0, 2, 1)
-    errors: Array = np.sqrt((influence**2).sum(axis=1))
-    return errors
 
 
 def _r2(values: Array, residuals: Array, weights: Array) -> Values:

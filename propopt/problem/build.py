@@ -78,6 +78,19 @@ class Problem:
         return self._explained[1]
 
     @cached_property
+    def coordinates(self) -> Any:
+        """Where the points lie, (N, M): X, with categories one-hot over √2."""
+        if self.function.schema is None:
+            return self.points
+        return self.function.schema.coordinates(self.points, scale=None)
+
+    @property
+    def n_features(self) -> int:
+        """How many attributions each point gets."""
+        schema = self.function.schema
+        return self.points.shape[1] if schema is None else len(schema.names)
+
+    @cached_property
     def losses(self) -> dict[str, PropertyLoss]:
         """All losses that the file names, weighed or limited."""
         made = {}
@@ -210,24 +223,27 @@ class Problem:
                 raise self.source.error(("baselines", place), str(error)) from error
 
     def _loss(self, loss: spec.Loss) -> PropertyLoss:
-        X = self.points
+        places = self.coordinates
         match loss:
             case spec.GradientMatchingLoss():
-                return losses.GradientMatching(self.function.gradient(X), loss.norm)
+                G = self.function.gradient(self.points)
+                return losses.GradientMatching(G, loss.norm)
             case spec.FunctionMatchingLoss():
                 return self._function_matching(loss)
             case spec.PairwiseRobustnessLoss():
-                return losses.PairwiseRobustness(point_graph(loss.graph, X))
+                return losses.PairwiseRobustness(point_graph(loss.graph, places))
             case spec.KernelRobustnessLoss():
-                kernel = RBF(loss.lengthscale)(np.asarray(X))
+                kernel = RBF(loss.lengthscale)(np.asarray(places))
                 kernel[np.diag_indices_from(kernel)] += loss.jitter
                 return losses.KernelRobustness(kernel, mean=loss.mean)
             case spec.MaxDifferenceRobustnessLoss():
                 return losses.MaxDifferenceRobustness(
-                    point_graph(loss.graph, X), loss.aggregate, loss.norm
+                    point_graph(loss.graph, places), loss.aggregate, loss.norm
                 )
             case spec.SmoothnessLoss():
-                return losses.Smoothness(feature_graph(loss.graph, X))
+                return losses.Smoothness(
+                    feature_graph(loss.graph, self.points, self.n_features)
+                )
             case spec.SparsityLoss():
                 return losses.Sparsity()
         raise ProblemFileError(f"no loss for {type(loss).__name__}")
@@ -270,7 +286,7 @@ def point_graph(graph: Any, X: Any) -> graphs.Graph:
             return graphs.chain_graph(len(X))
 
 
-def feature_graph(graph: Any, X: Any) -> graphs.Graph:
+def feature_graph(graph: Any, X: Any, n_features: int) -> graphs.Graph:
     """The graph of features that a file describes."""
     match graph:
         case spec.PixelGraph():
@@ -280,9 +296,9 @@ def feature_graph(graph: Any, X: Any) -> graphs.Graph:
         case spec.GroupGraph():
             return graphs.group_graph(graph.labels)
         case spec.CompleteGraph():
-            return graphs.complete_graph(X.shape[1])
+            return graphs.complete_graph(n_features)
         case _:
-            return graphs.chain_graph(X.shape[1])
+            return graphs.chain_graph(n_features)
 
 
 def _listed(values: Weights) -> list[float]:

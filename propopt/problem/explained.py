@@ -41,8 +41,15 @@ class Data(Section):
     explain: Count | None = Field(
         None, description="rows to explain; the model is then fitted on the others"
     )
+    categorical: list[str] = Field(
+        [], description="columns of the CSV that are categories: text, or codes"
+    )
+    groups: dict[str, list[str]] = Field(
+        {}, description="columns that one-hot encode a feature, by the feature's name"
+    )
     standardize: bool = Field(
-        False, description="scale columns to mean 0 and variance 1 of the fitted rows"
+        False,
+        description="scale numeric columns to mean 0, variance 1 of the fitted rows",
     )
 
     @model_validator(mode="after")
@@ -59,8 +66,8 @@ class Data(Section):
 
 
 _NOT_OF_SOURCE = {
-    "grid": ("target", "explain", "standardize"),
-    "sklearn": ("target",),
+    "grid": ("target", "explain", "standardize", "categorical", "groups"),
+    "sklearn": ("target", "categorical", "groups"),
     "csv": (),
 }
 

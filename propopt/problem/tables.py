@@ -10,15 +10,16 @@ import numpy as np
 import pandas as pd
 from pandas.errors import EmptyDataError, ParserError
 from sklearn import datasets
+from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from propopt.errors import InvalidInput
 from propopt.functions import PAPER_FUNCTIONS, Function, Power, grid, wrap
 from propopt.problem.explained import Data, Formula, Model
-from propopt.problem.reading import Source, did_you_mean
+from propopt.problem.reading import Location, Source, did_you_mean
 from propopt.problem.schema import ProblemSchema
 
 
@@ -78,9 +79,22 @@ def read_table(data: Data, seed: int, source: Source) -> Table:
         explained, fitted = features.iloc[: data.explain], features.iloc[data.explain :]
         target = target.iloc[data.explain :]
     if data.standardize:
-        scaler = StandardScaler().set_output(transform="pandas").fit(fitted)
-        explained, fitted = scaler.transform(explained), scaler.transform(fitted)
+        explained, fitted = _standardized(explained, fitted, data)
     return Table(explained, fitted, target)
+
+
+def _standardized(
+    explained: pd.DataFrame, fitted: pd.DataFrame, data: Data
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both tables, their numeric columns with mean 0 and variance 1 in the second."""
+    one_hot = [column for group in data.groups.values() for column in group]
+    numbers = [c for c in fitted if c not in (*data.categorical, *one_hot)]
+    scaler = StandardScaler().set_output(transform="pandas").fit(fitted[numbers])
+    scaled = [
+        table.assign(**scaler.transform(table[numbers]))
+        for table in (explained, fitted)
+    ]
+    return scaled[0], scaled[1]
 
 
 def fitted_function(
@@ -92,16 +106,37 @@ def fitted_function(
         raise source.error(
             ("model",), "required for an mlp on a csv, and missing", missing="task"
         )
-    model = make_pipeline(StandardScaler(), _estimator(spec, task, schema.seed))
+    data = schema.data
+    columns = _columns(data.categorical)
+    model = make_pipeline(columns, _estimator(spec, task, schema.seed))
     try:
         model.fit(table.fitted, table.target)
     except ValueError as error:  # such as text where a regression needs numbers
         message = f"cannot be fitted to the target {table.target.name!r}: {error}"
         raise source.error(("model",), message) from None
     try:
-        return wrap(model, target=spec.target_class, output=spec.output)
+        return wrap(model, spec.target_class, spec.output, **_declared(data, table))
     except InvalidInput as error:
         raise source.error(("model",), str(error)) from error
+
+
+def _columns(categorical: list[str]) -> Any:
+    """What makes numbers of the same size from the columns of a table."""
+    if not categorical:
+        return StandardScaler()
+    categories = ("categories", OneHotEncoder(), categorical)
+    return ColumnTransformer([categories], remainder=StandardScaler())
+
+
+def _declared(data: Data, table: Table) -> dict[str, Any]:
+    """What :func:`propopt.wrap` is told of the columns, if any is not a number."""
+    if not (data.categorical or data.groups):
+        return {}
+    return {
+        "data": table.fitted,
+        "categorical": data.categorical or "auto",
+        "groups": data.groups or None,
+    }
 
 
 def _estimator(spec: Model, task: TaskKind | None, seed: int) -> Any:
@@ -138,7 +173,7 @@ def _csv(data: Data, source: Source) -> tuple[pd.DataFrame, pd.Series]:
     frame = _read_csv(path, source)
     columns = [str(column) for column in frame]
     if data.target is None:  # a formula learns nothing
-        return _features(frame, source), pd.Series(np.zeros(len(frame)))
+        return _features(frame, data, source), pd.Series(np.zeros(len(frame)))
     if data.target not in columns:
         hint = did_you_mean(data.target, columns)
         raise source.error(
@@ -151,7 +186,7 @@ def _csv(data: Data, source: Source) -> tuple[pd.DataFrame, pd.Series]:
         raise source.error(
             ("data", "target"), f"{target.isna().sum()} values are missing"
         )
-    return _features(frame.drop(columns=data.target), source), target
+    return _features(frame.drop(columns=data.target), data, source), target
 
 
 def _read_csv(path: Path, source: Source) -> pd.DataFrame:
@@ -166,19 +201,43 @@ def _read_csv(path: Path, source: Source) -> pd.DataFrame:
     return frame
 
 
-def _features(table: pd.DataFrame, source: Source) -> pd.DataFrame:
-    """The columns as numbers, none of them missing."""
-    text = [str(c) for c in table if not pd.api.types.is_numeric_dtype(table[c])]
+def _features(table: pd.DataFrame, data: Data, source: Source) -> pd.DataFrame:
+    """The columns as numbers, or categories where declared, none of them missing."""
+    _check_declared(table, data, source)
+    numbers = [c for c in table if c not in data.categorical]
+    text = [str(c) for c in numbers if not pd.api.types.is_numeric_dtype(table[c])]
     if text:
         raise source.error(
             ("data", "csv"),
-            f"columns must be numeric, and these are not: {', '.join(text)}",
+            "columns must be numeric, or be named in data.categorical, and these are "
+            f"not: {', '.join(text)}",
         )
-    gaps = [str(c) for c in table if not np.isfinite(table[c]).all()]
+    gaps = [str(c) for c in numbers if not np.isfinite(table[c]).all()]
+    gaps += [c for c in data.categorical if table[c].isna().any()]
     if gaps:
         raise source.error(
             ("data", "csv"),
             f"columns must be complete, and in these are values missing or infinite: "
             f"{', '.join(gaps)}",
         )
-    return table.astype(float)
+    kinds = dict.fromkeys(numbers, "float") | dict.fromkeys(
+        data.categorical, "category"
+    )
+    return table.astype(kinds)
+
+
+def _check_declared(table: pd.DataFrame, data: Data, source: Source) -> None:
+    """Refuse categories and groups of columns that are not there."""
+    known = [str(column) for column in table]
+    declared: list[tuple[Location, list[str]]] = [
+        (("data", "categorical"), data.categorical),
+        *((("data", "groups", name), group) for name, group in data.groups.items()),
+    ]
+    for location, columns in declared:
+        for column in columns:
+            if column not in known:
+                raise source.error(
+                    location,
+                    f"there is no column {column!r}{did_you_mean(column, known)}; "
+                    f"there are {', '.join(known)}",
+                )

@@ -1,0 +1,195 @@
+"""Similar features: the eigenbasis in which the features of an explanation decouple.
+
+Smoothness is tr(W P Wᵀ) with a symmetric matrix P of features. Everything else here
+knows P = V diag(ς) Vᵀ by its eigenvalues and by three actions of V alone, so that a
+basis whose V is never formed (of an image, say) is one more subclass of
+:class:`FeatureBasis`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import scipy.linalg as la
+
+from propopt._typing import Array
+from propopt.checks import read_array, read_count
+from propopt.errors import InvalidInput
+from propopt.graphs import Graph
+from propopt.memory import require_memory
+
+
+class FeatureBasis(ABC):
+    """An orthogonal basis V of the features with the eigenvalues ς of smoothness.
+
+    The smoothness of attributions W is Σ_nj ς_j (W V)²_nj. Subclasses store what they
+    need to apply V, which may be much less than V itself.
+    """
+
+    @property
+    @abstractmethod
+    def eigenvalues(self) -> Array:
+        """The ς_j ≥ 0, shape (D,); exactly zero where smoothness says nothing."""
+
+    @abstractmethod
+    def rotate(self, rows: Array) -> Array:
+        """``rows @ V`` for rows (..., D)."""
+
+    @abstractmethod
+    def unrotate(self, rows: Array) -> Array:
+        """``rows @ V.T`` for rows (..., D)."""
+
+    @abstractmethod
+    def unrotate_variances(self, variances: Array) -> Array:
+        """diag(V diag(s) Vᵀ) for each row s of ``variances`` (..., D)."""
+
+    @final
+    @property
+    def n_features(self) -> int:
+        """D."""
+        return len(self.eigenvalues)
+
+
+@final
+@dataclass(frozen=True)
+class IndependentFeatures(FeatureBasis):
+    """No feature is similar to another: V = I, and smoothness is zero.
+
+    Parameters
+    ----------
+    count : int
+        D.
+
+    Examples
+    --------
+    >>> from propopt.inductive import IndependentFeatures
+    >>> IndependentFeatures(3).eigenvalues
+    array([0., 0., 0.])
+    """
+
+    count: int
+
+    def __post_init__(self) -> None:
+        read_count(self.count, "count")
+
+    @property
+    def eigenvalues(self) -> Array:
+        return np.zeros(self.count)
+
+    def rotate(self, rows: Array) -> Array:
+        return rows
+
+    def unrotate(self, rows: Array) -> Array:
+        return rows
+
+    def unrotate_variances(self, variances: Array) -> Array:
+        return variances
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class DenseFeatures(FeatureBasis):
+    """An eigenbasis that is stored, D² numbers; see the two constructors.
+
+    Parameters
+    ----------
+    spectrum : array (D,)
+        ς, what ``eigenvalues`` gives.
+    vectors : array (D, D)
+        V, eigenvectors in columns.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> from propopt.inductive import DenseFeatures
+    >>> DenseFeatures.of_graph(po.chain_graph(3)).eigenvalues.round(6)
+    array([0., 2., 6.])
+    """
+
+    spectrum: Array
+    vectors: Array
+
+    @property
+    def eigenvalues(self) -> Array:
+        return self.spectrum
+
+    @classmethod
+    def of_graph(cls, graph: Graph) -> DenseFeatures:
+        """The basis of :class:`propopt.Smoothness`, P = 2M with the Laplacian M."""
+        _require_room(graph.n_nodes)
+        values, vectors = la.eigh(2.0 * np.asarray(graph.laplacian.toarray()))
+        # one zero per component of the graph comes out as rounding: it is a zero, and
+        # a constant along it is free
+        rounding = len(values) * np.finfo(float).eps * max(values[-1], 0.0)
+        return cls(np.where(values <= 10 * rounding, 0.0, values), vectors)
+
+    @classmethod
+    def of_kernel(cls, kernel_matrix: object) -> DenseFeatures:
+        """The basis of 2 tr(W K_s⁻¹ Wᵀ), P = 2K_s⁻¹ (Tadesse et al. 2024, Eq. 9).
+
+        The factor two is that of :class:`propopt.KernelRobustness`, for features.
+
+        Raises
+        ------
+        InvalidInput
+            If K_s is not symmetric and positive definite to rounding.
+        """
+        matrix = read_array(kernel_matrix, "features", ndim=2)
+        if not _is_symmetric(matrix):
+            raise InvalidInput(
+                f"features: expected a symmetric kernel matrix, got shape "
+                f"{matrix.shape}"
+            )
+        _require_room(len(matrix))
+        values, vectors = la.eigh(matrix)
+        if values[0] <= len(values) * np.finfo(float).eps * abs(values[-1]):
+            raise InvalidInput(
+                "features: expected a positive definite kernel matrix; its smallest "
+                f"eigenvalue is {values[0]:.3g}. Add jitter: K + 1e-8 * np.eye(len(K))"
+            )
+        return cls(2.0 / values, vectors)
+
+    def rotate(self, rows: Array) -> Array:
+        return rows @ self.vectors
+
+    def unrotate(self, rows: Array) -> Array:
+        return rows @ self.vectors.T
+
+    def unrotate_variances(self, variances: Array) -> Array:
+        return variances @ np.square(self.vectors).T
+
+
+def read_features(features: object, n_features: int) -> FeatureBasis:
+    """The basis of a graph, of a kernel matrix (D, D), of None, or itself."""
+    match features:
+        case None:
+            basis: FeatureBasis = IndependentFeatures(n_features)
+        case FeatureBasis():
+            basis = features
+        case Graph():
+            basis = DenseFeatures.of_graph(features)
+        case _:
+            basis = DenseFeatures.of_kernel(features)
+    if basis.n_features != n_features:
+        raise InvalidInput(
+            f"features: expected {n_features} features as in X, got {basis.n_features}"
+        )
+    return basis
+
+
+def _is_symmetric(matrix: Array) -> bool:
+    square = matrix.shape[0] == matrix.shape[1]
+    return square and bool(
+        np.allclose(matrix, matrix.T, rtol=0.0, atol=1e-8 * np.abs(matrix).max())
+    )
+
+
+def _require_room(n_features: int) -> None:
+    require_memory(
+        32.0 * n_features**2,
+        f"a dense eigenbasis of {n_features} features",
+        "give a FeatureBasis that does not store its eigenvectors",
+    )

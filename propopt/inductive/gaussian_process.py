@@ -1,0 +1,355 @@
+"""The inductive explainer, with the conventions of scikit-learn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Self, final
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from propopt._typing import Array
+from propopt.checks import read_count
+from propopt.errors import InvalidInput
+from propopt.explanation import Explanation, Parameter
+from propopt.inductive.answers import Asked
+from propopt.inductive.features import read_features
+from propopt.inductive.inducing import InducingRule, read_inducing
+from propopt.inductive.kernels import read_kernel
+from propopt.inductive.means import MeanName, read_mean
+from propopt.inductive.model import Pair, read_weights
+from propopt.inductive.prior import Prior
+from propopt.inductive.randomness import read_rng
+from propopt.inductive.reading import (
+    one_of,
+    read_gradients,
+    read_new,
+    read_restarts,
+)
+from propopt.inductive.together import together
+from propopt.inductive.tuning import CriterionName, Tuning, read_criterion
+from propopt.labels import Labels, read_table
+
+
+METHOD = "gaussian_process"
+
+
+@final
+class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped base
+    """An explanation of inputs that come later (Tadesse et al. 2024, Eq. 5-9).
+
+    The posterior mean E(x) of a Gaussian process that has seen gradients at N inputs.
+    It is exactly the row that x gets when it is appended to these inputs, without a
+    gradient, and Σ_n ‖w_n − ∇f(x_n)‖² + w_r KernelRobustness + w_s Smoothness is
+    minimised over all N + 1 rows (Proposition 1): weights mean the same here as in
+    :func:`propopt.solve`.
+
+    In the eigenbasis of the features, with ς_j the eigenvalues of smoothness, p_j = 1 +
+    w_s ς_j, λ = 2 w_r, κ = k(X, x)/λ and A_j = K/λ + I/p_j: the kriging mean m_j =
+    κᵀA_j⁻¹ ĝ_j/p_j and variance v_j = k(x, x)/λ − κᵀA_j⁻¹κ (both changed where a
+    constant is integrated out) give E_j = m_j/(1 + w_s ς_j v_j), of variance v_j/(1 +
+    w_s ς_j v_j).
+
+    Parameters
+    ----------
+    robustness : float
+        w_r > 0, weight of :class:`propopt.KernelRobustness`.
+    smoothness : float
+        w_s ≥ 0, weight of :class:`propopt.Smoothness`; above zero it needs
+        ``features``.
+    features : Graph, FeatureBasis, array (D, D) or None
+        Which features are similar: a graph, with the loss Smoothness(graph), or a
+        kernel matrix K_s, with the loss 2 tr(W K_s⁻¹ Wᵀ).
+    kernel : {"gaussian", "matern"} or scikit-learn kernel
+        k; Matérn with ν = 5/2.
+    lengthscale : float, optional
+        Of a kernel given by name; by default the median distance of different points.
+    mean : {"per_feature", "none", "common"}
+        The constant that robustness does not see, w_n − c: one for each feature (as
+        ``KernelRobustness(K)``), none (as ``KernelRobustness(K, mean="none")``), or the
+        same number for all features (the paper's μ).
+    jitter : float
+        Added to the diagonal of K, new points included. K may be singular, so that zero
+        is safe.
+    inducing : InducingRule, array (M, D) or None
+        Inputs that carry the prior where there are many observations; None is all.
+    optimize : {"marginal_likelihood", "leave_one_out"} or None
+        Fit the kernel's hyper-parameters and the positive weights to the gradients,
+        starting from those given; needs ``inducing=None``.
+    n_restarts : int
+        Further searches, from random places.
+    rng : int, numpy.random.Generator or None
+        For inducing inputs and restarts; None is seed 0.
+
+    Attributes
+    ----------
+    robustness_, smoothness_ : float
+        The weights in use.
+    kernel_ : scikit-learn kernel
+        The kernel in use.
+    inducing_inputs_ : array (M, D)
+        Z.
+    information_loss_ : float
+        At most so many nats were lost to inducing inputs, under the weights in use: an
+        upper bound of KL(in use ‖ with all observations). Zero where all are inducing.
+    criterion_ : float or None
+        Log density at the optimum, where ``optimize`` is given.
+    n_features_in_ : int
+        D.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> X = np.linspace(-1.0, 1.0, 9)[:, None]
+    >>> explainer = po.inductive.GaussianProcessExplainer(robustness=1e-4)
+    >>> explainer = explainer.fit(X, gradients=2 * X)
+    >>> found = explainer.explain([[0.3], [5.0]], return_std=True)
+    >>> found.attributions[0].round(2)
+    array([0.6])
+    >>> bool(found.details["standard_deviation"][1] > 10)  # far from all that is known
+    True
+    """
+
+    def __init__(
+        self,
+        robustness: float = 1.0,
+        smoothness: float = 0.0,
+        *,
+        features: object = None,
+        kernel: object = "gaussian",
+        lengthscale: float | None = None,
+        mean: MeanName = "per_feature",
+        jitter: float = 0.0,
+        inducing: object = None,
+        optimize: CriterionName | None = None,
+        n_restarts: int = 0,
+        rng: int | np.random.Generator | None = None,
+    ) -> None:
+        self.robustness = robustness
+        self.smoothness = smoothness
+        self.features = features
+        self.kernel = kernel
+        self.lengthscale = lengthscale
+        self.mean = mean
+        self.jitter = jitter
+        self.inducing = inducing
+        self.optimize = optimize
+        self.n_restarts = n_restarts
+        self.rng = rng
+
+    def fit(
+        self, X: object, gradients: object = None, *, function: object = None
+    ) -> Self:
+        """Condition on gradients at the rows of X.
+
+        Parameters
+        ----------
+        X : array or DataFrame (N, D)
+            The inputs.
+        gradients : array or DataFrame (N, D), optional
+            ∇f(x_n), in rows.
+        function : Function, optional
+            f, instead of its gradients.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument or a parameter cannot be used.
+        """
+        prior, labels = self._prior(X, one_of(gradients, function))
+        rule, rng = read_inducing(self.inducing), read_rng(self.rng)
+        criterion, self.criterion_ = read_criterion(self.optimize), None
+        if criterion is not None:
+            _require_all(rule)
+            tuning = Tuning(prior=prior, criterion=criterion)
+            tuned = tuning.best(read_restarts(self.n_restarts), rng)
+            prior, self.criterion_ = tuned.prior, tuned.value
+        self._model = prior.condition(rule, rng)
+        self._remember(labels, prior)
+        return self
+
+    def explain(
+        self,
+        X_new: object,
+        return_std: bool = False,
+        gradients: object = None,
+    ) -> Explanation:
+        """Explain each new input by itself, given the inducing inputs.
+
+        Parameters
+        ----------
+        X_new : array or DataFrame (m, D)
+            New inputs. Each is appended alone: others at the same time change nothing.
+        return_std : bool
+            Also give ``details["standard_deviation"]`` (m, D), that of the posterior.
+        gradients : array (m, D), Function or None
+            Gradients at the new inputs, to be used as further observations of unit
+            variance, each for its own input.
+
+        Returns
+        -------
+        Explanation
+            With ``method="gaussian_process"``.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument cannot be used.
+        sklearn.exceptions.NotFittedError
+            Before :meth:`fit`.
+        """
+        check_is_fitted(self)
+        weights = [(self.robustness_, self.smoothness_)]
+        return self.explain_path(X_new, weights, return_std, gradients)[0]
+
+    def explain_path(
+        self,
+        X_new: object,
+        weights: Iterable[Pair],
+        return_std: bool = False,
+        gradients: object = None,
+    ) -> list[Explanation]:
+        """Explain new inputs under many weights, from one eigendecomposition.
+
+        Each costs O(M·m·D) for m new inputs, as much as one product of matrices.
+        Inducing inputs stay those that :meth:`fit` chose.
+
+        Parameters
+        ----------
+        X_new, return_std, gradients
+            As for :meth:`explain`.
+        weights : iterable of pairs
+            (robustness, smoothness).
+
+        Returns
+        -------
+        list of Explanation
+            One per pair, in order.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> X = np.linspace(-1.0, 1.0, 9)[:, None]
+        >>> explainer = po.inductive.GaussianProcessExplainer().fit(X, 2 * X)
+        >>> path = explainer.explain_path([[0.5]], [(1e-4, 0.0), (1e4, 0.0)])
+        >>> [round(float(found.attributions[0, 0]), 2) + 0.0 for found in path]
+        [1.0, 0.0]
+        """
+        start = time.perf_counter()
+        asked, labels = self._asked(X_new, gradients)
+        pairs = [read_weights(pair, self._model.basis) for pair in weights]
+        found = asked.explained(pairs, return_std)
+        seconds = (time.perf_counter() - start) / max(1, len(pairs))
+        return [
+            Explanation(
+                attributions=attributions,
+                method=METHOD,
+                labels=labels,
+                parameters=self._parameters(pair),
+                details=details,
+                seconds=seconds,
+            )
+            for pair, (attributions, details) in zip(pairs, found, strict=True)
+        ]
+
+    def explain_together(self, X_new: object) -> Explanation:
+        """Explain new inputs that are all appended at once, without gradients.
+
+        Another program than :meth:`explain`: under smoothness new inputs pull on one
+        another, so that the answer for each depends on which others come with it.
+        Without smoothness both are the same. Costs O(m³·D) for m new inputs.
+
+        Parameters
+        ----------
+        X_new : array or DataFrame (m, D)
+            New inputs.
+        """
+        start = time.perf_counter()
+        asked, labels = self._asked(X_new, None)
+        weights = (self.robustness_, self.smoothness_)
+        rotated = together(self._model.weighed(weights), asked.points)
+        return Explanation(
+            attributions=self._model.basis.unrotate(rotated),
+            method=METHOD,
+            labels=labels,
+            parameters=self._parameters(weights),
+            seconds=time.perf_counter() - start,
+        )
+
+    def sample(
+        self,
+        X_new: object,
+        n_samples: int = 1,
+        rng: int | np.random.Generator | None = None,
+        gradients: object = None,
+    ) -> Array:
+        """Attributions from the posterior, shape (n_samples, m, D).
+
+        Features of one input vary together, as the posterior of that input says;
+        different inputs are drawn independently, so that samples are no functions of x.
+
+        Parameters
+        ----------
+        X_new, gradients
+            As for :meth:`explain`.
+        n_samples : int
+            How many.
+        rng : int, numpy.random.Generator or None
+            Where draws come from; None is seed 0.
+        """
+        count, generator = read_count(n_samples, "n_samples"), read_rng(rng)
+        asked, _ = self._asked(X_new, gradients)
+        return asked.sampled((self.robustness_, self.smoothness_), count, generator)
+
+    def _prior(self, X: object, gradients: object) -> tuple[Prior, Labels]:
+        points, labels = read_table(X, "X")
+        found = read_gradients(gradients, X, points.shape)
+        basis = read_features(self.features, points.shape[1])
+        prior = Prior(
+            points=points,
+            rotated=basis.rotate(found),
+            basis=basis,
+            mean=read_mean(self.mean, basis),
+            kernel=read_kernel(self.kernel, self.lengthscale, points, self.jitter),
+            weights=read_weights((self.robustness, self.smoothness), basis),
+        )
+        return prior, labels
+
+    def _remember(self, labels: Labels, prior: Prior) -> None:
+        weighed, state = self._model.weighed(prior.weights), self._model.state
+        self.robustness_, self.smoothness_ = prior.weights
+        self.kernel_, self.inducing_inputs_ = prior.kernel.function, state.inducing
+        self.information_loss_ = state.information_loss(
+            weighed.p, weighed.scale, prior.mean
+        )
+        self.n_features_in_ = prior.basis.n_features
+        self._features = labels.features
+
+    def _asked(self, X_new: object, gradients: object) -> tuple[Asked, Labels]:
+        check_is_fitted(self)
+        points, labels = read_new(X_new, self.n_features_in_, self._features)
+        rotated = None
+        if gradients is not None:
+            found = read_gradients(gradients, X_new, points.shape)
+            rotated = self._model.basis.rotate(found)
+        return Asked(model=self._model, points=points, rotated=rotated), labels
+
+    def _parameters(self, weights: Pair) -> dict[str, Parameter]:
+        return {
+            "robustness": weights[0],
+            "smoothness": weights[1],
+            "mean": self.mean,
+            "kernel": str(self.kernel_),
+            "jitter": float(self.jitter),
+            "n_inducing": len(self.inducing_inputs_),
+        }
+
+
+def _require_all(rule: InducingRule | None) -> None:
+    if rule is not None:
+        raise InvalidInput(
+            "optimize: needs inducing=None; optimise on a part of the points, then "
+            "give what was found"
+        )

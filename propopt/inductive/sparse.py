@@ -1,0 +1,157 @@
+"""Many observations, few inducing inputs: variational inference (Titsias 2009).
+
+The kernel matrix K of N observations is replaced by Q = K_xz K_zz⁻¹ K_zx of rank at
+most M, and the law of the inducing values is the best one for that. Q = ΦΦᵀ with
+features Φ; the eigenbasis of ΦᵀΦ then serves all weights and all rotated features.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from propopt._typing import Array, Attributions, Points
+from propopt.errors import InvalidInput
+from propopt.inductive.conditioning import Conditioned, Queries, blocks, eigenbasis
+from propopt.inductive.kernels import PointKernel
+from propopt.inductive.means import Constants, Mean
+from propopt.memory import require_memory
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sparse(Conditioned):
+    """Observations at N points, seen through M inducing inputs.
+
+    ``coordinates`` are φ(x), ``remainder`` is k(x, x) − ‖φ(x)‖² ≥ 0, the part of the
+    prior variance that no inducing input knows of. Jitter belongs to that part: Q is
+    made of the kernel without it.
+
+    Parameters
+    ----------
+    kernel, inducing, eigenvalues, targets, ones
+        As for :class:`Conditioned`, with κ of ΦᵀΦ, targets Φᵀĝ and ones Φᵀ1.
+    projection : array (M, r)
+        φ(x) = k(x, Z) projection.
+    n_points : int
+        N.
+    sums, squares : array (D,)
+        1ᵀĝ_j and ‖ĝ_j‖².
+    residual : float
+        tr(K − Q) ≥ 0.
+    """
+
+    kernel: PointKernel
+    inducing: Points
+    projection: Array
+    eigenvalues: Array
+    targets: Array
+    ones: Array
+    n_points: int
+    sums: Array
+    squares: Array
+    residual: float
+
+    @classmethod
+    def of(
+        cls, kernel: PointKernel, X: Points, rotated: Attributions, Z: Points
+    ) -> Sparse:
+        """Condition on rotated gradients at X through Z: one pass over X, O(N M²)."""
+        require_memory(
+            40.0 * len(Z) ** 2, f"{len(Z)} inducing inputs", "choose fewer of them"
+        )
+        root = inverse_root(kernel.cross(Z, Z))
+        rank = root.shape[1]
+        gram, ones = np.zeros((rank, rank)), np.zeros(rank)
+        targets = np.zeros((rank, rotated.shape[1]))
+        residual = 0.0
+        for rows in blocks(len(X), 8 * (len(Z) + rank)):
+            features = kernel.cross(X[rows], Z) @ root
+            gram += features.T @ features
+            targets += features.T @ rotated[rows]
+            ones += features.sum(axis=0)
+            residual += _remainder(kernel, X[rows], features).sum()
+        values, vectors = eigenbasis(gram)
+        return cls(
+            kernel=kernel,
+            inducing=Z,
+            projection=root @ vectors,
+            eigenvalues=values,
+            targets=vectors.T @ targets,
+            ones=vectors.T @ ones,
+            n_points=len(X),
+            sums=rotated.sum(axis=0),
+            squares=np.einsum("nd,nd->d", rotated, rotated),
+            residual=float(residual),
+        )
+
+    def queries(self, X: Points) -> Queries:
+        features = self.kernel.cross(X, self.inducing) @ self.projection
+        return Queries(
+            coordinates=features, remainder=_remainder(self.kernel, X, features)
+        )
+
+    def variance(self, queries: Queries, p: Array, scale: float) -> Array:
+        # (k − ‖φ‖²)/λ + φᵀ(p ΦᵀΦ + λ)⁻¹φ: two terms, neither negative
+        known = self.weigh(queries.coordinates**2, p, scale)
+        return queries.remainder[:, None] / scale + known
+
+    def covariance(self, X: Points, queries: Queries, p: float, scale: float) -> Array:
+        t = queries.coordinates
+        change = 1.0 / (p * self.eigenvalues + scale) - 1.0 / scale
+        return self.kernel.matrix(X) / scale + (t * change) @ t.T
+
+    def constants(self, p: Array, scale: float) -> Constants:
+        # A⁻¹ = p I − p² Φ(p ΦᵀΦ + λ)⁻¹Φᵀ
+        within = self.weigh(self.ones[None] ** 2, p, scale)[0]
+        return Constants(
+            ones=p * (self.n_points - p * within),
+            targets=self.sums - p * self.products(self.ones[:, None], p, scale),
+        )
+
+    def information_loss(self, p: Array, scale: float, mean: Mean, /) -> float:
+        """An upper bound of KL(sparse ‖ exact posterior), in nats, over all features.
+
+        The log evidence of y_j is at least that of N(0, Q/λ + I/p) less t p/2, with
+        t = tr(K − Q)/λ (Titsias 2009, Eq. 9), and at most
+        −½ log det(Q/λ + I/p) − ½ yᵀ(Q/λ + (t + 1/p) I)⁻¹y, up to the same constant
+        (Titsias 2014), because K − Q ≼ tr(K − Q) I. The divergence is the distance of
+        the evidence to its lower bound, hence at most t p/2 plus the difference of the
+        two quadratic forms.
+        """
+        trace = self.residual / scale
+        noisier = p / (1.0 + trace * p)
+        change = self._quadratic(p, p, scale, mean)
+        change -= self._quadratic(noisier, p, scale, mean)
+        spent = trace * float(np.broadcast_to(p, self.sums.shape).sum())
+        return 0.5 * (spent + max(change, 0.0))
+
+    def _quadratic(self, noise: Array, p: Array, scale: float, mean: Mean) -> float:
+        """Σ_j y_jᵀ(Q/λ + I/q_j)⁻¹y_j at the best constants, q the noise precisions."""
+        within = self.products(self.targets, noise, scale)
+        squares = noise * (self.squares - noise * within) / p**2
+        targets = self.sums - noise * self.products(self.ones[:, None], noise, scale)
+        seen = Constants(
+            ones=self.constants(noise, scale).ones, targets=noise * targets / p
+        )
+        return float(squares.sum()) - mean.explained(seen)
+
+
+def inverse_root(matrix: Array) -> Array:
+    """R with R Rᵀ = K⁻¹ on the directions that K knows beyond rounding, (M, r).
+
+    Leaving out the others is to use fewer inducing inputs, and the bounds still hold.
+    """
+    values, vectors = eigenbasis(matrix)
+    kept = values > len(values) * np.finfo(float).eps * values[-1]
+    if not kept.any():
+        raise InvalidInput("kernel: it is zero at all inducing inputs")
+    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
+
+
+def _remainder(kernel: PointKernel, X: Points, features: Array) -> Array:
+    # k − ‖φ‖² is never negative but by rounding
+    known = np.einsum("nr,nr->n", features, features)
+    return np.maximum(kernel.diagonal(X) - known, 0.0)

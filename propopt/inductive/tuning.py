@@ -1,0 +1,112 @@
+"""Lengthscale and weights that account best for the gradients at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, final
+
+import numpy as np
+from scipy.optimize import minimize
+
+from propopt._typing import Array
+from propopt.errors import InvalidInput
+from propopt.inductive.conditioning import Exact
+from propopt.inductive.likelihood import log_evidence, log_leave_one_out
+from propopt.inductive.means import Mean
+from propopt.inductive.prior import Prior
+
+
+CriterionName: TypeAlias = Literal["marginal_likelihood", "leave_one_out"]
+Criterion: TypeAlias = Callable[[Exact, Array, float, Mean], float]
+
+WEIGHTS = (1e-8, 1e8)
+"""Weights are sought in this range, widened to hold those to start from."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tuned:
+    """What was found, with the value of the criterion there."""
+
+    prior: Prior
+    value: float
+
+
+@final
+@dataclass(kw_only=True, eq=False)
+class Tuning:
+    """A search over log weights and the kernel's log hyper-parameters.
+
+    Parameters
+    ----------
+    prior : Prior
+        Where the search starts. A weight of zero for smoothness stays.
+    criterion : callable
+        What is maximised.
+    """
+
+    prior: Prior
+    criterion: Criterion
+    _latest: tuple[bytes, Exact] | None = field(default=None, init=False)
+
+    def best(self, n_restarts: int, rng: np.random.Generator) -> Tuned:
+        """The best of a search from here and of others from random places.
+
+        L-BFGS-B with slopes by central differences: only a step of the kernel's own
+        parameters costs an eigendecomposition, a step of the weights O(n·D).
+        """
+        bounds = self._bounds()
+        random = rng.uniform(bounds[:, 0], bounds[:, 1], (n_restarts, len(bounds)))
+        found = [
+            minimize(self._cost, start, jac="3-point", bounds=bounds, method="L-BFGS-B")
+            for start in [self._start(), *random]
+        ]
+        best = min(found, key=lambda result: result.fun)
+        value = -float(best.fun) * self.prior.rotated.size
+        return Tuned(prior=self._prior(best.x), value=value)
+
+    @property
+    def _n_weights(self) -> int:
+        return 1 + (self.prior.weights[1] > 0)
+
+    def _start(self) -> Array:
+        weights = np.log(self.prior.weights[: self._n_weights])
+        return np.concatenate([weights, self.prior.kernel.theta])
+
+    def _bounds(self) -> Array:
+        low, high = np.log(WEIGHTS)
+        start = self._start()[: self._n_weights]
+        limits = np.column_stack([np.minimum(low, start), np.maximum(high, start)])
+        return np.concatenate([limits, self.prior.kernel.bounds])
+
+    def _prior(self, z: Array) -> Prior:
+        smoothness = float(np.exp(z[1])) if self._n_weights == 2 else 0.0
+        kernel = self.prior.kernel.at(z[self._n_weights :])
+        return self.prior.at(kernel, (float(np.exp(z[0])), smoothness))
+
+    def _cost(self, z: Array) -> float:
+        prior = self._prior(z)
+        state = self._state(prior)
+        value = self.criterion(state, prior.pull, prior.scale, prior.mean)
+        return -value / prior.rotated.size
+
+    def _state(self, prior: Prior) -> Exact:
+        key = prior.kernel.theta.tobytes()
+        if self._latest is None or self._latest[0] != key:
+            self._latest = key, prior.exact()
+        return self._latest[1]
+
+
+def read_criterion(optimize: object) -> Criterion | None:
+    """The criterion with this name; None where nothing is to be optimised."""
+    if optimize is None:
+        return None
+    if optimize == "marginal_likelihood":
+        return log_evidence
+    if optimize == "leave_one_out":
+        return log_leave_one_out
+    raise InvalidInput(
+        "optimize: expected 'marginal_likelihood', 'leave_one_out' or None, got "
+        f"{optimize!r}"
+    )

@@ -1,0 +1,83 @@
+"""Cells of a DataFrame: numbers, categories, and the place of those that are none."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from propopt._typing import Array
+from propopt.errors import InvalidInput
+
+
+LARGEST_INTEGER = 2.0**53
+"""Above it float64 skips integers."""
+
+
+def is_coded(dtype: Any) -> bool:
+    """Whether a dtype says that its column holds categories: text, bool, category."""
+    return (
+        isinstance(dtype, pd.CategoricalDtype)
+        or pd.api.types.is_bool_dtype(dtype)
+        or pd.api.types.is_string_dtype(dtype)
+    )
+
+
+def read_numbers(column: pd.Series[Any], what: str) -> Array:
+    """A column as finite float64 numbers; the first row that has none is named."""
+    if column.dtype.kind in "biuf":
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        values = _numbers_among_objects(column, what)
+    _refuse_row(~np.isfinite(values), column, what, "a finite number")
+    if column.dtype.kind in "iu":
+        exact = np.abs(values) <= LARGEST_INTEGER
+        _refuse_row(~exact, column, what, "an integer of at most 2^53, as floats know")
+    return values
+
+
+def text_in(frame: pd.DataFrame) -> str | None:
+    """The first place in a table that is no number, in words; None if all are."""
+    for j, dtype in enumerate(frame.dtypes):
+        if dtype.kind in "biuf":
+            continue
+        column = frame.iloc[:, j]
+        objects = column.astype(object)
+        numbers = pd.to_numeric(objects, errors="coerce")
+        bad = (numbers.isna() & objects.notna()).to_numpy(dtype=bool)
+        if bad.any():
+            n = int(bad.argmax())
+            value = objects.tolist()[n]
+            return f"column {column.name!r}, row {row_name(column, n)} holds {value!r}"
+    return None
+
+
+def row_name(column: pd.Series[Any] | pd.DataFrame, n: int) -> str:
+    """The label of the n-th row, for messages."""
+    return repr(column.index[n : n + 1].tolist()[0])
+
+
+def _numbers_among_objects(column: pd.Series[Any], what: str) -> Array:
+    objects = column.astype(object).tolist()
+    text = np.array([not isinstance(value, Real) for value in objects], dtype=bool)
+    _refuse_row(text, column, what, "a number")
+    return np.array(objects, dtype=np.float64)
+
+
+def _refuse_row(
+    bad: NDArray[np.bool_], column: pd.Series[Any], what: str, expected: str
+) -> None:
+    if bad.any():
+        n = int(bad.argmax())
+        raise InvalidInput(
+            f"{what}: column {column.name!r}, row {row_name(column, n)}: expected "
+            f"{expected}, got {column.tolist()[n]!r}"
+        )
+
+
+def refuse_missing(column: pd.Series[Any], what: str) -> None:
+    """Refuse a column with a missing value; the first such row is named."""
+    _refuse_row(column.isna().to_numpy(dtype=bool), column, what, "a category")
