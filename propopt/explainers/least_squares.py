@@ -42,10 +42,11 @@ class Regressions:
         if factor is None:
             factor, slopes = _qr(design, targets, self.root_ridge)
             return Fits(self, factor, slopes)
-        slopes = np.zeros((len(design), design.shape[-1]))
-        for _ in range(2):  # the second step refines the first
-            moments = _moments(design, targets - _times(design, slopes))
-            slopes += _solve(factor, moments - self.root_ridge**2 * slopes)
+        inverse = _inverse_gram(factor)
+        slopes = _times(inverse, _moments(design, targets))
+        # one step of refinement: H β = Zᵀ diag(π) y
+        rest = _moments(design, targets - _times(design, slopes))
+        slopes += _times(inverse, rest - self.root_ridge**2 * slopes)
         return Fits(self, factor, slopes)
 
     def _weighted(self) -> tuple[Array, Array]:
@@ -75,7 +76,7 @@ class Fits:
 
     @property
     def residuals(self) -> Array:
-        """y − Zβ, shape (n, S)."""
+        """Residuals e = y − Zβ, shape (n, S)."""
         return self.problems.targets - _times(self.problems.design, self.slopes)
 
     def undetermined(self, n_samples: int) -> NDArray[np.bool_]:
@@ -90,8 +91,7 @@ class Fits:
         weights = self.problems.weights
         scores = residuals if weights is None else weights * residuals
         influence = self.problems.design * scores[..., None]
-        inverse = np.linalg.inv(self.factor)
-        bread = inverse @ inverse.transpose(0, 2, 1)
+        bread = _inverse_gram(self.factor)
         half = bread @ _gram(influence)
         squares = np.einsum("nde,ned->nd", half, bread)
         errors: Array = np.sqrt(np.maximum(squares, 0.0))
@@ -147,7 +147,8 @@ def _times(design: Array, slopes: Array) -> Array:
     return product
 
 
-def _solve(factor: Array, moments: Array) -> Array:
-    """H⁻¹ m by the triangles of H = RᵀR."""
-    half = np.linalg.solve(factor.transpose(0, 2, 1), moments[..., None])
-    return np.asarray(np.linalg.solve(factor, half)[..., 0], float)
+def _inverse_gram(factor: Array) -> Array:
+    """H⁻¹ = R⁻¹R⁻ᵀ."""
+    inverse = np.linalg.inv(factor)
+    product: Array = inverse @ inverse.transpose(0, 2, 1)
+    return product

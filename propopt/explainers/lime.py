@@ -19,6 +19,10 @@ from propopt.explainers.perturbations import Distribution, Perturbations
 from propopt.memory import require_memory
 
 
+PART_BYTES = 2**19
+"""Regressors that are fitted together, few enough to stay in a processor's cache."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Lime(Explainer):
     """Slopes of a weighted least-squares fit of f around each point.
@@ -108,14 +112,13 @@ class Lime(Explainer):
             task.points.shape, task.rng, units=task.noise_units(self.relative)
         )
         units = self._units(task)
-        blocks = [
-            self._fit(
-                task,
-                Neighbourhood.of(task.points[rows], draws, units, categories),
-                rows.start,
-            )
-            for rows, draws in noise
-        ]
+        blocks = []
+        for rows, draws in noise:
+            near = Neighbourhood.of(task.points[rows], draws, units, categories)
+            values = task.value(near.samples)
+            for part, nearer in near.parts(PART_BYTES):
+                first = rows.start + part.start
+                blocks.append(self._fit(nearer, values[part], first))
         details = {
             name: np.concatenate([block[name] for block in blocks])
             for name in blocks[0]
@@ -127,9 +130,8 @@ class Lime(Explainer):
         scales = task.scales(self.relative)
         return np.where(task.categorical, 1.0, self.scale * scales)
 
-    def _fit(self, task: Task, near: Neighbourhood, first: int) -> dict[str, Array]:
+    def _fit(self, near: Neighbourhood, values: Array, first: int) -> dict[str, Array]:
         """The fits at consecutive points, all at once, from S samples around each."""
-        values = task.value(near.samples)
         weights = self._weights(near)
         design, targets, means = self._centred(near, values, weights)
         root_ridge = math.sqrt(self.ridge) / near.units + near.is_constant
@@ -174,7 +176,8 @@ class Lime(Explainer):
         shares = weights / weights.sum(axis=1, keepdims=True)
         centre = np.einsum("ns,nsd->nd", shares, near.regressors)
         mean = np.einsum("ns,ns->n", shares, values)
-        design = (near.regressors - centre[:, None]) / near.units
+        design = near.regressors - centre[:, None]
+        design /= near.units
         return design, values - mean[:, None], (centre, mean)
 
     def _intercept(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,22 @@ class Neighbourhood:
             origin[:, places] = 0.0
             contrast[:, places] = 1 - shares
         return cls(samples, draws, origin, contrast, units, categorical)
+
+    def parts(self, n_bytes: int) -> Iterator[tuple[slice, Neighbourhood]]:
+        """Some points after the other, with regressors of about so many bytes."""
+        step = max(1, n_bytes // self.regressors[0].nbytes)
+        for start in range(0, len(self.regressors), step):
+            rows = slice(start, start + step)
+            yield (
+                rows,
+                replace(
+                    self,
+                    samples=self.samples[rows],
+                    regressors=self.regressors[rows],
+                    origin=self.origin[rows],
+                    contrast=self.contrast[rows],
+                ),
+            )
 
     @property
     def is_constant(self) -> NDArray[np.bool_]:

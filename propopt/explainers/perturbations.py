@@ -88,7 +88,9 @@ class Perturbations:
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
         """Perturbations of the given shape (..., D)."""
         if self.distribution == "gaussian":
-            return self.scale * rng.standard_normal(shape)
+            draws = rng.standard_normal(shape)
+            draws *= self.scale
+            return draws
         if self.distribution == "uniform":
             return rng.uniform(-self.scale, self.scale, shape)
         # D coordinates of a uniform point on the sphere in D + 2 dimensions are
@@ -102,7 +104,9 @@ class Perturbations:
     ) -> Array:
         moved = units > 0
         if moved.all():
-            return self.draw(shape, rng) * units
+            everywhere = self.draw(shape, rng)
+            everywhere *= units
+            return everywhere
         draws = np.zeros(shape)
         of_moved = (*shape[:-1], int(moved.sum()))
         draws[..., moved] = self.draw(of_moved, rng) * units[moved]

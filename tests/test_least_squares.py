@@ -1,0 +1,88 @@
+"""Many regressions at once: the same as one after the other, by either factorisation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from propopt.explainers import least_squares
+from propopt.explainers.least_squares import Regressions
+
+
+N, S, D = 4, 40, 3
+
+
+def one_by_one(problems):
+    """Each problem by numpy.linalg.lstsq, the ridge as more rows."""
+    found = []
+    for n in range(len(problems.design)):
+        weights = np.ones(S) if problems.weights is None else problems.weights[n]
+        root = np.sqrt(weights)
+        Z = np.vstack(
+            [problems.design[n] * root[:, None], np.diag(problems.root_ridge[n])]
+        )
+        y = np.concatenate([problems.targets[n] * root, np.zeros(D)])
+        found.append(np.linalg.lstsq(Z, y, rcond=None)[0])
+    return np.array(found)
+
+
+@pytest.fixture
+def problems(rng):
+    return Regressions(
+        design=rng.normal(size=(N, S, D)),
+        targets=rng.normal(size=(N, S)),
+        weights=rng.uniform(0.1, 2.0, size=(N, S)),
+        root_ridge=np.full((N, D), 0.7),
+    )
+
+
+def test_slopes_are_those_of_each_problem_alone(problems):
+    exact = one_by_one(problems)
+    np.testing.assert_allclose(problems.solve().slopes, exact, rtol=1e-12)
+
+
+def test_both_factorisations_agree(problems, monkeypatch):
+    first = problems.solve()
+    monkeypatch.setattr(least_squares, "SAFE_PIVOTS", np.inf)  # never Cholesky
+    second = problems.solve()
+    np.testing.assert_allclose(first.slopes, second.slopes, rtol=1e-12)
+    residuals = first.residuals
+    np.testing.assert_allclose(
+        first.errors(residuals), second.errors(residuals), rtol=1e-10
+    )
+
+
+@pytest.mark.parametrize("spread", [1e-2, 1e-6, 1e-10])
+def test_nearly_collinear_regressors_keep_their_digits(spread, rng):
+    shared = rng.normal(size=(N, S, 1))
+    design = shared + spread * rng.normal(size=(N, S, D))
+    slopes = rng.normal(size=(N, D))
+    targets = (design @ slopes[..., None])[..., 0]
+    found = Regressions(design, targets, None, np.zeros((N, D))).solve()
+    # backward stable: an error of the condition number, about 1/spread, times rounding
+    np.testing.assert_allclose(found.slopes, slopes, atol=1e-13 / spread)
+
+
+def test_the_factor_is_a_root_of_the_normal_equations(problems):
+    found = problems.solve()
+    weighted = problems.design * problems.weights[..., None]
+    H = weighted.transpose(0, 2, 1) @ problems.design + 0.49 * np.eye(D)
+    np.testing.assert_allclose(found.factor.transpose(0, 2, 1) @ found.factor, H)
+
+
+def test_standard_errors_are_the_sandwich(problems):
+    found = problems.solve()
+    H = found.factor.transpose(0, 2, 1) @ found.factor
+    scores = problems.weights * found.residuals
+    u = problems.design * scores[..., None]
+    covariance = np.linalg.inv(H) @ (u.transpose(0, 2, 1) @ u) @ np.linalg.inv(H)
+    exact = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+    np.testing.assert_allclose(found.errors(found.residuals), exact, rtol=1e-10)
+
+
+def test_a_regressor_that_is_zero_is_undetermined(rng):
+    design = rng.normal(size=(N, S, D))
+    design[2, :, 1] = 0.0
+    targets = rng.normal(size=(N, S))
+    found = Regressions(design, targets, None, np.zeros((N, D))).solve()
+    assert found.undetermined(S).tolist() == [False, False, True, False]
