@@ -56,3 +56,22 @@ def read_count(value: object, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise InvalidInput(f"{what}: expected an integer >= 1, got {value!r}")
     return int(value)
+
+
+def read_seed(rng: object) -> int:
+    """The seed that ``rng`` is, 0 for None; one drawn from it if it is a generator."""
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**63))
+    seed = 0 if rng is None else rng
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InvalidInput(
+            f"rng: expected an integer >= 0 or a numpy.random.Generator, got {rng!r}"
+        )
+    return int(seed)
+
+
+def read_rng(rng: object) -> np.random.Generator:
+    """A generator as it is, to be advanced; else a new one from :func:`read_seed`."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    return np.random.default_rng(read_seed(rng))

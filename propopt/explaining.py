@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -153,7 +153,7 @@ def _function(
 
 
 def _scales(function: Function, X: Any, scale: Scale) -> tuple[Array, Array]:
-    """s (D,), and the points where distances are measured."""
+    """S (D,), and the points where distances are measured."""
     if function.schema is not None:
         schema = function.schema
         return schema.scales(scale), schema.coordinates(X, scale)

@@ -51,7 +51,7 @@ def test_what_treats_points_and_features_differently_is_refused(objective):
 
 def test_no_matrix_over_features_is_formed(rng):
     image = po.ImageShape(3, 112, 112)  # 37,632 features: their square is 11 GiB
-    X, G = rng.normal(size=(2, 2, image.n_features))
+    G = rng.normal(size=(2, image.n_features))
     objective = (
         po.GradientMatching(G)
         + po.PairwiseRobustness(po.complete_graph(2))

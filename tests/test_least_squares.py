@@ -1,4 +1,4 @@
-"""Many regressions at once: the same as one after the other, by either factorisation."""
+"""Many regressions at once: as one after the other, by either factorisation."""
 
 from __future__ import annotations
 

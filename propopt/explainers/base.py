@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions, Points
-from propopt.checks import read_array
+from propopt.checks import read_array, read_rng
 from propopt.errors import InvalidInput
 from propopt.explanation import Explanation, Parameter, Units
 from propopt.functions import Function
@@ -152,7 +152,7 @@ class Explainer(ABC):
         known = _read_function(function)
         points, labels = known.read(X)
         before = known.calls.rows
-        task = Task(function=known, points=points, labels=labels, rng=_read_rng(rng))
+        task = Task(function=known, points=points, labels=labels, rng=read_rng(rng))
         attributions, details = self._attributions(task)
         return Explanation(
             attributions=read_array(attributions, f"{self.method} of X", ndim=2),
@@ -208,15 +208,3 @@ def _read_function(function: object) -> Function:
             "propopt.wrap makes one of a model or a callable"
         )
     return function
-
-
-def _read_rng(rng: object) -> np.random.Generator:
-    if rng is None:
-        return np.random.default_rng(0)
-    if isinstance(rng, np.random.Generator):
-        return rng
-    if isinstance(rng, bool) or not isinstance(rng, int | np.integer) or rng < 0:
-        raise InvalidInput(
-            f"rng: expected an integer >= 0 or a numpy.random.Generator, got {rng!r}"
-        )
-    return np.random.default_rng(int(rng))

@@ -4,7 +4,6 @@ from propopt.functions.base import Function
 from propopt.functions.differences import central_differences
 from propopt.functions.grid import grid
 from propopt.functions.images import ImageShape
-from propopt.functions.models import wrap
 from propopt.functions.paper import (
     PAPER_FUNCTIONS,
     Exponential,
@@ -18,6 +17,7 @@ from propopt.functions.paper import (
 )
 from propopt.functions.smoothing import Changes, SmoothedFunction, smoothed
 from propopt.functions.trees import is_piecewise_constant
+from propopt.functions.wrapping import wrap
 
 
 __all__ = [

@@ -2,48 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from propopt._typing import Attributions, Points, Values
-from propopt.errors import InvalidInput
 from propopt.functions.base import EXACT, Function
 from propopt.functions.calls import in_batches
-from propopt.functions.columns import FittedColumns, as_given
-from propopt.functions.complex_step import ComplexStep
+from propopt.functions.columns import FittedColumns
 from propopt.functions.differences import (
     DEFAULT_STEP,
     central_differences,
     describe_step,
     differences,
-    read_step,
     warn_flat,
 )
-from propopt.functions.exact import exact_link, exact_network
-from propopt.functions.images import ImageShape
-from propopt.functions.known import GivenGradient
 from propopt.functions.links import Link
 from propopt.functions.networks import Network
-from propopt.functions.outputs import (
-    METHODS,
-    Output,
-    Target,
-    check_model,
-    has_method,
-    name_of,
-    read_index,
-    read_output,
-)
-from propopt.functions.readout import Readout, read_column
-from propopt.functions.tabular import TabularModel
-from propopt.functions.torch_modules import TorchModel, is_torch_module, torch_model
-from propopt.functions.trees import is_piecewise_constant
 from propopt.labels import Labels
-from propopt.schema import CategoricalColumns, Groups, TableSchema
+from propopt.schema import TableSchema
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,235 +102,3 @@ class NumericalModel(Function):
             warn_flat(self.name)
             return differences(evaluate, points, self.step)
         return central_differences(evaluate, points, self.step)
-
-
-def wrap(
-    model: Any,
-    target: Target = None,
-    output: Output = "auto",
-    step: float | Literal["complex"] | None = None,
-    *,
-    gradient: Callable[[Any], object] | None = None,
-    input_shape: Sequence[int] | ImageShape | None = None,
-    data: pd.DataFrame | None = None,
-    categorical: CategoricalColumns = "auto",
-    groups: Groups | None = None,
-) -> Function:
-    """The function that a model computes: one output, with its gradient.
-
-    Gradients are exact for linear models, logistic regression, multi-layer perceptrons
-    support vector machines, kernel ridge and Gaussian process regression with smooth
-    kernels, generalized linear models, discriminant analysis and Gaussian naive Bayes,
-    and pipelines of scalers, PCA, polynomial and random features before one of these,
-    all of scikit-learn, for torch modules (in their own precision, by autograd; see
-    ``docs/images.md``), and for whatever is a :class:`Function` already. All else is
-    differentiated numerically, by :func:`central_differences`; ``gradient_method`` of
-    the result tells which.
-
-    Parameters
-    ----------
-    model : estimator, callable or Function
-        A fitted model with scikit-learn's methods, or a vectorised callable from a
-        table (n, D) to n numbers. A model that was fitted on a DataFrame is always
-        given one with the same columns; a callable is given what X was, array or
-        DataFrame. A Function is returned as it is.
-    target : class label or int, optional
-        For a classifier the label of the class; by default the second of two. For
-        several outputs the position of one.
-    output : {"auto", "value", "probability", "log_odds", "margin"}
-        What to explain: ``predict``, ``predict_proba``, log p/(1 − p), or
-        ``decision_function`` (its negative for the first of two classes). ``"auto"``
-        is the probability of a classifier, or its margin if it has no probabilities;
-        for other models and for callables it is their value.
-    step : float or "complex", optional
-        Differentiate numerically, with this step relative to max(1, |x|), even where
-        the exact gradient is known. ``"complex"`` is for callables that take complex
-        arrays and are made of analytic functions: Im f(x + i h e_d) / h is exact to
-        rounding.
-    gradient : callable, optional
-        The gradient, where you know it: from the table that the model takes, with n
-        rows, to numbers (n, D). It is believed; :func:`central_differences` of
-        ``value`` can check it.
-    input_shape : sequence of int or ImageShape, optional
-        The shape of one point as a torch module takes it, such as (C, H, W), where that
-        is not (D,). Its value is one column of what the module returns; where columns
-        are scores of classes, ``output`` says what to make of them: their softmax, or
-        their sigmoid where one column stands for two classes.
-    data : DataFrame, optional
-        The table that the model was fitted on, or X: the function then takes DataFrames
-        with these columns, and the model is given nothing else, with its own labels,
-        text, categories and dtypes. Gradients of numeric columns are exact if there are
-        no categories, else central differences; that of a category is its effect,
-        f(x) − Σ_c p_c f(x with c), with p_c its frequency in ``data``.
-    categorical : "auto" or sequence of column labels
-        Columns of ``data`` that are categorical besides text, booleans and categories.
-    groups : mapping of a feature to its column labels, optional
-        Columns of ``data`` that one-hot encode one feature, which is then explained as
-        one; see :meth:`propopt.TableSchema.of`.
-
-    Returns
-    -------
-    Function
-        With ``value(X)`` and ``gradient(X)``.
-
-    Raises
-    ------
-    InvalidInput
-        If the model is not fitted, cannot be called, has no such output or no such
-        target, or needs a target and none was given.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from propopt.functions import wrap
-    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
-    >>> model = LogisticRegression().fit(X, [0, 0, 1, 1])
-    >>> logit = wrap(model, output="log_odds")
-    >>> bool(np.allclose(logit.gradient(X), model.coef_))
-    True
-    >>> wrap(lambda X: X[:, 0] * X[:, 1]).gradient(X[:1]).round(6)
-    array([[1., 0.]])
-    """
-    schema = _schema(data, categorical, groups)
-    if is_torch_module(model):
-        _refuse_gradient(gradient, name_of(model))
-        return _torch(torch_model(model, target, output, input_shape), step, schema)
-    if input_shape is not None:
-        raise InvalidInput(f"input_shape: {name_of(model)} is not a torch module")
-    if isinstance(model, Function):
-        _refuse_schema(schema, f"{model!r} is a Function already")
-        _refuse_gradient(gradient, repr(model))
-        return _unchanged(model, target, output, step)
-    check_model(model)
-    chosen = read_output(model, output)
-    index = read_index(model, chosen, target)
-    name = f"{name_of(model)}, output={chosen!r}, target={target!r}"
-    if schema is not None:
-        _refuse_rule(gradient, step)
-        return _tabular(model, chosen, index, name, step, schema)
-    if gradient is not None:
-        return _given(gradient, step, _readout(model, chosen, index), name)
-    if step == "complex":
-        return _complex(model, chosen, index, name)
-    if step is None:
-        exact = _exact(model, chosen, index, name)
-        if exact is not None:
-            return exact
-    readout = _readout(model, chosen, index)
-    flat = is_piecewise_constant(model)
-    return NumericalModel(name, readout, read_step(step), flat)
-
-
-def _schema(
-    data: Any, categorical: CategoricalColumns, groups: Groups | None
-) -> TableSchema | None:
-    if data is not None:
-        return TableSchema.of(data, categorical, groups)
-    if categorical != "auto" or groups is not None:
-        raise InvalidInput(
-            "categorical and groups tell of the columns of `data`; give data=X too"
-        )
-    return None
-
-
-def _refuse_schema(schema: TableSchema | None, why: str) -> None:
-    if schema is not None:
-        raise InvalidInput(f"data: {why}; leave the argument out")
-
-
-def _refuse_rule(gradient: object, step: object) -> None:
-    if gradient is not None or step == "complex":
-        raise InvalidInput(
-            "data: a table of a schema has gradients of its own; leave gradient and "
-            "step='complex' out"
-        )
-
-
-def _tabular(
-    model: Any,
-    output: str,
-    index: int | None,
-    name: str,
-    step: Any,
-    schema: TableSchema,
-) -> Function:
-    if step is None and not schema.categorical.any():
-        exact = _exact(model, output, index, name)
-        if exact is not None:
-            return replace(exact, table=schema)
-    method = METHODS[output]
-    call = getattr(model, method) if has_method(model, method) else model
-    return TabularModel(
-        name,
-        Readout(call, schema.decode, output, index),
-        read_step(step),
-        schema,
-        is_piecewise_constant(model),
-    )
-
-
-def _refuse_gradient(gradient: object, name: str) -> None:
-    if gradient is not None:
-        raise InvalidInput(f"gradient: {name} has its own; leave the argument out")
-
-
-def _given(
-    gradient: Callable[[Any], object], step: object, readout: Readout, name: str
-) -> GivenGradient:
-    if not callable(gradient):
-        raise InvalidInput(f"gradient: expected a callable, got {gradient!r}")
-    if step is not None:
-        raise InvalidInput("give a step or a gradient, not both")
-    return GivenGradient(name, readout, gradient, readout.table)
-
-
-def _complex(model: Any, output: str, index: int | None, name: str) -> ComplexStep:
-    if has_method(model, METHODS[output]):
-        raise InvalidInput(
-            f"step: 'complex' is for callables that take complex arrays, and "
-            f"{name_of(model)} is an estimator; leave it out"
-        )
-    return ComplexStep(name, model, index)
-
-
-def _unchanged(model: Function, target: Target, output: str, step: Any) -> Function:
-    if (target, output, step) != (None, "auto", None):
-        raise InvalidInput(
-            f"wrap: {model!r} is a Function already; its target, output and step "
-            "cannot be changed"
-        )
-    return model
-
-
-def _torch(model: TorchModel, step: Any, schema: TableSchema | None) -> Function:
-    if schema is not None and schema.categorical.any():
-        raise InvalidInput(
-            "data: a torch module takes numbers, and there are categorical columns; "
-            "give a callable that encodes the DataFrame for it"
-        )
-    if step is None:
-        return replace(model, table=schema)
-    _refuse_schema(schema, "numerical gradients of a torch module take no schema")
-    return NumericalModel(model.name, model.value_at, read_step(step))
-
-
-def _exact(model: Any, output: str, index: int | None, name: str) -> ExactModel | None:
-    network = exact_network(model)
-    if network is None:
-        return None
-    n_scores = network.n_scores
-    if index is None or output == "value":
-        index = read_column(index, n_scores)
-    link = exact_link(model, output, index, n_scores)
-    if link is None:
-        return None
-    return ExactModel(name, FittedColumns.of(model), network, link)
-
-
-def _readout(model: Any, output: str, index: int | None) -> Readout:
-    method = METHODS[output]
-    if has_method(model, method):
-        columns = FittedColumns.of(model)
-        return Readout(getattr(model, method), columns.table, output, index)
-    return Readout(model, as_given, output, index)

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from propopt._typing import Array, Attributions, Points, Values
-from propopt.checks import read_array, read_count
+from propopt.checks import read_array, read_count, read_seed
 from propopt.errors import InvalidInput
 from propopt.functions.antithetic import AntitheticPairs
 from propopt.functions.base import Function, named_like
@@ -306,21 +306,9 @@ def smoothed(
         raise InvalidInput(f"scale: expected numbers > 0, got {widths.tolist()}")
     if read_count(n_samples, "n_samples") < 2:
         raise InvalidInput("n_samples: expected at least 2, which errors need")
-    seed = _read_seed(rng)
+    seed = read_seed(rng)
     return SmoothedFunction(function, widths, int(n_samples), seed, function.schema)
 
 
 def _even(ahead: Array, behind: Array) -> Array:
     return 0.5 * (ahead + behind)
-
-
-def _read_seed(rng: object) -> int:
-    if rng is None:
-        return 0
-    if isinstance(rng, np.random.Generator):
-        return int(rng.integers(2**63))
-    if isinstance(rng, bool) or not isinstance(rng, int | np.integer) or rng < 0:
-        raise InvalidInput(
-            f"rng: expected an integer >= 0 or a numpy.random.Generator, got {rng!r}"
-        )
-    return int(rng)

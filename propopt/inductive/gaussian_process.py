@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from propopt._typing import Array
-from propopt.checks import read_count
+from propopt.checks import read_count, read_rng
 from propopt.errors import InvalidInput
 from propopt.explanation import Explanation, Parameter
 from propopt.inductive.answers import Asked
@@ -21,7 +21,6 @@ from propopt.inductive.kernels import read_kernel
 from propopt.inductive.means import MeanName, read_mean
 from propopt.inductive.model import Pair, read_weights
 from propopt.inductive.prior import Prior
-from propopt.inductive.randomness import read_rng
 from propopt.inductive.reading import (
     one_of,
     read_gradients,

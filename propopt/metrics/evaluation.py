@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from propopt._typing import Array
+from propopt.checks import read_seed
 from propopt.errors import InvalidInput
 from propopt.explainers import Explainer
 from propopt.explanation import CurvePoint, Explanation, Outcome
@@ -26,7 +27,6 @@ from propopt.metrics.base import (
 )
 from propopt.metrics.methods import ExplainerMethod
 from propopt.metrics.reading import attributions_of, read_function
-from propopt.metrics.seeds import read_seed
 
 
 Named = TypeVar("Named")

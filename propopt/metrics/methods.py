@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from propopt._typing import Attributions
+from propopt.checks import read_seed
 from propopt.errors import InvalidInput
 from propopt.explainers import Explainer
 from propopt.functions import Function
-from propopt.metrics.seeds import read_seed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

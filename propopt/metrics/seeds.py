@@ -1,10 +1,10 @@
-"""Seeds and generators of metrics."""
+"""The generators of metrics."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from propopt.errors import InvalidInput
+from propopt.checks import read_seed
 
 
 STREAM = 0x6D657472
@@ -20,15 +20,3 @@ def read_rng(rng: object) -> np.random.Generator:
     if isinstance(rng, np.random.Generator):
         return rng
     return np.random.default_rng([read_seed(rng), STREAM])
-
-
-def read_seed(rng: object) -> int:
-    """The seed that ``rng`` is, 0 for None; drawn from it if it is a generator."""
-    if isinstance(rng, np.random.Generator):
-        return int(rng.integers(2**63))
-    seed = 0 if rng is None else rng
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidInput(
-            f"rng: expected an integer >= 0 or a numpy.random.Generator, got {rng!r}"
-        )
-    return int(seed)
