@@ -13,15 +13,16 @@ import propopt as po
 from propopt.errors import InvalidInput, ProblemFileError, PropoptError, SolverFailure
 
 
-DONE, BAD_INPUT, SOLVER_FAILURE, INTERRUPTED = 0, 2, 3, 130
-_RISING = (DONE, SOLVER_FAILURE, BAD_INPUT, INTERRUPTED)
+DONE, BAD_INPUT, SOLVER_FAILURE, REFUTED, INTERRUPTED = 0, 2, 3, 4, 130
+_RISING = (DONE, REFUTED, SOLVER_FAILURE, BAD_INPUT, INTERRUPTED)
 """Of several files, the gravest code is returned."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``propopt`` and return its exit code.
 
-    0: done; 2: bad input; 3: a solver failed or missed the tolerance; 130: interrupted.
+    0: done; 2: bad input; 3: a solver failed or missed the tolerance; 4: a statement of
+    the paper fails; 130: interrupted.
     """
     options = _parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
@@ -50,6 +51,22 @@ def sweep(options: argparse.Namespace) -> int:
         if codes[-1] == INTERRUPTED:
             break
     return _gravest(codes)
+
+
+def reproduce(options: argparse.Namespace) -> int:
+    """``propopt reproduce FIGURE...``: the paper's figures and statements."""
+    report = po.reproduce_paper(
+        options.figures,
+        options.output,
+        csv=options.csv,
+        target=options.target,
+        task=options.task,
+        n_jobs=options.jobs,
+        quiet=options.quiet,
+    )
+    if report.interrupted:
+        return INTERRUPTED
+    return REFUTED if report.n_failed else DONE
 
 
 def _check(file: str) -> int:
@@ -119,7 +136,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="propopt",
         description="Explanations optimised for the properties you choose, with proof.",
-        epilog="Exit codes: 0 done, 2 bad input, 3 solver failure, 130 interrupted.",
+        epilog="Exit codes: 0 done, 2 bad input, 3 solver failure, 4 a statement of "
+        "the paper fails, 130 interrupted.",
     )
     parser.add_argument(
         "--version", action="version", version=f"propopt {po.__version__}"
@@ -136,6 +154,10 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
     sub.set_defaults(command=sweep)
 
+    sub = commands.add_parser("reproduce", help="the paper's figures and statements")
+    _add_reproduce_arguments(sub)
+    sub.set_defaults(command=reproduce)
+
     sub = commands.add_parser("check", help="check problem files without running them")
     sub.add_argument("files", nargs="+", metavar="FILE", help="YAML problem file")
     sub.set_defaults(command=check)
@@ -143,3 +165,25 @@ def _parser() -> argparse.ArgumentParser:
     sub = commands.add_parser("schema", help="print the JSON Schema of problem files")
     sub.set_defaults(command=schema)
     return parser
+
+
+def _add_reproduce_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "figures",
+        nargs="+",
+        metavar="FIGURE",
+        help="fig1, fig2, fig3, fig4, fig6, appendix, tables, or all",
+    )
+    sub.add_argument(
+        "-o", "--output", default="results/paper", metavar="DIR", help="%(default)s"
+    )
+    sub.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="panels at once")
+    sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
+    table = sub.add_argument_group("a table of your own, beside those of tables")
+    table.add_argument("--csv", metavar="FILE", help="numeric columns and a target")
+    table.add_argument("--target", metavar="COLUMN", help="the column to learn")
+    table.add_argument(
+        "--task",
+        choices=("classification", "regression"),
+        help="by default classification if the target is text or has two values",
+    )

@@ -282,6 +282,8 @@ class Explanation:
     def _repr_html_(self) -> str:
         n_points, n_features = self.attributions.shape
         facts = {name: str(value) for name, value in self.parameters.items()}
+        if self.evaluations:
+            facts["model evaluations"] = f"{self.evaluations:,}"
         if self.certificate is not None:
             facts["certified gap"] = f"{self.certificate.gap:.1e}"
         if self.solver is not None:

@@ -71,7 +71,11 @@ def run_problem(
         _write(trade_offs, problem, target)
         _print(trade_offs, problem, console)
     seconds = time.perf_counter() - began
-    console.print(f"wrote {target}.csv and .svg in {seconds:.1f} s\n", markup=False)
+    rows = problem.function.calls.rows
+    asked = f"{rows:,} model evaluations, " if rows else ""
+    console.print(
+        f"{asked}wrote {target}.csv and .svg in {seconds:.1f} s\n", markup=False
+    )
     return trade_offs
 
 

@@ -1,11 +1,9 @@
 """Explanations of inputs that come later: posterior means of Gaussian processes."""
 
-from propopt.inductive.features import (
-    DenseFeatures,
-    FeatureBasis,
-    IndependentFeatures,
-)
+from propopt.inductive.feature_basis import FeatureBasis
+from propopt.inductive.features import DenseFeatures, IndependentFeatures
 from propopt.inductive.gaussian_process import GaussianProcessExplainer
+from propopt.inductive.images import GridFeatures, KroneckerFeatures
 from propopt.inductive.inducing import (
     FarthestInputs,
     GivenInputs,
@@ -23,8 +21,10 @@ __all__ = [
     "GaussianProcessExplainer",
     "GivenInputs",
     "GreedyVariance",
+    "GridFeatures",
     "IndependentFeatures",
     "InducingRule",
     "KMeansInputs",
+    "KroneckerFeatures",
     "RandomInputs",
 ]

@@ -1,14 +1,13 @@
-"""Similar features: the eigenbasis in which the features of an explanation decouple.
+"""Independent features, and those of any graph or kernel; what ``features`` may be.
 
-Smoothness is tr(W P Wᵀ) with a symmetric matrix P of features. Everything else here
-knows P = V diag(ς) Vᵀ by its eigenvalues and by three actions of V alone, so that a
-basis whose V is never formed (of an image, say) is one more subclass of
+Smoothness is tr(W P Wᵀ) with a symmetric matrix P of features. Everything else knows
+P = V diag(ς) Vᵀ by its eigenvalues and by three actions of V alone, so that a basis
+whose V is never formed (see :mod:`images`) is one more subclass of
 :class:`FeatureBasis`.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
 
@@ -16,41 +15,13 @@ import numpy as np
 import scipy.linalg as la
 
 from propopt._typing import Array
-from propopt.checks import read_array, read_count
+from propopt.checks import read_count
 from propopt.errors import InvalidInput
+from propopt.functions import ImageShape
 from propopt.graphs import Graph
-from propopt.memory import require_memory
-
-
-class FeatureBasis(ABC):
-    """An orthogonal basis V of the features with the eigenvalues ς of smoothness.
-
-    The smoothness of attributions W is Σ_nj ς_j (W V)²_nj. Subclasses store what they
-    need to apply V, which may be much less than V itself.
-    """
-
-    @property
-    @abstractmethod
-    def eigenvalues(self) -> Array:
-        """The ς_j ≥ 0, shape (D,); exactly zero where smoothness says nothing."""
-
-    @abstractmethod
-    def rotate(self, rows: Array) -> Array:
-        """``rows @ V`` for rows (..., D)."""
-
-    @abstractmethod
-    def unrotate(self, rows: Array) -> Array:
-        """``rows @ V.T`` for rows (..., D)."""
-
-    @abstractmethod
-    def unrotate_variances(self, variances: Array) -> Array:
-        """diag(V diag(s) Vᵀ) for each row s of ``variances`` (..., D)."""
-
-    @final
-    @property
-    def n_features(self) -> int:
-        """D."""
-        return len(self.eigenvalues)
+from propopt.inductive.feature_basis import FeatureBasis
+from propopt.inductive.feature_kernels import positive_eigenbasis, require_room
+from propopt.inductive.images import GridFeatures
 
 
 @final
@@ -119,7 +90,7 @@ class DenseFeatures(FeatureBasis):
     @classmethod
     def of_graph(cls, graph: Graph) -> DenseFeatures:
         """The basis of :class:`propopt.Smoothness`, P = 2M with the Laplacian M."""
-        _require_room(graph.n_nodes)
+        require_room(graph.n_nodes)
         values, vectors = la.eigh(2.0 * np.asarray(graph.laplacian.toarray()))
         # one zero per component of the graph comes out as rounding: it is a zero, and
         # a constant along it is free
@@ -137,19 +108,7 @@ class DenseFeatures(FeatureBasis):
         InvalidInput
             If K_s is not symmetric and positive definite to rounding.
         """
-        matrix = read_array(kernel_matrix, "features", ndim=2)
-        if not _is_symmetric(matrix):
-            raise InvalidInput(
-                f"features: expected a symmetric kernel matrix, got shape "
-                f"{matrix.shape}"
-            )
-        _require_room(len(matrix))
-        values, vectors = la.eigh(matrix)
-        if values[0] <= len(values) * np.finfo(float).eps * abs(values[-1]):
-            raise InvalidInput(
-                "features: expected a positive definite kernel matrix; its smallest "
-                f"eigenvalue is {values[0]:.3g}. Add jitter: K + 1e-8 * np.eye(len(K))"
-            )
+        values, vectors = positive_eigenbasis(kernel_matrix, "features")
         return cls(2.0 / values, vectors)
 
     def rotate(self, rows: Array) -> Array:
@@ -163,12 +122,14 @@ class DenseFeatures(FeatureBasis):
 
 
 def read_features(features: object, n_features: int) -> FeatureBasis:
-    """The basis of a graph, of a kernel matrix (D, D), of None, or itself."""
+    """The basis of a graph, an image's grid, a kernel matrix, None, or itself."""
     match features:
         case None:
             basis: FeatureBasis = IndependentFeatures(n_features)
         case FeatureBasis():
             basis = features
+        case ImageShape():
+            basis = GridFeatures(features)
         case Graph():
             basis = DenseFeatures.of_graph(features)
         case _:
@@ -178,18 +139,3 @@ def read_features(features: object, n_features: int) -> FeatureBasis:
             f"features: expected {n_features} features as in X, got {basis.n_features}"
         )
     return basis
-
-
-def _is_symmetric(matrix: Array) -> bool:
-    square = matrix.shape[0] == matrix.shape[1]
-    return square and bool(
-        np.allclose(matrix, matrix.T, rtol=0.0, atol=1e-8 * np.abs(matrix).max())
-    )
-
-
-def _require_room(n_features: int) -> None:
-    require_memory(
-        32.0 * n_features**2,
-        f"a dense eigenbasis of {n_features} features",
-        "give a FeatureBasis that does not store its eigenvectors",
-    )

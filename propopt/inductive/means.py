@@ -15,7 +15,7 @@ import numpy as np
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
-from propopt.inductive.features import FeatureBasis
+from propopt.inductive.feature_basis import FeatureBasis
 from propopt.inductive.laws import Law
 
 

@@ -13,7 +13,8 @@ from propopt._typing import Array, Points
 from propopt.checks import read_nonnegative
 from propopt.errors import InvalidInput
 from propopt.inductive.conditioning import Conditioned, Queries
-from propopt.inductive.features import FeatureBasis, IndependentFeatures
+from propopt.inductive.feature_basis import FeatureBasis
+from propopt.inductive.features import IndependentFeatures
 from propopt.inductive.laws import Law
 from propopt.inductive.means import Constants, Kriged, Mean
 

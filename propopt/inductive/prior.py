@@ -9,7 +9,7 @@ import numpy as np
 
 from propopt._typing import Array, Attributions, Points
 from propopt.inductive.conditioning import Exact
-from propopt.inductive.features import FeatureBasis
+from propopt.inductive.feature_basis import FeatureBasis
 from propopt.inductive.inducing import InducingRule, Observed
 from propopt.inductive.kernels import PointKernel
 from propopt.inductive.means import Mean

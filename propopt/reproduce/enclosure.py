@@ -1,0 +1,184 @@
+"""How faithful one can be at given other losses: enclosed from both sides.
+
+For an explanation b let A(b) be its faithfulness loss and B(b) its other losses. The
+most faithful W that is no worse in the others has the loss
+
+    A* = min A(W)  subject to  B_i(W) <= B_i(b).
+
+Every certified optimum for weights μ bounds it from below, since for all W
+
+    A(W) + Σ μ_i B_i(W) >= lower(μ)  and so  A* >= lower(μ) − Σ μ_i B_i(b),
+
+and mixtures of optima bound it from above, since losses are convex: if the mixture
+Σ θ_k B_i(W_k) respects the limits, so does Σ θ_k W_k, and A* <= Σ θ_k A(W_k). The best
+mixture is a linear program; its multipliers are the weights to solve for next (Dantzig
+and Wolfe 1960), until both sides agree.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import scipy.optimize as opt
+
+from propopt._typing import Array
+from propopt.errors import SolverFailure
+from propopt.explanation import Outcome
+from propopt.losses import Objective
+from propopt.solvers import Task
+
+
+ROUNDS = 40
+TINY = np.finfo(float).tiny
+CLOSE, SAME = 1e-2, 1e-7
+"""Widths of an enclosure, relative to A(b): where b is beaten, and where it is not."""
+
+Losses: TypeAlias = Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Enclosure:
+    """The best A at the other losses of an explanation, beside its own A.
+
+    Parameters
+    ----------
+    cost : float
+        A(b).
+    lower, upper : float
+        A* is between them.
+    """
+
+    cost: float
+    lower: float
+    upper: float
+
+    @property
+    def saved(self) -> float:
+        """1 − A*/A(b), the share of its loss that b gave away; at least this."""
+        return 1.0 - self.upper / self.cost if self.cost > 0.0 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Optimum:
+    """A vertex: the losses of an optimum, and the bound that comes with it."""
+
+    cost: float
+    others: Array
+    weights: Array
+    lower: float
+
+
+class Frontier:
+    """Certified optima of an objective whose first loss is traded against the others.
+
+    Parameters
+    ----------
+    objective : Objective
+        Its first loss is A; the others are the B_i.
+    found : iterable of Explanation or CurvePoint
+        Optima that are known already; more are added where they are needed.
+    tolerance : float
+        Certified relative gap of those that are added.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> objective = po.GradientMatching(np.eye(3)) + po.PairwiseRobustness(
+    ...     po.chain_graph(3)
+    ... )
+    >>> robustness = objective.losses[1]
+    >>> frontier = Frontier(objective, [])
+    >>> found = frontier.enclose({"gradient_matching": 1, "pairwise_robustness": 2})
+    >>> best = po.solve(objective.losses[0], subject_to=[robustness <= 2])
+    >>> bool(found.lower <= best.objective <= found.upper < found.lower + 0.01)
+    True
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        found: Iterable[Outcome],
+        tolerance: float = 1e-6,
+    ) -> None:
+        self._objective = objective
+        self._tolerance = tolerance
+        self._first, *others = objective.losses
+        self._others = [loss.name for loss in others]
+        zero = [loss.value_at_zero for loss in objective.losses]
+        nothing = np.zeros(len(others))
+        self._optima = [_Optimum(zero[0], np.array(zero[1:]), nothing, 0.0)]
+        self._optima += [self._read(outcome) for outcome in found]
+
+    def enclose(self, losses: Losses) -> Enclosure:
+        """Bounds on the best A at the other losses of an explanation."""
+        cost = losses[self._first.name]
+        if cost == 0.0:  # nothing is better
+            return Enclosure(cost=0.0, lower=0.0, upper=0.0)
+        limits = np.array([losses[name] for name in self._others])
+        enclosure, weights = self._bounds(cost, limits)
+        for _ in range(ROUNDS):
+            width = (enclosure.upper - enclosure.lower) / cost
+            if width <= (CLOSE if enclosure.upper <= cost else SAME):
+                break
+            self._optima.append(self._optimum(weights))
+            enclosure, weights = self._bounds(cost, limits)
+        return enclosure
+
+    def _bounds(self, cost: float, limits: Array) -> tuple[Enclosure, Array]:
+        """Both sides from the optima at hand, and the weights to try next."""
+        lowers = np.array([optimum.lower for optimum in self._optima])
+        weights = np.array([optimum.weights for optimum in self._optima])
+        upper, multipliers = self._best_mixture(cost, limits)
+        used = weights[weights > 0]
+        smallest = 1e-2 * used.min() if used.size else 1e-6
+        lower = max(float((lowers - weights @ limits).max()), 0.0)
+        enclosure = Enclosure(cost=cost, lower=lower, upper=upper)
+        return enclosure, np.maximum(multipliers, smallest)
+
+    def _best_mixture(self, cost: float, limits: Array) -> tuple[float, Array]:
+        """The least Σ θ_k A_k subject to Σ θ_k B_k <= limits, and its multipliers."""
+        costs = np.array([optimum.cost for optimum in self._optima])
+        others = np.array([optimum.others for optimum in self._optima])
+        units = np.maximum(limits, 1e-12 * others.max(axis=0)) + TINY
+        mixture = opt.linprog(
+            costs / cost,
+            A_ub=(others / units).T,
+            b_ub=limits / units,
+            A_eq=np.ones((1, len(costs))),
+            b_eq=[1.0],
+            method="highs-ds",
+            options={"primal_feasibility_tolerance": 1e-10, "presolve": False},
+        )
+        if mixture.x is None:
+            raise SolverFailure(f"HIGHS found no mixture of optima: {mixture.message}")
+        multipliers: Array = -mixture.ineqlin.marginals * cost / units
+        return float(mixture.fun) * cost, multipliers
+
+    def _optimum(self, weights: Array) -> _Optimum:
+        """The optimum for these weights, beside a weight of one on A."""
+        named = dict(zip(self._others, weights, strict=True))
+        objective = self._objective.with_weights({self._first.name: 1.0, **named})
+        began = time.perf_counter()
+        if self._task.knows_curve(objective):
+            return self._read(self._task.on_curve(objective, self._tolerance, began))
+        found = self._task.solve(objective, self._tolerance)
+        return self._read(self._task.explain(found, objective, self._tolerance, began))
+
+    @cached_property
+    def _task(self) -> Task:
+        return Task(self._objective, all_losses=True)
+
+    def _read(self, outcome: Outcome) -> _Optimum:
+        unit = outcome.weights[self._first.name]
+        bound = outcome.certificate.lower_bound if outcome.certificate else 0.0
+        return _Optimum(
+            cost=outcome.losses[self._first.name],
+            others=np.array([outcome.losses[name] for name in self._others]),
+            weights=np.array([outcome.weights[name] for name in self._others]) / unit,
+            lower=bound / unit,
+        )

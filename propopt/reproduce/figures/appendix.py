@@ -1,0 +1,50 @@
+"""Appendix: the fronts of figure 1 with max-difference robustness."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from propopt.reproduce.charts import draw_fronts
+from propopt.reproduce.figure import FUNCTIONS, PaperFigure
+from propopt.reproduce.laws import WITH_GRADIENTS
+from propopt.reproduce.panels import Panel, Result, paper_file
+
+
+ROWS = {
+    "max_d1": "largest, D = 1",
+    "sum_d1": "sum, D = 1",
+    "max_authors": "largest, D = 3",
+    "sum_authors": "sum, D = 3",
+}
+
+
+def figure() -> PaperFigure:
+    """Six functions, two ways to aggregate, two set-ups."""
+    return PaperFigure(
+        title="Faithfulness against max-difference robustness",
+        about=_ABOUT,
+        panels=tuple(
+            Panel(
+                column=column,
+                row=row,
+                file=paper_file(f"appendix_{function}_{end}"),
+                laws=WITH_GRADIENTS,
+            )
+            for end, row in ROWS.items()
+            for function, column in FUNCTIONS.items()
+        ),
+        draw=_draw,
+    )
+
+
+_ABOUT = """\
+The largest squared difference of attributions over neighbours, and the sum over points
+of the largest difference of each (the paper's text says both). In one dimension the
+neighbours of a point are the four nearest on either side; in the set-up of the authors'
+scripts (N = 100, D = 3) they are all points."""
+
+
+def _draw(results: Sequence[Result]) -> Figure:
+    return draw_fronts(results, (2.1, 1.9))

@@ -1,0 +1,120 @@
+"""Statements that hold for every function and every model."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from propopt.explanation import Explanation, Outcome
+from propopt.reproduce.findings import Finding
+from propopt.reproduce.panels import Law, Solved
+
+
+ROUNDING = 1e-12
+
+
+def none_beats(solved: Solved) -> Finding:
+    """F_c(b) >= F_c* − gap for every baseline b and all weights c of the sweep."""
+    found = [
+        (_above(baseline, best), baseline)
+        for baseline in solved.trade_offs.baselines
+        for best in solved.trade_offs.optimized
+    ]
+    least, baseline = min(found, key=lambda pair: pair[0])
+    return Finding(
+        statement="no baseline beats the optimum less its certified gap, for any weight"
+        ": least 1 − (F* − gap)/F(baseline)",
+        value=least,
+        sense=">=",
+        limit=-ROUNDING,
+        note=named(baseline),
+    )
+
+
+def certified(solved: Solved) -> Finding:
+    """Every optimum is there, and its certified gap is within the tolerance."""
+    gaps = [_gap(best) for best in solved.trade_offs.optimized]
+    missing = len(solved.trade_offs.failures)
+    return Finding(
+        statement="every optimum is certified: largest relative gap",
+        value=float("inf") if missing else max(gaps),
+        sense="<=",
+        limit=solved.problem.schema.tolerance,
+        note=f"{len(gaps)} weights" + (f", {missing} not solved" * bool(missing)),
+    )
+
+
+def dominated(solved: Solved) -> Finding:
+    """At the other losses of a baseline, the optimum is at least as faithful."""
+    pairs = zip(solved.enclosures, solved.trade_offs.baselines, strict=True)
+    rivals = [(e.saved, b) for e, b in pairs if e.cost > 0]
+    saved, closest = min(rivals, key=lambda pair: pair[0])
+    return Finding(
+        statement="every baseline lies above the front or on it: least share of its "
+        "faithfulness loss that the optimum at equal other losses saves",
+        value=saved,
+        sense=">=",
+        limit=-1e-6,
+        note=f"closest: {named(closest)}",
+    )
+
+
+def gradient_is_faithful(solved: Solved) -> Finding:
+    """The gradient itself has no faithfulness loss."""
+    losses = [
+        b.losses["gradient_matching"]
+        for b in solved.trade_offs.baselines
+        if b.method == "gradient"
+    ]
+    return Finding(
+        statement="the gradient has faithfulness loss zero",
+        value=max(losses, default=float("nan")),
+        sense="<=",
+        limit=0.0,
+    )
+
+
+def falls_with_its_weight(solved: Solved, *, loss: str) -> Finding:
+    """A loss never grows with its own weight, the other weights being the same."""
+    runs: dict[tuple[float, ...], list[Outcome]] = {}
+    for best in solved.trade_offs.optimized:
+        others = tuple(c for name, c in best.weights.items() if name != loss)
+        runs.setdefault(others, []).append(best)
+    rises = [rise for run in runs.values() for rise in _rises(run, loss)]
+    return Finding(
+        statement=f"{loss.replace('_', ' ')} loss falls as its weight grows: largest "
+        "relative rise",
+        value=max(rises),
+        sense="<=",
+        limit=1e-6,
+        note=f"{len(rises)} steps",
+    )
+
+
+EVERYWHERE: tuple[Law, ...] = (none_beats, certified, dominated)
+WITH_GRADIENTS: tuple[Law, ...] = (*EVERYWHERE, gradient_is_faithful)
+
+
+def named(baseline: Explanation) -> str:
+    """A baseline with the setting that tells it from its like."""
+    for setting in ("scale", "units"):
+        if setting in baseline.parameters:
+            return f"{baseline.method} {setting}={baseline.parameters[setting]}"
+    return baseline.method
+
+
+def _above(baseline: Explanation, best: Outcome) -> float:
+    """1 − (F* − gap)/F(baseline) for the weights of an optimum."""
+    value = sum(c * baseline.losses[name] for name, c in best.weights.items())
+    bound = best.certificate.lower_bound if best.certificate else 0.0
+    return 1.0 - bound / value if value > 0.0 else -bound
+
+
+def _rises(run: list[Outcome], loss: str) -> list[float]:
+    """Each relative rise of a loss from one weight of its own to the next."""
+    ordered = sorted(run, key=lambda best: best.weights[loss])
+    values = [best.losses[loss] for best in ordered]
+    return [b / a - 1.0 if a > 0.0 else b for a, b in pairwise(values)]
+
+
+def _gap(best: Outcome) -> float:
+    return float("inf") if best.gap is None else best.gap

@@ -1,0 +1,248 @@
+"""Running figures: live lines, pages as they are finished, and a verdict."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+
+import joblib
+import pandas as pd
+from rich.console import Console
+
+from propopt.errors import InvalidInput
+from propopt.reproduce.figure import PaperFigure
+from propopt.reproduce.figures import FIGURES
+from propopt.reproduce.figures.tables import UserTable
+from propopt.reproduce.markdown import (
+    FigureReport,
+    findings_table,
+    write_figure,
+    write_index,
+)
+from propopt.reproduce.panels import Panel, Result
+
+
+ALL = "all"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Report:
+    """What came of some figures.
+
+    Parameters
+    ----------
+    figures : tuple
+        The reports of those that were run, in order.
+    interrupted : bool
+        True if the run was stopped before its end.
+    """
+
+    figures: tuple[FigureReport, ...]
+    interrupted: bool = False
+
+    @property
+    def n_failed(self) -> int:
+        """How many findings are on the wrong side of their limit."""
+        return sum(report.n_failed for report in self.figures)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per finding, as in ``statements.csv``."""
+        return findings_table(self.figures)
+
+
+def reproduce_paper(
+    figures: Sequence[str],
+    folder: str | Path,
+    *,
+    csv: str | Path | None = None,
+    target: str | None = None,
+    task: str | None = None,
+    n_jobs: int | None = None,
+    quiet: bool = False,
+) -> Report:
+    """Run the paper's figures, draw them and check the paper's statements.
+
+    Writes ``<figure>.svg`` and ``<figure>.md`` as each figure is finished, then
+    ``README.md``, the index, and ``statements.csv``.
+
+    Parameters
+    ----------
+    figures : sequence of str
+        ``"fig1"``, ``"fig2"``, ``"fig3"``, ``"fig4"``, ``"fig6"``, ``"appendix"``,
+        ``"tables"``, or ``"all"``.
+    folder : path
+        Where to write; made if it is not there.
+    csv, target, task
+        A table of your own beside those of ``tables``: the file, the column to learn,
+        and ``"classification"`` or ``"regression"``; by default the former where the
+        column is text or has two values.
+    n_jobs : int, optional
+        Panels at once, each in a process of its own; -1 for all processors.
+    quiet : bool
+        Print nothing.
+
+    Returns
+    -------
+    Report
+        Of an interrupted run what was finished, which is written all the same.
+
+    Raises
+    ------
+    InvalidInput
+        For an unknown figure, a folder that cannot be written to, or a table that
+        cannot be read.
+    MissingExtra
+        If ``shap`` is needed and not installed.
+    """
+    chosen = _chosen(figures)
+    place = _folder(Path(folder))
+    table = _read_table(csv, target, task, chosen)
+    if table is not None:
+        extra = table.panel(place)
+        plain = chosen["tables"]
+        chosen["tables"] = replace(plain, panels=(*plain.panels, extra))
+    return _run(chosen, place, n_jobs, Console(quiet=quiet, highlight=False))
+
+
+def _chosen(names: Sequence[str]) -> dict[str, PaperFigure]:
+    wanted = list(FIGURES) if ALL in names else list(dict.fromkeys(names))
+    for name in wanted:
+        if name not in FIGURES:
+            near = get_close_matches(name, [*FIGURES, ALL], n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise InvalidInput(
+                f"figure: there is no {name!r}{hint} (there are "
+                f"{', '.join(FIGURES)}, and {ALL})"
+            )
+    if not wanted:
+        raise InvalidInput("figures: expected at least one, got none")
+    return {name: FIGURES[name]() for name in wanted}
+
+
+def _folder(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(
+            f"output: cannot make the folder {folder}: {error.strerror}"
+        ) from None
+    if not os.access(folder, os.W_OK):
+        raise InvalidInput(f"output: cannot write to the folder {folder}")
+    return folder
+
+
+def _read_table(
+    csv: str | Path | None,
+    target: str | None,
+    task: str | None,
+    chosen: dict[str, PaperFigure],
+) -> UserTable | None:
+    if csv is None:
+        if target is not None or task is not None:
+            raise InvalidInput(
+                "--target and --task say something of a table: add --csv"
+            )
+        return None
+    if target is None:
+        raise InvalidInput("--csv needs --target, the column to learn")
+    if "tables" not in chosen:
+        raise InvalidInput("--csv is a table for the figure tables; add it, or all")
+    match task:
+        case None | "classification" | "regression":
+            return UserTable(csv=Path(csv), target=target, task=task)
+        case _:
+            raise InvalidInput(
+                f"--task: expected classification or regression, got {task!r}"
+            )
+
+
+def _run(
+    chosen: dict[str, PaperFigure], folder: Path, n_jobs: int | None, console: Console
+) -> Report:
+    reports: list[FigureReport] = []
+    interrupted = False
+    for name, figure in chosen.items():
+        report = _run_figure(name, figure, n_jobs, console)
+        interrupted = not report.complete
+        if report.results:
+            write_figure(report, folder)
+            reports.append(report)
+            write_index(reports, folder)
+        if interrupted:
+            break
+    if not reports:
+        raise KeyboardInterrupt
+    _print_verdict(reports, folder, console)
+    return Report(figures=tuple(reports), interrupted=interrupted)
+
+
+def _run_figure(
+    name: str, figure: PaperFigure, n_jobs: int | None, console: Console
+) -> FigureReport:
+    began = time.perf_counter()
+    console.print(f"{name}: {figure.title}", style="bold", markup=False)
+    results: list[Result] = []
+    try:
+        with console.status(f"{name}: {len(figure.panels)} panels"):
+            for result in panel_results(figure.panels, n_jobs):
+                results.append(result)
+                _print_panel(result, console)
+    except KeyboardInterrupt:
+        console.print("interrupted", style="bold red")
+    return FigureReport(
+        name=name,
+        figure=figure,
+        results=tuple(results),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def panel_results(panels: Sequence[Panel], n_jobs: int | None) -> Iterator[Result]:
+    """The results in the order of the panels, each as soon as it is there."""
+    if n_jobs == 0:
+        raise InvalidInput(
+            "n_jobs: expected a number of workers, -1 for all processors, or None, "
+            "got 0"
+        )
+    if joblib.effective_n_jobs(n_jobs) == 1:
+        yield from (panel.run() for panel in panels)
+        return
+    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
+    yield from parallel(joblib.delayed(panel.run)() for panel in panels)
+
+
+def _print_panel(result: Result, console: Console) -> None:
+    failed = [finding for finding in result.findings if not finding.passed]
+    passed = len(result.findings) - len(failed)
+    console.print(
+        f"  {result.panel.title:<32} {passed:>2} of {len(result.findings):>2} pass "
+        f"{result.seconds:7.1f} s",
+        markup=False,
+        style="red" if failed else None,
+    )
+    for finding in failed:
+        console.print(
+            f"    FAIL {finding.statement}: {finding.value:.6g}, expected "
+            f"{finding.condition} {finding.note}",
+            style="red",
+            markup=False,
+            soft_wrap=True,
+        )
+
+
+def _print_verdict(
+    reports: Sequence[FigureReport], folder: Path, console: Console
+) -> None:
+    total = sum(len(report.findings) for report in reports)
+    failed = sum(report.n_failed for report in reports)
+    console.print(
+        f"{total - failed} of {total} findings PASS, {failed} FAIL; wrote "
+        f"{folder / 'README.md'}",
+        style="bold red" if failed else "bold green",
+        markup=False,
+        soft_wrap=True,
+    )
