@@ -8,6 +8,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from propopt.errors import InvalidInput
+
+
+def writable_folder(folder: str | Path) -> Path:
+    """The folder, made; refused before any work if nothing can be written there.
+
+    Raises
+    ------
+    InvalidInput
+        If it cannot be made, or not be written to.
+    """
+    made = Path(folder)
+    try:
+        made.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(
+            f"output: cannot make the folder {made}: {error.strerror}"
+        ) from None
+    if not os.access(made, os.W_OK):
+        raise InvalidInput(f"output: cannot write to the folder {made}")
+    return made
+
 
 @contextmanager
 def written_whole(path: str | Path) -> Iterator[Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 import warnings
@@ -18,9 +17,8 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
-from propopt.errors import InvalidInput
 from propopt.explanation import Explanation
-from propopt.files import written_whole
+from propopt.files import writable_folder, written_whole
 from propopt.problem import Problem
 from propopt.solvers import find_solver
 from propopt.tradeoffs import TradeOffs
@@ -54,7 +52,7 @@ def run_problem(
     """
     began = time.perf_counter()
     find_solver(solver or problem.schema.solver)  # a typo costs no work
-    target = _writable(Path(folder)) / problem.name
+    target = writable_folder(folder) / problem.name
     console = Console(quiet=quiet, highlight=False, soft_wrap=True)
     console.print(problem.name, style="bold", markup=False, end=" ")
     console.print(f"({problem.source.path})", markup=False)
@@ -77,19 +75,6 @@ def run_problem(
         f"{asked}wrote {target}.csv and .svg in {seconds:.1f} s\n", markup=False
     )
     return trade_offs
-
-
-def _writable(folder: Path) -> Path:
-    """The folder, made; refused before any work if nothing can be written there."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInput(
-            f"output: cannot make the folder {folder}: {error.strerror}"
-        ) from None
-    if not os.access(folder, os.W_OK):
-        raise InvalidInput(f"output: cannot write to the folder {folder}")
-    return folder
 
 
 @contextmanager

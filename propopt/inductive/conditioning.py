@@ -25,6 +25,9 @@ from propopt.memory import require_memory
 BLOCK_BYTES = 2**25
 """Largest temporary table; its size changes results by rounding at most."""
 
+CACHE_BYTES = 2**21
+"""Largest table of factors: made, used once and overwritten while it is in cache."""
+
 WORST_CONDITION = 1e13
 """Of A_j. Near it, means were found right to 2e-7 and deviations to 1e-5."""
 
@@ -92,12 +95,7 @@ class Conditioned(ABC):
     @final
     def mean(self, queries: Queries, p: Array, scale: float) -> Array:
         """κᵀA⁻¹y = Σ_i t_i ĝ_ij / (p_j κ_i + λ), shape (m, D)."""
-        t = queries.coordinates
-        found = np.empty((len(t), self.targets.shape[1]))
-        for columns in blocks(found.shape[1], 8 * len(self.eigenvalues)):
-            factor = self.factor(p[columns] if len(p) > 1 else p, scale)
-            found[:, columns] = t @ (self.targets[:, columns] * factor)
-        return found
+        return self.weigh_targets(queries.coordinates, p, scale)
 
     @final
     def slope(self, queries: Queries, p: Array, scale: float) -> Array:
@@ -110,26 +108,49 @@ class Conditioned(ABC):
 
     @final
     def weigh(self, rows: Array, p: Array, scale: float) -> Array:
-        """Σ_i rows_mi / (p_j κ_i + λ), shape (m, len(p))."""
-        found = np.empty((len(rows), len(p)))
-        for columns in blocks(len(p), 8 * len(self.eigenvalues)):
-            found[:, columns] = rows @ self.factor(p[columns], scale)
+        """Σ_i rows_mi / (p_j κ_i + λ), shape (m, len(p)).
+
+        Features of equal p_j, of which images have many, are computed once.
+        """
+        different, place = np.unique(p, return_inverse=True)
+        found = np.empty((len(rows), len(different)))
+        for columns in self._columns(len(different)):
+            found[:, columns] = rows @ (1.0 / self.spread(different[columns], scale))
+        return found[:, place]
+
+    @final
+    def weigh_targets(self, rows: Array, p: Array, scale: float) -> Array:
+        """Σ_i rows_mi ĝ_ij / (p_j κ_i + λ), shape (m, D)."""
+        found = np.empty((len(rows), self.targets.shape[1]))
+        for columns in self._columns(found.shape[1]):
+            found[:, columns] = rows @ self._shrunk(columns, p, scale)
         return found
 
     @final
-    def products(self, left: Array, p: Array, scale: float) -> Array:
-        """Σ_i left_ij ĝ_ij / (p_j κ_i + λ) for left (r, D) or (r, 1), shape (D,)."""
+    def squares(self, p: Array, scale: float) -> Array:
+        """Σ_i ĝ_ij² / (p_j κ_i + λ), shape (D,)."""
         found = np.empty(self.targets.shape[1])
-        for columns in blocks(len(found), 8 * len(self.eigenvalues)):
-            factor = self.factor(p[columns] if len(p) > 1 else p, scale)
-            given = left[:, columns] if left.shape[1] > 1 else left
-            found[columns] = (given * self.targets[:, columns] * factor).sum(axis=0)
+        for columns in self._columns(len(found)):
+            shrunk = self._shrunk(columns, p, scale)
+            found[columns] = (self.targets[:, columns] * shrunk).sum(axis=0)
         return found
 
     @final
-    def factor(self, p: Array, scale: float) -> Array:
-        """1/(p_j κ_i + λ), shape (r, len(p))."""
-        return np.asarray(1.0 / (self.eigenvalues[:, None] * p + scale))
+    def spread(self, p: Array, scale: float) -> Array:
+        """p_j κ_i + λ, shape (r, len(p))."""
+        table = self.eigenvalues[:, None] * p
+        table += scale
+        return np.asarray(table)
+
+    @final
+    def _shrunk(self, columns: slice, p: Array, scale: float) -> Array:
+        """ĝ_ij / (p_j κ_i + λ) for some of the features j."""
+        table = self.spread(p[columns] if len(p) > 1 else p, scale)
+        return np.asarray(self.targets[:, columns] / table)
+
+    @final
+    def _columns(self, count: int) -> Iterator[slice]:
+        return blocks(count, 8 * len(self.eigenvalues), CACHE_BYTES)
 
     @final
     def require_condition(self, p: Array, scale: float) -> None:
@@ -201,7 +222,7 @@ class Exact(Conditioned):
 
     def constants(self, p: Array, scale: float) -> Constants:
         ones = self.weigh(self.ones[None] ** 2, p, scale)[0]
-        targets = self.products(self.ones[:, None], p, scale)
+        targets = self.weigh_targets(self.ones[None], p, scale)[0]
         return Constants(ones=scale * p * ones, targets=scale * targets)
 
     def information_loss(self, _p: Array, _scale: float, _mean: Mean, /) -> float:
@@ -222,8 +243,17 @@ def eigenbasis(matrix: Array) -> tuple[Array, Array]:
     return np.maximum(values, 0.0), vectors
 
 
-def blocks(count: int, bytes_each: int) -> Iterator[slice]:
-    """Consecutive slices of ``range(count)`` whose tables fit into a block."""
-    step = max(1, BLOCK_BYTES // bytes_each)
+def blocks(count: int, bytes_each: int, most: int | None = None) -> Iterator[slice]:
+    """Consecutive slices of ``range(count)`` whose tables fit into a block.
+
+    Parameters
+    ----------
+    count, bytes_each : int
+        How many there are, and the size of each.
+    most : int, optional
+        A limit in bytes below ``BLOCK_BYTES``.
+    """
+    limit = BLOCK_BYTES if most is None else min(most, BLOCK_BYTES)
+    step = max(1, limit // bytes_each)
     for start in range(0, count, step):
         yield slice(start, min(start + step, count))

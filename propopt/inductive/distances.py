@@ -19,22 +19,40 @@ CANCELS = 1e-3
 PAIRS = 2**22
 """Differences that are stored at once."""
 
+TABLE_BYTES = 2**23
+"""Centred features that are stored at once."""
+
 
 def distances(X: Points, Z: Points) -> Array:
     """‖x − z‖ for all rows, shape (n, m), right to 12 figures or more; exact zeros."""
     if X.shape[1] < MANY_FEATURES:
         return np.asarray(cdist(X, Z))
-    centre = Z.mean(axis=0)
-    B = Z - centre
-    A = B if X is Z else X - centre  # A Aᵀ costs half of A Bᵀ
-    lengths = _squares(A)[:, None] + _squares(B)
-    squares = lengths - 2.0 * (A @ B.T)
-    rows, columns = np.nonzero(squares <= CANCELS * lengths)
+    lengths, products = _lengths_and_products(X, Z)
+    squares = lengths - 2.0 * products
+    close = squares <= CANCELS * lengths
+    rows, columns = np.nonzero(np.triu(close, k=1) if X is Z else close)
     step = max(1, PAIRS // X.shape[1])
     for start in range(0, len(rows), step):
         r, c = rows[start : start + step], columns[start : start + step]
         squares[r, c] = _squares(X[r] - Z[c])
+    if X is Z:
+        squares[columns, rows] = squares[rows, columns]
+        np.fill_diagonal(squares, 0.0)
     return np.sqrt(squares, out=squares)
+
+
+def _lengths_and_products(X: Points, Z: Points) -> tuple[Array, Array]:
+    """‖a‖² + ‖b‖² and aᵀb of centred rows a and b, some features at a time."""
+    lengths, products = np.zeros((2, len(X), len(Z)))
+    width = max(1, TABLE_BYTES // (8 * len(Z)))
+    for start in range(0, X.shape[1], width):
+        features = slice(start, start + width)
+        centre = Z[:, features].mean(axis=0)
+        B = Z[:, features] - centre
+        A = B if X is Z else X[:, features] - centre  # A Aᵀ costs half of A Bᵀ
+        products += A @ B.T
+        lengths += np.add.outer(_squares(A), _squares(B))
+    return lengths, products
 
 
 def typical_distance(points: Points) -> float:

@@ -108,7 +108,7 @@ class Sparse(Conditioned):
         within = self.weigh(self.ones[None] ** 2, p, scale)[0]
         return Constants(
             ones=p * (self.n_points - p * within),
-            targets=self.sums - p * self.products(self.ones[:, None], p, scale),
+            targets=self.sums - p * self.weigh_targets(self.ones[None], p, scale)[0],
         )
 
     def information_loss(self, p: Array, scale: float, mean: Mean, /) -> float:
@@ -130,9 +130,9 @@ class Sparse(Conditioned):
 
     def _quadratic(self, noise: Array, p: Array, scale: float, mean: Mean) -> float:
         """Σ_j y_jᵀ(Q/λ + I/q_j)⁻¹y_j at the best constants, q the noise precisions."""
-        within = self.products(self.targets, noise, scale)
+        within = self.squares(noise, scale)
         squares = noise * (self.squares - noise * within) / p**2
-        targets = self.sums - noise * self.products(self.ones[:, None], noise, scale)
+        targets = self.sums - noise * self.weigh_targets(self.ones[None], noise, scale)[0]
         seen = Constants(
             ones=self.constants(noise, scale).ones, targets=noise * targets / p
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ import pandas as pd
 from rich.console import Console
 
 from propopt.errors import InvalidInput
+from propopt.files import writable_folder
 from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.figures import FIGURES
 from propopt.reproduce.figures.tables import UserTable
@@ -99,7 +99,7 @@ def reproduce_paper(
         If ``shap`` is needed and not installed.
     """
     chosen = _chosen(figures)
-    place = _folder(Path(folder))
+    place = writable_folder(folder)
     table = _read_table(csv, target, task, chosen)
     if table is not None:
         extra = table.panel(place)
@@ -121,18 +121,6 @@ def _chosen(names: Sequence[str]) -> dict[str, PaperFigure]:
     if not wanted:
         raise InvalidInput("figures: expected at least one, got none")
     return {name: FIGURES[name]() for name in wanted}
-
-
-def _folder(folder: Path) -> Path:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInput(
-            f"output: cannot make the folder {folder}: {error.strerror}"
-        ) from None
-    if not os.access(folder, os.W_OK):
-        raise InvalidInput(f"output: cannot write to the folder {folder}")
-    return folder
 
 
 def _read_table(
