@@ -208,6 +208,14 @@ def test_values_of_the_inputs_stand_beside_the_names(best):
     assert "age = 4" in texts(axes.get_yticklabels())
 
 
+def test_text_stands_beside_the_names_as_it_is():
+    W = pd.DataFrame([[1.0, 2.0]], columns=["city", "age"])
+    found = po.solve(1.0 * po.GradientMatching(W))
+    X = pd.DataFrame({"city": ["Rome"], "age": [31]})
+    axes = po.plot_row(found, 0, X=X, ax=Figure().subplots())
+    assert texts(axes.get_yticklabels()) == ["age = 31", "city = Rome"]
+
+
 def test_a_row_that_is_not_there_is_refused(best):
     with pytest.raises(InvalidInput, match="no row 3; there are 9, from 'a' to 'i'"):
         po.plot_row(best, 3)

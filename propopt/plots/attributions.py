@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from numbers import Real
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
@@ -12,7 +14,7 @@ from propopt._typing import Array
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.explanation import Explanation, Outcome
-from propopt.labels import Labels, read_table
+from propopt.labels import Labels
 from propopt.plots.axes import (
     CYCLE,
     DIVERGING,
@@ -217,14 +219,18 @@ def _names_with_values(found: Explanation, X: object, place: int) -> list[str]:
     names = _features(found)
     if X is None:
         return names
-    points, _ = read_table(X, "X")
-    if points.shape != found.attributions.shape:
+    table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    if table.shape != found.attributions.shape:
         raise InvalidInput(
             f"X: expected the shape of the attributions, {found.attributions.shape}, "
-            f"got {points.shape}"
+            f"got {table.shape}"
         )
-    pairs = zip(names, points[place], strict=True)
-    return [f"{name} = {value:.4g}" for name, value in pairs]
+    values = [table.iat[place, j] for j in range(table.shape[1])]
+    pairs = zip(names, values, strict=True)
+    return [
+        f"{name} = {value:.4g}" if isinstance(value, Real) else f"{name} = {value}"
+        for name, value in pairs
+    ]
 
 
 def _largest(sizes: Array, most: int) -> NDArray[np.intp]:
