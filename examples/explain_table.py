@@ -3,9 +3,9 @@
     pip install -e ".[baselines]"
     python examples/explain_table.py
 
-The forest is piecewise constant, so that it is explained by the gradients of its mean over
-noise; a category gets the effect it has beside the average category. Attributions are
-changes of the predicted probability per standard deviation.
+The forest is piecewise constant, so that it is explained by the gradients of its mean
+over noise; a category gets the effect it has beside the average category. Attributions
+are changes of the predicted probability per standard deviation.
 """
 
 from __future__ import annotations

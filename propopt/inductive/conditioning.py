@@ -127,7 +127,7 @@ class Conditioned(ABC):
         return found
 
     @final
-    def squares(self, p: Array, scale: float) -> Array:
+    def weigh_squares(self, p: Array, scale: float) -> Array:
         """Σ_i ĝ_ij² / (p_j κ_i + λ), shape (D,)."""
         found = np.empty(self.targets.shape[1])
         for columns in self._columns(len(found)):

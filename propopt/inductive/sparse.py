@@ -130,7 +130,7 @@ class Sparse(Conditioned):
 
     def _quadratic(self, noise: Array, p: Array, scale: float, mean: Mean) -> float:
         """Σ_j y_jᵀ(Q/λ + I/q_j)⁻¹y_j at the best constants, q the noise precisions."""
-        within = self.squares(noise, scale)
+        within = self.weigh_squares(noise, scale)
         squares = noise * (self.squares - noise * within) / p**2
         targets = self.sums - noise * self.weigh_targets(self.ones[None], noise, scale)[0]
         seen = Constants(

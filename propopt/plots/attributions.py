@@ -225,7 +225,7 @@ def _names_with_values(found: Explanation, X: object, place: int) -> list[str]:
             f"X: expected the shape of the attributions, {found.attributions.shape}, "
             f"got {table.shape}"
         )
-    values = [table.iat[place, j] for j in range(table.shape[1])]
+    values: list[object] = [table.iat[place, j] for j in range(table.shape[1])]
     pairs = zip(names, values, strict=True)
     return [
         f"{name} = {value:.4g}" if isinstance(value, Real) else f"{name} = {value}"
