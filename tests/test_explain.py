@@ -169,6 +169,12 @@ def test_one_row_is_refused_with_what_would_do(pipeline, X):
         po.explain(pipeline, X.iloc[:1])
 
 
+def test_columns_that_the_model_does_not_know_are_named(X, y):
+    model = LogisticRegression(max_iter=500).fit(X[["age", "income"]], y)
+    with pytest.raises(InvalidInput, match="unexpected: 'city'"):
+        po.explain(model, X)
+
+
 def test_a_scale_of_another_length_is_refused(rng):
     with pytest.raises(InvalidInput, match="2 positive numbers"):
         po.explain(po.functions.Sine(), rng.normal(size=(5, 2)), scale=[1.0])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
 from propopt._typing import Array, Points
@@ -56,6 +58,18 @@ class FittedColumns:
         self.check(points, labels)
         own = np.array(points)  # a model may write into what it is given
         return own if self.names is None else pd.DataFrame(own, columns=self.names)
+
+
+def check_data(model: Any, columns: Sequence[Hashable]) -> None:
+    """Refuse a ``data`` table that a scikit-learn model was not fitted on.
+
+    Others rename columns, and column transformers pass over those they do not know.
+    """
+    entry = _entry(model)
+    ours = type(entry).__module__.startswith("sklearn.")
+    fitted = FittedColumns.of(model).names
+    if ours and fitted is not None and not isinstance(entry, ColumnTransformer):
+        _check_names(tuple(map(str, columns)), fitted)
 
 
 def as_given(points: Points, labels: Labels) -> Array | pd.DataFrame:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from propopt.errors import InvalidInput
 from propopt.functions.base import Function
-from propopt.functions.columns import FittedColumns, as_given
+from propopt.functions.columns import FittedColumns, as_given, check_data
 from propopt.functions.complex_step import ComplexStep
 from propopt.functions.differences import (
     read_step,
@@ -187,6 +187,7 @@ def _tabular(
     step: Any,
     schema: TableSchema,
 ) -> Function:
+    check_data(model, list(schema.given))
     if step is None and not schema.categorical.any():
         exact = _exact(model, output, index, name)
         if exact is not None:
