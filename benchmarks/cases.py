@@ -11,6 +11,7 @@ import numpy as np
 
 import propopt as po
 from benchmarks.baselines import perturbation
+from benchmarks.inductive import inductive, inductive_images
 from benchmarks.peers import conic_seconds, dense_seconds, pair_loops
 from benchmarks.timing import Row, in_a_process, median_seconds, with_ratios
 from propopt.operators import LatticeLaplacian
@@ -333,6 +334,8 @@ CASES: dict[str, Case] = {
     "million": million,
     "bandwidth": bandwidth,
     "perturbation": perturbation,
+    "inductive": inductive,
+    "inductive_images": inductive_images,
 }
 
 

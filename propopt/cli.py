@@ -180,7 +180,7 @@ def _add_reproduce_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="panels at once")
     sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
     table = sub.add_argument_group("a table of your own, beside those of tables")
-    table.add_argument("--csv", metavar="FILE", help="numeric columns and a target")
+    table.add_argument("--csv", metavar="FILE", help="a table of numbers and text")
     table.add_argument("--target", metavar="COLUMN", help="the column to learn")
     table.add_argument(
         "--task",

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-import scipy.linalg as la
 
 from propopt._typing import Array, Attributions, Points
 from propopt.errors import InvalidInput
+from propopt.inductive.eigenbases import Eigenbasis
 from propopt.inductive.kernels import PointKernel
 from propopt.inductive.means import Constants, Mean
 from propopt.memory import require_memory
@@ -180,7 +180,7 @@ class Exact(Conditioned):
 
     kernel: PointKernel
     inducing: Points
-    vectors: Array
+    basis: Eigenbasis
     eigenvalues: Array
     targets: Array
     ones: Array
@@ -193,20 +193,21 @@ class Exact(Conditioned):
             f"a Gaussian process of {len(X)} observations",
             "choose fewer inducing inputs, such as inducing=GreedyVariance(500)",
         )
-        values, vectors = eigenbasis(kernel.matrix(X))
+        basis = Eigenbasis.of(kernel.matrix(X))
         return cls(
             kernel=kernel,
             inducing=X,
-            vectors=vectors,
-            eigenvalues=values,
-            targets=vectors.T @ rotated,
-            ones=vectors.sum(axis=0),
+            basis=basis,
+            eigenvalues=basis.eigenvalues,
+            targets=basis.rotate(rotated),
+            ones=basis.rotate(np.ones((len(X), 1)))[:, 0],
         )
 
     def queries(self, X: Points) -> Queries:
         cross = self.kernel.cross(X, self.inducing)
         return Queries(
-            coordinates=cross @ self.vectors, remainder=self.kernel.diagonal(X)
+            coordinates=self.basis.rotate(cross.T).T,
+            remainder=self.kernel.diagonal(X),
         )
 
     def variance(self, queries: Queries, p: Array, scale: float) -> Array:
@@ -227,20 +228,6 @@ class Exact(Conditioned):
 
     def information_loss(self, _p: Array, _scale: float, _mean: Mean, /) -> float:
         return 0.0
-
-
-def eigenbasis(matrix: Array) -> tuple[Array, Array]:
-    """Eigenvalues, ascending, and eigenvectors of a positive semidefinite matrix.
-
-    Eigenvalues that are negative by rounding are zeros.
-    """
-    values, vectors = la.eigh(matrix)
-    if values[0] < -1e-10 * max(values[-1], 0.0):
-        raise InvalidInput(
-            "kernel: its matrix is not positive semidefinite (smallest eigenvalue "
-            f"{values[0]:.3g}, largest {values[-1]:.3g})"
-        )
-    return np.maximum(values, 0.0), vectors
 
 
 def blocks(count: int, bytes_each: int, most: int | None = None) -> Iterator[slice]:

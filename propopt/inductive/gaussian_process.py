@@ -58,9 +58,10 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
     smoothness : float
         w_s ≥ 0, weight of :class:`propopt.Smoothness`; above zero it needs
         ``features``.
-    features : Graph, FeatureBasis, array (D, D) or None
-        Which features are similar: a graph, with the loss Smoothness(graph), or a
-        kernel matrix K_s, with the loss 2 tr(W K_s⁻¹ Wᵀ).
+    features : Graph, ImageShape, FeatureBasis, array (D, D) or None
+        Which features are similar: a graph, with the loss Smoothness(graph), a kernel
+        matrix K_s, with the loss 2 tr(W K_s⁻¹ Wᵀ), or the shape of images, with
+        Smoothness(shape.pixel_graph()), of which no matrix is formed.
     kernel : {"gaussian", "matern"} or scikit-learn kernel
         k; Matérn with ν = 5/2.
     lengthscale : float, optional

@@ -68,7 +68,7 @@ def log_leave_one_out(state: Exact, pull: Array, scale: float, mean: Mean) -> fl
 
 def left_out(state: Exact, pull: Array, scale: float) -> LeftOut:
     """Residuals and leverages of every point in O(n² D), with no constant counted."""
-    kappa, vectors = state.eigenvalues[:, None], state.vectors
+    kappa, vectors = state.eigenvalues[:, None], state.basis.vectors
     inverse = (scale + pull * kappa) / (scale + (1.0 + pull) * kappa)
     slope = scale * state.ones[:, None] / (scale + (1.0 + pull) * kappa)
     return LeftOut(

@@ -14,7 +14,8 @@ import numpy as np
 
 from propopt._typing import Array, Attributions, Points
 from propopt.errors import InvalidInput
-from propopt.inductive.conditioning import Conditioned, Queries, blocks, eigenbasis
+from propopt.inductive.conditioning import Conditioned, Queries, blocks
+from propopt.inductive.eigenbases import eigenbasis
 from propopt.inductive.kernels import PointKernel
 from propopt.inductive.means import Constants, Mean
 from propopt.memory import require_memory
@@ -132,7 +133,9 @@ class Sparse(Conditioned):
         """Σ_j y_jᵀ(Q/λ + I/q_j)⁻¹y_j at the best constants, q the noise precisions."""
         within = self.weigh_squares(noise, scale)
         squares = noise * (self.squares - noise * within) / p**2
-        targets = self.sums - noise * self.weigh_targets(self.ones[None], noise, scale)[0]
+        targets = (
+            self.sums - noise * self.weigh_targets(self.ones[None], noise, scale)[0]
+        )
         seen = Constants(
             ones=self.constants(noise, scale).ones, targets=noise * targets / p
         )

@@ -83,7 +83,7 @@ class UserTable:
     Parameters
     ----------
     csv : path
-        All columns numeric but, for classification, the target.
+        Columns of numbers, and of text, which are categories.
     target : str
         The column to learn.
     task : {"classification", "regression"}, optional
@@ -117,6 +117,7 @@ class UserTable:
             "target": self.target,
             "explain": min(EXPLAINED, max(len(table) // 3, 1)),
             "standardize": True,
+            "categorical": _text_columns(table.drop(columns=self.target)),
         }
         model: dict[str, object] = {"kind": "mlp", "task": task, "hidden": [32, 16]}
         model |= {"activation": "tanh", "regularization": 1}
@@ -140,6 +141,10 @@ class UserTable:
                 f"{known}"
             )
         return table
+
+
+def _text_columns(table: pd.DataFrame) -> list[str]:
+    return [str(c) for c in table if not pd.api.types.is_numeric_dtype(table[c])]
 
 
 def _task_of(labels: pd.Series) -> Task:
