@@ -172,7 +172,7 @@ def _add_reproduce_arguments(sub: argparse.ArgumentParser) -> None:
         "figures",
         nargs="+",
         metavar="FIGURE",
-        help="fig1, fig2, fig3, fig4, fig6, appendix, tables, or all",
+        help="fig1, fig2, fig3, fig4, fig5, fig6, appendix, tables, or all",
     )
     sub.add_argument(
         "-o", "--output", default="results/paper", metavar="DIR", help="%(default)s"

@@ -94,8 +94,9 @@ def _describe(problem: Problem, console: Console) -> None:
         f"{len(problem.points)} points × {problem.n_features} features",
         f"{problem.function.gradient_method} gradients",
         f"{len(problem.explainers())} baseline explanations",
+        problem.setting.describe(),
     )
-    console.print(", ".join(parts), markup=False)
+    console.print(", ".join(filter(None, parts)), markup=False)
 
 
 def _watched(problem: Problem, console: Console) -> Iterator[Explanation]:

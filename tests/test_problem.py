@@ -28,8 +28,8 @@ sweep:
   pairwise_robustness: [0.1, 1]
 """
 TOP = (
-    "name, description, data, function, model, objective, sweep, limits, baselines, "
-    "plot, solver, tolerance, seed"
+    "name, description, setting, data, function, model, objective, inductive, sweep, "
+    "limits, baselines, plot, solver, tolerance, seed"
 )
 LOSSES = (
     "gradient_matching, function_matching, pairwise_robustness, kernel_robustness, "
@@ -254,10 +254,12 @@ REPLACED = {
     # data and function
     ("per_dimension: 5, ", ""): "2: data.grid.per_dimension: required, and missing",
     ("grid: ", "csv: a.csv\n  grid: "): (
-        "1: data: expected exactly one of grid, sklearn and csv, got grid and csv"
+        "1: data: expected exactly one of grid, uniform, sklearn and csv, got grid "
+        "and csv"
     ),
     (f"grid: {GRID}", "explain: 3"): (
-        "1: data: expected exactly one of grid, sklearn and csv, got none of them"
+        "1: data: expected exactly one of grid, uniform, sklearn and csv, got none "
+        "of them"
     ),
     (f"grid: {GRID}", f"grid: {GRID}\n  explain: 3"): (
         "1: data: explain has no effect with grid"
@@ -640,8 +642,8 @@ def test_rows_that_are_explained_are_not_fitted(write):
 
 def test_too_many_rows_to_explain(write):
     assert build(write(SKLEARN.replace("30", "150"))) == (
-        "file.yaml:1: data.explain: expected fewer than the 150 rows of the table, so "
-        "that some are left to fit the model on, got 150"
+        "file.yaml:1: data.explain: expected fewer than the 150 rows there are, so "
+        "that some are left to fit on, got 150"
     )
 
 

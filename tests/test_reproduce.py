@@ -15,7 +15,7 @@ import propopt as po
 from propopt.cli import main
 from propopt.errors import InvalidInput
 from propopt.problem import read_problem
-from propopt.reproduce import Finding, cubic, laws, run
+from propopt.reproduce import Finding, cubic, held_out, induction, laws, run
 from propopt.reproduce.charts import draw_fronts
 from propopt.reproduce.enclosure import Frontier
 from propopt.reproduce.figure import PaperFigure
@@ -54,6 +54,34 @@ def file(tmp_path):
 @pytest.fixture
 def solved(file):
     problem = read_problem(file)
+    return Solved(problem, problem.sweep(problem.baselines(), progress=False))
+
+
+INDUCTIVE = """\
+setting: inductive
+data:
+  uniform: {low: -5, high: 5, points: 60, dimensions: 2}
+function: {name: power, degree: 3}
+objective:
+  gradient_matching: 1
+  kernel_robustness: {lengthscale: 1.5, jitter: 0}
+inductive:
+  inducing:
+    - {rule: subset, counts: &counts [3, 10, 20, 40, 60]}
+    - {rule: subset, own_gradients: true, counts: *counts}
+    - {rule: random, counts: *counts}
+    - {rule: greedy, tolerance: 1e-12, counts: *counts}
+sweep: {kernel_robustness: [0.05]}
+baselines:
+  - {method: gradient}
+"""
+
+
+@pytest.fixture
+def later(tmp_path):
+    path = tmp_path / "later.yaml"
+    path.write_text(INDUCTIVE, encoding="utf-8")
+    problem = read_problem(path)
     return Solved(problem, problem.sweep(problem.baselines(), progress=False))
 
 
@@ -220,6 +248,114 @@ def test_shap_that_is_on_the_chart_fails(solved):
     assert shap_is_unfaithful(
         with_baseline(solved, parameters={"units": "output"}, losses=far)
     ).passed
+
+
+# inductive explanations beside the optimum
+
+INDUCTION = [
+    induction.never_below,
+    induction.own_gradients_are_faithful,
+    induction.reaches_optimum,
+    partial(induction.falls_at_each_step, rule="random"),
+    partial(induction.falls_at_each_step, rule="greedy"),
+    partial(induction.falls_exponentially, rule="greedy"),
+    partial(induction.chosen_beat_random, rule="greedy"),
+    partial(induction.falls_by, rule="greedy", decades=1.0),
+]
+
+
+def with_excess(solved, rule, change):
+    """The same with the objective of a rule's explanations changed, by their counts."""
+
+    def changed(found):
+        if found.parameters.get("rule") != rule:
+            return found
+        factor = change(found.parameters["n_inducing"])
+        losses = {name: factor * value for name, value in found.losses.items()}
+        return dataclasses.replace(found, losses=losses)
+
+    baselines = tuple(map(changed, solved.trade_offs.baselines))
+    return Solved(
+        solved.problem, dataclasses.replace(solved.trade_offs, baselines=baselines)
+    )
+
+
+@pytest.mark.parametrize("law", INDUCTION)
+def test_statements_on_inductive_explanations_hold(later, law):
+    assert law(later).passed
+
+
+def test_excesses_are_those_of_the_objective(later):
+    table = induction.excesses(later)
+    assert len(table) == 20
+    (best,) = later.trade_offs.optimized
+    for found, given in zip(induction.inductive(later), table["excess"], strict=True):
+        assert given == pytest.approx(found.objective / best.objective - 1)
+
+
+def test_an_inductive_explanation_below_the_optimum_fails(later):
+    cheat = with_excess(later, "greedy", lambda count: 1e-4 if count == 40 else 1.0)
+    assert not induction.never_below(cheat).passed
+
+
+def test_an_excess_that_rises_fails(later):
+    cheat = with_excess(later, "greedy", lambda count: 1e6 if count == 40 else 1.0)
+    assert not induction.falls_at_each_step(cheat, rule="greedy").passed
+    assert not induction.falls_by(cheat, rule="greedy", decades=1.0).passed
+    assert not induction.falls_exponentially(cheat, rule="greedy").passed
+    assert not induction.chosen_beat_random(cheat, rule="greedy").passed
+
+
+def test_an_optimum_that_is_not_reached_fails(later):
+    cheat = with_excess(later, "random", lambda _: 1.1)
+    found = induction.reaches_optimum(cheat)
+    assert found.value == pytest.approx(0.1, rel=0.01)
+    assert not found.passed
+
+
+def test_observations_that_reach_the_optimum_are_no_others(later):
+    assert not induction.stays_above(later).passed
+
+
+def test_maps_that_are_rough_or_dear_fail():
+    chosen = FIGURES["fig6"]().panels[1]
+    problem = read_problem(chosen.file)
+    solved = Solved(problem, problem.sweep(problem.baselines(), progress=False))
+    laws_of_inductive = (
+        held_out.is_smooth,
+        held_out.beats_smoothgrad,
+        held_out.nears_optimum,
+        partial(held_out.falls_with_its_weight, loss="smoothness"),
+        partial(held_out.falls_with_its_weight, loss="kernel_robustness"),
+    )
+    assert all(law(solved).passed for law in laws_of_inductive)
+    dear = with_excess(solved, "all", lambda _: 1000.0)
+    assert not any(law(dear).passed for law in laws_of_inductive[:3])
+    assert laws.none_beats(solved).passed
+    cheap = with_excess(solved, "all", lambda _: 0.01)
+    assert not laws.none_beats(cheap).passed
+
+
+def test_a_panel_tells_the_excess_of_each_inductive_explanation(tmp_path, monkeypatch):
+    path = tmp_path / "later.yaml"
+    path.write_text(INDUCTIVE, encoding="utf-8")
+    one = dataclasses.replace(
+        panel(path, induction.never_below), distances=induction.distances
+    )
+    made = figure(one)
+    made = dataclasses.replace(made, draw=FIGURES["fig5"]().draw)
+    made = dataclasses.replace(
+        made,
+        panels=(
+            dataclasses.replace(one, pictures=FIGURES["fig5"]().panels[0].pictures),
+        ),
+    )
+    assert reproduce(monkeypatch, tmp_path / "out", made, "--quiet") == 0
+    page = (tmp_path / "out" / "tiny.md").read_text(encoding="utf-8")
+    assert "| inductive, rule = greedy, own gradients = False, inputs = 40," in page
+    assert "excess |" in page
+    assert "saved |" not in page
+    ElementTree.parse(tmp_path / "out" / "tiny.svg")
 
 
 # the best possible at equal other losses

@@ -23,7 +23,8 @@ from propopt.losses import Objective, PropertyLoss
 from propopt.problem import losses as spec
 from propopt.problem.reading import Location, Source, did_you_mean, read_schema
 from propopt.problem.schema import Baseline, ProblemSchema, WeightRange, Weights
-from propopt.problem.tables import points_and_function
+from propopt.problem.setting import Inductive, Setting, Transductive, check_setting
+from propopt.problem.tables import Explained, read_explained
 from propopt.solvers import find_solver
 from propopt.sweeping import sweep
 from propopt.tradeoffs import TradeOffs
@@ -64,18 +65,18 @@ class Problem:
         return self.schema.name or self.source.path.stem
 
     @cached_property
-    def _explained(self) -> tuple[Any, Function]:
-        return points_and_function(self.schema, self.source)
+    def _explained(self) -> Explained:
+        return read_explained(self.schema, self.source)
 
     @property
     def points(self) -> Any:
         """X, an array or a DataFrame (N, D)."""
-        return self._explained[0]
+        return self._explained.points
 
     @property
     def function(self) -> Function:
         """The function to explain."""
-        return self._explained[1]
+        return self._explained.function
 
     @cached_property
     def coordinates(self) -> Any:
@@ -100,6 +101,13 @@ class Problem:
             except InvalidInput as error:
                 raise self.source.error(("objective", name), str(error)) from error
         return made
+
+    @property
+    def setting(self) -> Setting:
+        """When the inputs are known: all at once, or later."""
+        if self.schema.setting == "transductive":
+            return Transductive()
+        return Inductive(self.schema, self.source, self._explained, self.losses)
 
     @property
     def objective(self) -> Objective:
@@ -158,8 +166,12 @@ class Problem:
         n_jobs: int | None = None,
         progress: bool | None = None,
     ) -> TradeOffs:
-        """Solve for all weights and limits of the file, beside these baselines."""
-        return sweep(
+        """Solve for all weights and limits of the file, beside these baselines.
+
+        In the inductive setting explanations that were made without the new inputs come
+        before the baselines.
+        """
+        trade_offs = sweep(
             self.objective,
             self.weights,
             baselines,
@@ -169,6 +181,7 @@ class Problem:
             n_jobs=n_jobs,
             progress=progress,
         )
+        return self.setting.complete(trade_offs)
 
     def check(self) -> None:
         """Refuse what can be seen to fail without computing anything.
@@ -199,6 +212,7 @@ class Problem:
                 "expected a weight above zero, got all zero (for some weights of the "
                 "sweep, if there is one)",
             )
+        check_setting(self.schema, self.source)
         self.explainers()
         try:
             find_solver(self.schema.solver)

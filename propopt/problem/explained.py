@@ -27,10 +27,30 @@ class Grid(Section):
     first: Count | None = None
 
 
+class Uniform(Section):
+    """Independent points, uniform in a cube; drawn by the seed of the file."""
+
+    low: Finite
+    high: Finite
+    points: Count
+    dimensions: Count
+
+    @model_validator(mode="after")
+    def _rising(self) -> Uniform:
+        if self.low >= self.high:
+            raise PydanticCustomError(
+                "range",
+                "expected low < high, got low {low} and high {high}",
+                {"low": f"{self.low:g}", "high": f"{self.high:g}"},
+            )
+        return self
+
+
 class Data(Section):
-    """Where the points come from: exactly one of grid, sklearn and csv."""
+    """Where the points come from: exactly one of grid, uniform, sklearn and csv."""
 
     grid: Grid | None = None
+    uniform: Uniform | None = None
     sklearn: Literal["breast_cancer", "diabetes", "digits", "iris", "wine"] | None = (
         None
     )
@@ -39,7 +59,9 @@ class Data(Section):
         None, description="column of the CSV that the model learns"
     )
     explain: Count | None = Field(
-        None, description="rows to explain; the model is then fitted on the others"
+        None,
+        description="rows to explain; the model is then fitted on the others, and in "
+        "the inductive setting gradients are known at the others",
     )
     categorical: list[str] = Field(
         [], description="columns of the CSV that are categories: text, or codes"
@@ -54,11 +76,12 @@ class Data(Section):
 
     @model_validator(mode="after")
     def _one_source(self) -> Data:
-        given = [n for n in ("grid", "sklearn", "csv") if getattr(self, n) is not None]
+        sources = ("grid", "uniform", "sklearn", "csv")
+        given = [n for n in sources if getattr(self, n) is not None]
         if len(given) != 1:
             raise PydanticCustomError(
                 "one_source",
-                "expected exactly one of grid, sklearn and csv, got {given}",
+                "expected exactly one of grid, uniform, sklearn and csv, got {given}",
                 {"given": " and ".join(given) or "none of them"},
             )
         refuse_settings(self, given[0], _NOT_OF_SOURCE[given[0]])
@@ -67,6 +90,7 @@ class Data(Section):
 
 _NOT_OF_SOURCE = {
     "grid": ("target", "explain", "standardize", "categorical", "groups"),
+    "uniform": ("target", "standardize", "categorical", "groups"),
     "sklearn": ("target", "categorical", "groups"),
     "csv": (),
 }

@@ -10,6 +10,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from propopt.problem.explained import Data, Formula, Model
+from propopt.problem.inductive import Inductive
 from propopt.problem.losses import Losses
 from propopt.problem.section import (
     Count,
@@ -142,10 +143,19 @@ class ProblemSchema(Section):
         None, description="of the files written; by default the name of this file"
     )
     description: str | None = None
+    setting: Literal["transductive", "inductive"] = Field(
+        "transductive",
+        description="inductive: explain the rows of data.explain from gradients at the "
+        "other rows, beside the optimum",
+    )
     data: Data
     function: Formula | None = None
     model: Model | None = None
     objective: Losses
+    inductive: Inductive = Field(
+        default_factory=lambda: Inductive.model_validate({}),
+        description="of setting: inductive; may be left out",
+    )
     sweep: dict[str, Weights] = Field({}, description="weights to try, by loss")
     limits: dict[str, Weights] = Field(
         {},
@@ -174,9 +184,11 @@ class ProblemSchema(Section):
     def _consistent(self) -> ProblemSchema:
         if isinstance(self.explained, Formula):
             return self
-        if self.data.grid is not None:
+        if self.data.grid is not None or self.data.uniform is not None:
             raise PydanticCustomError(
-                "grid_model", "a model learns from sklearn or csv, and data has a grid"
+                "no_table",
+                "a model learns from sklearn or csv, and data has {came}",
+                {"came": "a grid" if self.data.grid else "uniform points"},
             )
         if self.data.csv is not None and self.data.target is None:
             raise PydanticCustomError(
@@ -212,8 +224,8 @@ def _sections_in(annotation: Any) -> Iterator[type[Section]]:
 
 
 def _kinds_of(section: type[Section]) -> tuple[str, ...]:
-    """The value of ``kind`` or ``method`` that chooses a section in a union."""
-    for name in ("kind", "method"):
+    """The ``kind``, ``method`` or ``rule`` that chooses a section in a union."""
+    for name in ("kind", "method", "rule"):
         if name in section.model_fields:
             return get_args(section.model_fields[name].annotation)
     return ()

@@ -16,9 +16,10 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from propopt._typing import Points
 from propopt.errors import InvalidInput
 from propopt.functions import PAPER_FUNCTIONS, Function, Power, grid, wrap
-from propopt.problem.explained import Data, Formula, Model
+from propopt.problem.explained import Data, Formula, Model, Uniform
 from propopt.problem.reading import Location, Source, did_you_mean
 from propopt.problem.schema import ProblemSchema
 
@@ -44,17 +45,52 @@ class Table:
     target: pd.Series
 
 
-def points_and_function(
-    schema: ProblemSchema, source: Source
-) -> tuple[pd.DataFrame | np.ndarray[Any, Any], Function]:
-    """What a problem file explains: points X and a function."""
-    explained = schema.explained
-    if isinstance(explained, Formula) and schema.data.grid is not None:
-        return grid(**schema.data.grid.model_dump()), formula(explained)
-    table = read_table(schema.data, schema.seed, source)
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """What a problem file explains.
+
+    Parameters
+    ----------
+    points : array or DataFrame (N, D)
+        X.
+    others : array or DataFrame (M, D)
+        The rows that are not explained; all of X where every row is.
+    function : Function
+        f.
+    """
+
+    points: Any
+    others: Any
+    function: Function
+
+
+def read_explained(schema: ProblemSchema, source: Source) -> Explained:
+    """Points and a function, as a problem file describes them."""
+    explained, data = schema.explained, schema.data
     if isinstance(explained, Formula):
-        return table.explained, formula(explained)
-    return table.explained, fitted_function(schema, explained, table, source)
+        points, others = _known_points(data, schema.seed, source)
+        return Explained(points, others, formula(explained))
+    table = read_table(data, schema.seed, source)
+    function = fitted_function(schema, explained, table, source)
+    return Explained(table.explained, table.fitted, function)
+
+
+def _known_points(data: Data, seed: int, source: Source) -> tuple[Any, Any]:
+    """Rows to explain and the others, for a function that learns nothing."""
+    if data.grid is not None:
+        points = grid(**data.grid.model_dump())
+        return points, points
+    if data.uniform is not None:
+        points = _uniform(data.uniform, seed)
+        count = _n_explained(data, len(points), source)
+        return (points, points) if count is None else (points[:count], points[count:])
+    table = read_table(data, seed, source)
+    return table.explained, table.fitted
+
+
+def _uniform(spec: Uniform, seed: int) -> Points:
+    shape = (spec.points, spec.dimensions)
+    return np.random.default_rng(seed).uniform(spec.low, spec.high, shape)
 
 
 def formula(spec: Formula) -> Function:
@@ -67,20 +103,25 @@ def read_table(data: Data, seed: int, source: Source) -> Table:
     features, target = _csv(data, source) if data.csv is not None else _sklearn(data)
     order = np.random.default_rng(seed).permutation(len(features))
     features, target = features.iloc[order], target.iloc[order]
-    if data.explain is None:
-        explained = fitted = features
-    elif data.explain >= len(features):
-        raise source.error(
-            ("data", "explain"),
-            f"expected fewer than the {len(features)} rows of the table, so that some "
-            f"are left to fit the model on, got {data.explain}",
-        )
-    else:
-        explained, fitted = features.iloc[: data.explain], features.iloc[data.explain :]
-        target = target.iloc[data.explain :]
+    count = _n_explained(data, len(features), source)
+    explained = fitted = features
+    if count is not None:
+        explained, fitted = features.iloc[:count], features.iloc[count:]
+        target = target.iloc[count:]
     if data.standardize:
         explained, fitted = _standardized(explained, fitted, data)
     return Table(explained, fitted, target)
+
+
+def _n_explained(data: Data, n_rows: int, source: Source) -> int | None:
+    """How many rows are explained; None is all of them."""
+    if data.explain is not None and data.explain >= n_rows:
+        raise source.error(
+            ("data", "explain"),
+            f"expected fewer than the {n_rows} rows there are, so that some are left "
+            f"to fit on, got {data.explain}",
+        )
+    return data.explain
 
 
 def _standardized(
@@ -124,7 +165,9 @@ def _columns(categorical: list[str]) -> Any:
     """What makes numbers of the same size from the columns of a table."""
     if not categorical:
         return StandardScaler()
-    categories = ("categories", OneHotEncoder(), categorical)
+    # a category that occurs only in rows to explain has no indicator
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    categories = ("categories", encoder, categorical)
     return ColumnTransformer([categories], remainder=StandardScaler())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 from propopt.explanation import Explanation, Outcome
@@ -75,11 +76,7 @@ def gradient_is_faithful(solved: Solved) -> Finding:
 
 def falls_with_its_weight(solved: Solved, *, loss: str) -> Finding:
     """A loss never grows with its own weight, the other weights being the same."""
-    runs: dict[tuple[float, ...], list[Outcome]] = {}
-    for best in solved.trade_offs.optimized:
-        others = tuple(c for name, c in best.weights.items() if name != loss)
-        runs.setdefault(others, []).append(best)
-    rises = [rise for run in runs.values() for rise in _rises(run, loss)]
+    rises = rises_with_weight(solved.trade_offs.optimized, loss)
     return Finding(
         statement=f"{loss.replace('_', ' ')} loss falls as its weight grows: largest "
         "relative rise",
@@ -92,6 +89,15 @@ def falls_with_its_weight(solved: Solved, *, loss: str) -> Finding:
 
 EVERYWHERE: tuple[Law, ...] = (none_beats, certified, dominated)
 WITH_GRADIENTS: tuple[Law, ...] = (*EVERYWHERE, gradient_is_faithful)
+
+
+def rises_with_weight(found: Iterable[Outcome], loss: str) -> list[float]:
+    """Each relative rise of a loss as its own weight grows, others being the same."""
+    runs: dict[tuple[float, ...], list[Outcome]] = {}
+    for outcome in found:
+        others = tuple(c for name, c in outcome.weights.items() if name != loss)
+        runs.setdefault(others, []).append(outcome)
+    return [rise for run in runs.values() for rise in _rises(run, loss)]
 
 
 def named(baseline: Explanation) -> str:

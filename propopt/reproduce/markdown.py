@@ -105,7 +105,8 @@ def _page(report: FigureReport) -> Iterator[str]:
     yield "## Distances of the baselines"
     yield (
         "`excess`: the least relative excess of a baseline's objective over the "
-        "optimum, over the weights of the sweep. `saved`: the share of its "
+        "optimum, over the weights of the sweep (of an inductive explanation: under "
+        "its own weights). `saved`: the share of its "
         "faithfulness loss that the optimum saves without being worse in another loss."
     )
     for result in report.results:
@@ -130,23 +131,34 @@ def _distances(result: Result) -> Iterator[str]:
     yield f"### {result.panel.title}"
     table = result.distances
     losses = [str(c) for c in table if str(c).startswith("loss.")]
-    head = ("method", *(c.removeprefix("loss.") for c in losses), "excess", "saved")
+    shares = [name for name in ("excess", "saved") if name in table]
+    head = ("method", *(c.removeprefix("loss.") for c in losses), *shares)
     rows = [
         (
             _method(row),
             *(_number(row[c]) for c in losses),
-            f"{row['excess']:.2%}",
-            f"{row['saved']:.2%}",
+            *(_share(row[name]) for name in shares),
         )
         for _, row in table.iterrows()
     ]
     yield _table(head, rows)
 
 
+_SETTINGS = {
+    "scale": "δ",
+    "units": "units",
+    "rule": "rule",
+    "own_gradients": "own gradients",
+    "n_inducing": "inputs",
+    "robustness": "robust",
+    "smoothness": "smooth",
+}
+
+
 def _method(row: pd.Series) -> str:
     settings = [
         f"{label} = {row[f'parameter.{name}']}"
-        for name, label in (("scale", "δ"), ("units", "units"))
+        for name, label in _SETTINGS.items()
         if f"parameter.{name}" in row and not pd.isna(row[f"parameter.{name}"])
     ]
     return ", ".join([row["method"], *settings])
@@ -209,6 +221,11 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
+
+
+def _share(value: float) -> str:
+    """Percent, with digits left where that is very little."""
+    return f"{value:.2%}" if value == 0 or abs(value) >= 1e-4 else f"{value:.1e}"
 
 
 def _number(value: float) -> str:

@@ -42,6 +42,7 @@ class Solved:
 Law: TypeAlias = Callable[[Solved], Finding]
 Rivals: TypeAlias = Callable[[Problem, TradeOffs], tuple[Explanation, ...]]
 Pictures: TypeAlias = Callable[[Solved], Mapping[str, Array]]
+Distances: TypeAlias = Callable[[Solved], pd.DataFrame]
 
 
 def no_rivals(problem: Problem, trade_offs: TradeOffs) -> tuple[Explanation, ...]:
@@ -54,6 +55,12 @@ def no_pictures(solved: Solved) -> Mapping[str, Array]:
     """Nothing but losses is drawn."""
     del solved
     return {}
+
+
+def enclosed_distances(solved: Solved) -> pd.DataFrame:
+    """``TradeOffs.distances()``, and the share given away at equal other losses."""
+    table = solved.trade_offs.distances()
+    return table.assign(saved=[enclosure.saved for enclosure in solved.enclosures])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +79,8 @@ class Panel:
         Baselines besides those of the file, made when the optima are known.
     pictures : callable
         Arrays that the drawing needs besides the losses.
+    distances : callable
+        The table of baselines, with what each gives away against the optima.
     """
 
     column: str
@@ -80,6 +89,7 @@ class Panel:
     laws: tuple[Law, ...]
     rivals: Rivals = no_rivals
     pictures: Pictures = no_pictures
+    distances: Distances = enclosed_distances
 
     @property
     def title(self) -> str:
@@ -98,7 +108,7 @@ class Panel:
             panel=self,
             axes=solved.problem.axes,
             table=solved.trade_offs.to_frame(),
-            distances=_distances(solved),
+            distances=self.distances(solved),
             findings=findings,
             pictures=pictures,
             warnings=tuple(dict.fromkeys(str(w.message) for w in caught)),
@@ -132,12 +142,6 @@ class Result:
     pictures: Mapping[str, Array] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
-
-
-def _distances(solved: Solved) -> pd.DataFrame:
-    """``TradeOffs.distances()``, and the share given away at equal other losses."""
-    table = solved.trade_offs.distances()
-    return table.assign(saved=[enclosure.saved for enclosure in solved.enclosures])
 
 
 def paper_file(name: str) -> Path:

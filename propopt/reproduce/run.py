@@ -72,8 +72,7 @@ def reproduce_paper(
     Parameters
     ----------
     figures : sequence of str
-        ``"fig1"``, ``"fig2"``, ``"fig3"``, ``"fig4"``, ``"fig6"``, ``"appendix"``,
-        ``"tables"``, or ``"all"``.
+        ``"fig1"`` to ``"fig6"``, ``"appendix"``, ``"tables"``, or ``"all"``.
     folder : path
         Where to write; made if it is not there.
     csv, target, task

@@ -1,0 +1,165 @@
+"""Figure 5: explanations through inducing inputs approach the optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from propopt._typing import Array
+from propopt.reproduce import induction
+from propopt.reproduce.charts import LEGEND_WIDTH, panel_grid
+from propopt.reproduce.figure import PaperFigure
+from propopt.reproduce.laws import certified, gradient_is_faithful
+from propopt.reproduce.panels import Law, Panel, Result, Solved, paper_file
+
+
+FUNCTIONS = {
+    "cubic": "x³",
+    "interactions": "Σx² + (Σx)²",
+    "sine": "sin x",
+    "exponential": "eˣ",
+    "linear_plus_sine": "x + sin 3x",
+    "quadratic_plus_sine": "x²/10 + sin 3x",
+    "sine_of_exponential": "sin(eˣ)",
+    "linear_plus_sine_of_exponential": "x + sin(eˣ)",
+}
+RESOLVED = ("cubic", "interactions", "sine", "exponential")
+"""Those whose gradients vary more slowly than 1000 points are apart."""
+ROWS = {"same": "among the points", "others": "at other points"}
+CHOSEN = ("farthest", "greedy")
+LOOKS = {
+    "subset": ("gradients at these inputs alone", "#1f4e79", "o"),
+    "subset" + induction.OWN: ("the same, and the input's own", "#7f7f7f", "v"),
+    "random": ("all gradients, random inputs", "#dd8452", "s"),
+    "farthest": ("all gradients, farthest inputs", "#55a868", "^"),
+    "greedy": ("all gradients, greedy inputs", "#c44e52", "D"),
+}
+FLOOR = 1e-7
+"""Smaller excesses are rounding; they are drawn here."""
+N_COLUMNS = 4
+
+
+def figure() -> PaperFigure:
+    """Eight functions, with observations among the points and elsewhere."""
+    return PaperFigure(
+        title="From inductive to transductive, by the number of inducing inputs",
+        about=_ABOUT,
+        panels=tuple(
+            Panel(
+                column=column,
+                row=row,
+                file=paper_file(f"fig5_{function}_{end}"),
+                laws=_laws(function, end),
+                pictures=curves,
+                distances=induction.distances,
+            )
+            for end, row in ROWS.items()
+            for function, column in FUNCTIONS.items()
+        ),
+        draw=_draw,
+    )
+
+
+_ABOUT = """\
+1000 uniform points in (−5, 5)³ are explained inductively, and their total loss F
+(gradient matching and 0.05 × robustness by the precision of a gaussian kernel of
+lengthscale 1.5, no smoothness) is compared with that of the optimum F*; drawn is
+F/F* − 1 against the number of inducing inputs. *Among the points*: inducing inputs
+are some of the points themselves, with gradients known at these alone (the paper's
+Proposition 1), or with all gradients seen through them (random, farthest or greedy
+inputs). E is then the least of F over functions spanned by the inducing inputs, so
+that F never falls below F*, falls with nested inputs, and reaches F* when all points
+are inducing. *At other points*: the gradients of 1000 other uniform points say what
+they can of the function, and the excess does not vanish. With the gradient of each
+new input as one more observation every row comes from a function of its own, which
+is more faithful and less robust. Excesses below 1e-7 are drawn at 1e-7."""
+
+
+def curves(solved: Solved) -> Mapping[str, Array]:
+    """Counts and excesses (2, n), by rule."""
+    table = induction.excesses(solved)
+    return {
+        rule: np.stack(induction.curve(table, rule)) for rule in table["rule"].unique()
+    }
+
+
+def _laws(function: str, end: str) -> tuple[Law, ...]:
+    laws: tuple[Law, ...] = (
+        certified,
+        gradient_is_faithful,
+        induction.never_below,
+        induction.own_gradients_are_faithful,
+    )
+    if end == "others":
+        laws += (induction.stays_above,)
+        if function in RESOLVED:
+            laws += (partial(induction.falls_by, rule="subset", decades=1.0),)
+        return laws
+    laws += (
+        induction.reaches_optimum,
+        partial(induction.falls_by, rule="subset", decades=0.5),
+    )
+    for rule in ("random", *CHOSEN):
+        laws += (
+            partial(induction.falls_at_each_step, rule=rule),
+            partial(induction.falls_exponentially, rule=rule),
+            partial(induction.falls_by, rule=rule, decades=2.0),
+        )
+    return (
+        *laws,
+        *(partial(induction.chosen_beat_random, rule=rule) for rule in CHOSEN),
+    )
+
+
+def _draw(results: Sequence[Result]) -> Figure:
+    n_rows = -(-len(results) // N_COLUMNS)
+    figure, grid = panel_grid(n_rows, N_COLUMNS, (2.9, 2.2))
+    for axes in grid.ravel()[len(results) :]:
+        axes.set_visible(False)
+    for axes, result in zip(grid.ravel(), results, strict=False):
+        _draw_panel(axes, result)
+    figure.supxlabel("inducing inputs", fontsize=11)
+    figure.supylabel("F/F* − 1", fontsize=11)
+    _add_legend(figure)
+    return figure
+
+
+def _draw_panel(axes: Axes, result: Result) -> None:
+    lowest = min(float(gaps.min()) for _, gaps in result.pictures.values())
+    for rule, (counts, gaps) in result.pictures.items():
+        _, colour, marker = LOOKS[rule]
+        axes.plot(
+            counts,
+            np.maximum(gaps, FLOOR),
+            color=colour,
+            marker=marker,
+            markersize=3.5,
+            markerfacecolor="none",
+            linewidth=1.2,
+        )
+    axes.set(yscale="log")
+    axes.set_ylim(bottom=max(lowest, FLOOR) / 3)
+    axes.set_title(f"{result.panel.column}, {result.panel.row}", fontsize=10)
+    axes.tick_params(labelsize=8)
+    axes.grid(True, color="0.92", linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _add_legend(figure: Figure) -> None:
+    handles = [
+        Line2D([], [], color=colour, marker=marker, markerfacecolor="none", label=label)
+        for label, colour, marker in LOOKS.values()
+    ]
+    figure.legend(
+        handles=handles,
+        loc="outside upper center",
+        ncols=min(len(handles), int(figure.get_figwidth() / LEGEND_WIDTH / 1.1)),
+        frameon=False,
+        fontsize=10,
+    )

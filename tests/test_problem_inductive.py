@@ -1,0 +1,385 @@
+"""Problem files in the inductive setting: messages, and what a sweep of one finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+import propopt as po
+from propopt.cli import main
+from propopt.errors import ProblemFileError
+from propopt.inductive import GaussianProcessExplainer
+
+
+FILE = """\
+setting: inductive
+data:
+  uniform: {low: -2, high: 2, points: 40, dimensions: 2}
+  explain: 15
+function: {name: sine}
+objective:
+  gradient_matching: 2
+  kernel_robustness: {lengthscale: 0.5, jitter: 0}
+  smoothness: {graph: {kind: chain}}
+inductive:
+  inducing:
+    - {rule: all}
+sweep:
+  kernel_robustness: [0.01, 1]
+  smoothness: [0, 0.5]
+baselines:
+  - {method: gradient}
+plot: {x: gradient_matching, y: kernel_robustness}
+"""
+AMONG = (
+    FILE.replace("  explain: 15\n", "")
+    .replace("  smoothness: {graph: {kind: chain}}\n", "")
+    .replace("  smoothness: [0, 0.5]\n", "")
+)
+RULES = {
+    "subset": "{rule: subset, counts: [10, 40]}",
+    "own": "{rule: subset, own_gradients: true, counts: [10, 40]}",
+    "random": "{rule: random, counts: [10, 40]}",
+    "kmeans": "{rule: kmeans, counts: [10, 40]}",
+    "farthest": "{rule: farthest, counts: [10, 40]}",
+    "greedy": "{rule: greedy, tolerance: 1e-12, counts: [10, 40]}",
+}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_text(text):
+        path = tmp_path / "file.yaml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write_text
+
+
+def swept(path):
+    problem = po.read_problem(path)
+    return problem, problem.sweep(list(problem.baselines()), progress=False)
+
+
+def inductive(trade_offs):
+    return [b for b in trade_offs.baselines if b.method == "inductive"]
+
+
+def instead(old, new, text=FILE):
+    assert text.count(old) == 1
+    return text.replace(old, new)
+
+
+# messages
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "setting: inductive",
+            "setting: transductive",
+            "10: inductive: has no effect without setting: inductive",
+        ),
+        (
+            "setting: inductive",
+            "setting: inductiv",
+            "1: setting: expected 'transductive' or 'inductive', got 'inductiv' (did "
+            "you mean 'inductive'?)",
+        ),
+        (
+            "{rule: all}",
+            "{rule: al}",
+            "12: inductive.inducing.0.rule: expected 'all', 'subset', 'random', "
+            "'kmeans', 'farthest', 'greedy' or 'given', got 'al' (did you mean 'all'?)",
+        ),
+        (
+            "{rule: all}",
+            "{counts: [3]}",
+            "12: inductive.inducing.0.rule: required, and missing; expected 'all', "
+            "'subset', 'random', 'kmeans', 'farthest', 'greedy' or 'given'",
+        ),
+        (
+            "{rule: all}",
+            "{rule: random}",
+            "12: inductive.inducing.0.counts: required, and missing",
+        ),
+        (
+            "{rule: all}",
+            "{rule: random, counts: [0]}",
+            "12: inductive.inducing.0.counts.0: expected a number >= 1, got 0",
+        ),
+        (
+            "  inducing:",
+            "  lengthscal: 2\n  inducing:",
+            "11: inductive.lengthscal: unknown key (did you mean 'lengthscale'?); "
+            "known here: kernel, lengthscale, mean, jitter, inducing",
+        ),
+        (
+            "  gradient_matching: 2\n",
+            "  gradient_matching: 2\n  sparsity: 1\n",
+            "8: objective.sparsity: the inductive setting knows gradient_matching, "
+            "kernel_robustness, pairwise_robustness, smoothness alone",
+        ),
+        (
+            "gradient_matching: 2",
+            "gradient_matching: {norm: l1}",
+            "7: objective.gradient_matching.norm: the inductive setting needs 'l2', "
+            "got 'l1'",
+        ),
+        (
+            "gradient_matching: 2\n",
+            "gradient_matching: 2\n  pairwise_robustness: 1\n",
+            "6: objective: the inductive setting needs gradient_matching, and either "
+            "kernel_robustness or pairwise_robustness",
+        ),
+        (
+            "kernel_robustness: [0.01, 1]",
+            "kernel_robustness: [0, 1]",
+            "14: sweep.kernel_robustness: the inductive setting needs a weight > 0; "
+            "with none, gradients at some inputs say nothing of another",
+        ),
+        (
+            "gradient_matching: 2",
+            "gradient_matching: 0",
+            "7: objective.gradient_matching: the inductive setting needs a weight > 0; "
+            "with none, gradients at some inputs say nothing of another",
+        ),
+        (
+            "sweep:\n  kernel_robustness: [0.01, 1]\n",
+            "limits: {kernel_robustness: [1]}\nsweep:\n",
+            "13: limits: the inductive setting knows weights alone; give sweep instead",
+        ),
+        (
+            "{low: -2, high: 2",
+            "{low: 2, high: 2",
+            "3: data.uniform: expected low < high, got low 2 and high 2",
+        ),
+        (
+            "  explain: 15",
+            "  standardize: true",
+            "2: data: standardize has no effect with uniform",
+        ),
+        (
+            "function: {name: sine}",
+            "model: {kind: linear}",
+            "1: a model learns from sklearn or csv, and data has uniform points",
+        ),
+    ],
+)
+def test_a_mistake_has_its_line(write, old, new, message):
+    path = write(instead(old, new))
+    with pytest.raises(ProblemFileError) as caught:
+        po.read_problem(path)
+    assert str(caught.value) == f"{path}:{message}"
+
+
+def test_columns_that_are_no_numbers_are_refused(write, tmp_path):
+    pd.DataFrame({"a": ["x", "y"], "y": [0, 1]}).to_csv(tmp_path / "t.csv")
+    text = instead(
+        "uniform: {low: -2, high: 2, points: 40, dimensions: 2}", "csv: t.csv"
+    )
+    text = text.replace("  explain: 15", "  categorical: [a]")
+    with pytest.raises(ProblemFileError, match="the inductive setting needs columns"):
+        po.read_problem(write(text))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "{rule: all}",
+            "{rule: random, counts: [9, 26]}",
+            "12: inductive.inducing.0.counts.1: expected at most 25, as many "
+            "observations as there are, got 26",
+        ),
+        (
+            "{rule: all}",
+            "{rule: given, inputs: [[0, 0, 0]]}",
+            "12: inductive.inducing.0: inducing: expected 2 features as in X, got",
+        ),
+        (
+            "  explain: 15",
+            "  explain: 40",
+            "4: data.explain: expected fewer than the 40 rows there are",
+        ),
+    ],
+)
+def test_what_data_refute_has_its_line(write, old, new, message):
+    with pytest.raises(ProblemFileError) as caught:
+        swept(write(instead(old, new)))
+    assert f"file.yaml:{message}" in str(caught.value)
+
+
+# what is explained from what
+
+
+def test_rows_that_are_not_explained_are_the_observations(write):
+    problem, trade_offs = swept(write(FILE))
+    X = np.random.default_rng(0).uniform(-2, 2, (40, 2))
+    np.testing.assert_array_equal(problem.points, X[:15])
+    explainer = GaussianProcessExplainer(lengthscale=0.5, features=po.chain_graph(2))
+    explainer.fit(X[15:], np.cos(X[15:]))
+    for found, best in zip(inductive(trade_offs), trade_offs.optimized, strict=True):
+        robust, smooth = (
+            best.weights[name] / 2 for name in ("kernel_robustness", "smoothness")
+        )
+        (expected,) = explainer.explain_path(X[:15], [(robust, smooth)])
+        np.testing.assert_allclose(found.attributions, expected.attributions)
+        assert found.parameters["robustness"] == robust
+        assert found.parameters["smoothness"] == smooth
+
+
+def test_inductive_losses_are_measured_at_the_new_inputs(write):
+    _, trade_offs = swept(write(FILE))
+    X = np.random.default_rng(0).uniform(-2, 2, (15, 2))
+    robustness = po.KernelRobustness(RBF(0.5)(X))
+    for found in inductive(trade_offs):
+        W = found.attributions
+        assert found.losses["gradient_matching"] == pytest.approx(
+            ((W - np.cos(X)) ** 2).sum()
+        )
+        assert found.losses["kernel_robustness"] == pytest.approx(robustness.value(W))
+
+
+def test_the_gap_is_that_to_a_bound_on_all_explanations(write):
+    _, trade_offs = swept(write(FILE))
+    for found, best in zip(inductive(trade_offs), trade_offs.optimized, strict=True):
+        assert found.weights == best.weights
+        assert found.objective > best.objective
+        bound = best.certificate.lower_bound
+        assert found.gap == pytest.approx((found.objective - bound) / found.objective)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_with_all_points_observed_and_inducing_the_optimum_is_found(write, rule):
+    _, trade_offs = swept(write(instead("{rule: all}", RULES[rule], AMONG)))
+    found = inductive(trade_offs)
+    assert [e.parameters["n_inducing"] for e in found] == [10, 10, 40, 40]
+    for few, whole, best in zip(
+        found[:2], found[2:], trade_offs.optimized, strict=True
+    ):
+        assert whole.gap < 1e-6
+        np.testing.assert_allclose(whole.attributions, best.attributions, atol=1e-6)
+        assert few.gap > 1e-3
+
+
+def test_with_smoothness_an_input_that_is_appended_again_is_smoothed_twice(write):
+    text = FILE.replace("  explain: 15\n", "")
+    _, trade_offs = swept(write(text))
+    for found in inductive(trade_offs):
+        assert (found.gap > 1e-6) == (found.weights["smoothness"] > 0)
+
+
+def test_own_gradients_make_new_inputs_more_faithful(write):
+    rules = "{rule: all}\n    - {rule: all, own_gradients: true}"
+    _, trade_offs = swept(write(instead("{rule: all}", rules)))
+    found = inductive(trade_offs)
+    for without, own in zip(found[:4], found[4:], strict=True):
+        assert own.losses["gradient_matching"] < without.losses["gradient_matching"]
+
+
+def test_given_inputs_carry_the_prior(write):
+    rule = "{rule: given, inputs: [[0, 0], [1, 1], [-1, 1]]}"
+    _, trade_offs = swept(write(instead("{rule: all}", rule)))
+    assert {e.parameters["n_inducing"] for e in inductive(trade_offs)} == {3}
+
+
+def test_pairwise_robustness_and_another_kernel(write):
+    text = instead(
+        "kernel_robustness: {lengthscale: 0.5, jitter: 0}",
+        "pairwise_robustness: {graph: {kind: gaussian}}",
+    )
+    text = text.replace("kernel_robustness", "pairwise_robustness")
+    text = text.replace("  inducing:", "  kernel: matern\n  mean: common\n  inducing:")
+    _, trade_offs = swept(write(text))
+    for found in inductive(trade_offs):
+        assert found.gap > 0
+        assert found.parameters["mean"] == "common"
+        assert "Matern" in found.parameters["kernel"]
+
+
+def test_the_prior_is_that_of_kernel_robustness(write):
+    text = instead("jitter: 0}", "jitter: 0, mean: none}", AMONG)
+    _, trade_offs = swept(write(text))
+    for found in inductive(trade_offs):
+        assert found.parameters["mean"] == "none"
+        assert found.gap < 1e-6
+    _, trade_offs = swept(write(text.replace("inducing:", "mean: common\n  inducing:")))
+    assert all(e.gap > 1e-6 for e in inductive(trade_offs))
+
+
+def test_the_section_may_be_left_out(write):
+    text = instead("inductive:\n  inducing:\n    - {rule: all}\n", "")
+    _, trade_offs = swept(write(text))
+    (rule,) = {e.parameters["rule"] for e in inductive(trade_offs)}
+    assert rule == "all"
+    assert "length_scale=0.5" in inductive(trade_offs)[0].parameters["kernel"]
+
+
+def test_observations_of_a_table_are_the_fitted_rows(write):
+    text = instead(
+        "uniform: {low: -2, high: 2, points: 40, dimensions: 2}",
+        "sklearn: diabetes\n  standardize: true",
+    )
+    text = instead("function: {name: sine}", "model: {kind: linear}", text)
+    problem, trade_offs = swept(write(text))
+    assert problem.points.shape == (15, 10)
+    for found in inductive(trade_offs):
+        assert found.labels.points == tuple(problem.points.index)
+        if found.weights["smoothness"] == 0:  # a line has one gradient everywhere
+            size = (found.attributions**2).sum()
+            assert found.losses["gradient_matching"] <= 1e-12 * size
+
+
+# interrupted, and written
+
+
+def test_an_interruption_keeps_what_is_done(write, monkeypatch):
+    problem = po.read_problem(
+        write(instead("{rule: all}", "{rule: random, counts: [3, 4, 5]}"))
+    )
+    path, calls = GaussianProcessExplainer.explain_path, []
+
+    def stopping(explainer, *arguments):
+        calls.append(arguments)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return path(explainer, *arguments)
+
+    monkeypatch.setattr(GaussianProcessExplainer, "explain_path", stopping)
+    trade_offs = problem.sweep(progress=False)
+    assert trade_offs.interrupted
+    assert len(trade_offs.optimized) == 4
+    assert len(inductive(trade_offs)) == 8
+
+
+def test_the_command_line_writes_the_table_of_all_sweeps(write, tmp_path, capsys):
+    path = str(write(instead("{rule: all}", "{rule: random, counts: [3, 25]}")))
+    assert main(["check", path]) == 0
+    assert main(["sweep", path, "-o", str(tmp_path / "out")]) == 0
+    printed = capsys.readouterr()
+    assert "gradients known at 25 inputs" in printed.out
+    assert printed.err == ""
+    table = pd.read_csv(tmp_path / "out" / "file.csv")
+    rows = table[table["method"] == "inductive"]
+    assert len(rows) == 8
+    assert rows["weight.kernel_robustness"].tolist() == [0.01, 0.01, 1, 1] * 2
+    assert rows["parameter.n_inducing"].tolist() == [3] * 4 + [25] * 4
+    assert (rows["gap"] > 0).all()
+    objective = sum(
+        rows[f"weight.{n}"] * rows[f"loss.{n}"]
+        for n in ("gradient_matching", "kernel_robustness", "smoothness")
+    )
+    np.testing.assert_allclose(rows["objective"], objective)
+    assert "inductive" in (tmp_path / "out" / "file.svg").read_text(encoding="utf-8")
+
+
+def test_the_transductive_setting_is_the_default(write):
+    text = FILE.replace("setting: inductive\n", "")
+    text = text.replace("inductive:\n  inducing:\n    - {rule: all}\n", "")
+    problem, trade_offs = swept(write(text))
+    assert problem.schema.setting == "transductive"
+    assert [b.method for b in trade_offs.baselines] == ["gradient"]
