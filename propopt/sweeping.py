@@ -177,10 +177,10 @@ class _Job:
                 bounds = self.bounds + point.bounds
                 task = Task(self.objective, bounds, self.solver, all_losses=True)
             objective = self.objective.with_weights(point.weights)
-            if task.knows_curve(objective):
-                yield task.on_curve(objective, self.tolerance, began)
-                continue
             try:
+                if task.knows_curve(objective):
+                    yield task.on_curve(objective, self.tolerance, began)
+                    continue
                 start = task.solve(objective, self.tolerance, start)
             except SolverFailure as failure:
                 yield SolverFailure(f"{objective!r}: {failure}")

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse.linalg as spla
 
 import propopt as po
-from propopt.errors import InvalidInput, MissingExtra
+from propopt.errors import InvalidInput, MissingExtra, SolverFailure
 from propopt.explanation import CurvePoint
 from propopt.losses import Program
 from propopt.operators import LatticeLaplacian
@@ -232,6 +232,22 @@ def robustness_of(n):
 
 
 # ---- preconditioners
+
+
+def test_auto_takes_an_eigenbasis_for_the_precision_of_a_kernel(rng):
+    X, G = rng.uniform(-5, 5, size=(2, 700, 2))
+    squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    kernel = po.KernelRobustness(np.exp(-squares / 4.5) + 1e-8 * np.eye(len(X)))
+    program = Program((po.GradientMatching(G), kernel))
+    assert po.Auto().select(program).name == "spectral"
+
+
+def test_lanczos_that_does_not_converge_says_so(rng, monkeypatch):
+    monkeypatch.setattr("propopt.solvers.krylov.MOST_STEPS", 20)
+    G = rng.normal(size=(2000, 1))
+    objective = po.GradientMatching(G) + po.PairwiseRobustness(po.chain_graph(2000))
+    with pytest.raises(SolverFailure, match=r"Lanczos did not converge in \d+ steps"):
+        po.sweep(objective, {"pairwise_robustness": [1e6]}, solver="krylov")
 
 
 @pytest.mark.parametrize("weight", [1.0, 1e4])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from propopt.losses import Program
-from propopt.maps import ImplicitOverPoints, OverPoints
+from propopt.maps import ImplicitOverPoints, LinearMap, OverPoints
 from propopt.solvers.base import Solver
 from propopt.solvers.krylov import Krylov
 from propopt.solvers.spectral import Spectral
@@ -19,15 +19,25 @@ SECONDS_PER_NUMBER = 1e-8  # and what grows with the number of points
 
 
 def choose_curve_solver(program: Program) -> Solver:
-    """Spectral or Krylov, by an estimate of seconds from the constants above."""
+    """Spectral or Krylov, by an estimate of seconds from the constants above.
+
+    The precision of a kernel is stored dense and badly conditioned: Lanczos would take
+    many times as many steps as there are points.
+    """
     spectral = Spectral()
     if spectral.refusal(program) is not None:
         return Krylov()
+    if any(_is_dense(loss.map) for loss in program.losses):
+        return spectral
     n_points, n_features = program.shape
     eigenbasis = SECONDS_PER_CUBE * float(n_points) ** 3
     step = SECONDS_PER_STEP + SECONDS_PER_NUMBER * n_points
     step += SECONDS_PER_ENTRY * _entries(program)
     return spectral if eigenbasis <= STEPS * n_features * step else Krylov()
+
+
+def _is_dense(A: LinearMap) -> bool:
+    return isinstance(A, OverPoints) and isinstance(A.matrix, np.ndarray)
 
 
 def _entries(program: Program) -> float:

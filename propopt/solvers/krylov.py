@@ -28,6 +28,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from propopt._typing import Array
+from propopt.errors import SolverFailure
 from propopt.losses import Program
 from propopt.memory import memory_refusal
 from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
@@ -36,6 +37,10 @@ from propopt.solvers.lanczos import NO_NODES, Lanczos, Nodes
 from propopt.solvers.quadratic import Quadratic, curve_refusal
 from propopt.solvers.spectral import eigenbasis
 from propopt.solvers.threads import for_each_column
+
+
+MOST_STEPS = 10_000
+"""Graphs of a million points took a few hundred steps of Lanczos."""
 
 
 @final
@@ -107,6 +112,12 @@ class _KrylovSpaces(Curve):
             self._extend()
 
     def _extend(self) -> None:
+        steps = max(space.n_steps for space in self._spaces)
+        if steps > MOST_STEPS:
+            raise SolverFailure(
+                f"Lanczos did not converge in {steps} steps: the graph is badly "
+                "scaled, as the precision of a kernel is; the spectral solver may do"
+            )
         for_each_column(lambda j: self._spaces[j].extend(), *self._columns.shape)
         self._gauss = Nodes.joined([space.gauss for space in self._spaces])
         self._earlier = Nodes.joined([space.earlier for space in self._spaces])
