@@ -446,6 +446,15 @@ def test_a_table_of_the_users_becomes_a_problem_file(tmp_path, target, task, fou
     assert problem.points.shape == (10, 3)
 
 
+def test_text_columns_of_a_table_of_ones_own_are_categories(tmp_path, rng):
+    csv = tmp_path / "customers.csv"
+    table = pd.DataFrame({"age": rng.normal(size=30), "plan": list("abc") * 10})
+    table.assign(y=table["age"] + (table["plan"] == "a")).to_csv(csv, index=False)
+    problem = read_problem(UserTable(csv=csv, target="y").panel(tmp_path).file)
+    assert problem.schema.data.categorical == ["plan"]
+    assert list(problem.function.gradient(problem.points)) == ["age", "plan"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
