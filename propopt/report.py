@@ -169,7 +169,9 @@ def _table(frame: pd.DataFrame) -> Table:
 
 
 def _plain(value: object) -> str:
-    return "none" if pd.isna(value) else str(value)  # type: ignore[call-overload]
+    if pd.isna(value):  # type: ignore[call-overload]  # a scalar of any kind
+        return "none"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _cell(column: str, value: object) -> str:
