@@ -19,7 +19,7 @@ from propopt.functions.outputs import Output, Target
 from propopt.graphs import Graph, knn_graph
 from propopt.labels import read_table
 from propopt.losses import GradientMatching, PairwiseRobustness
-from propopt.schema import CategoricalColumns, Groups, Scale
+from propopt.schema import CategoricalColumns, Groups, Scale, array_scales
 from propopt.solvers import solve
 from propopt.sweeping import sweep
 
@@ -158,26 +158,8 @@ def _scales(function: Function, X: Any, scale: Scale) -> tuple[Array, Array]:
         schema = function.schema
         return schema.scales(scale), schema.coordinates(X, scale)
     points, _ = read_table(X, "X")
-    if isinstance(scale, Mapping):
-        raise InvalidInput("scale: names need a DataFrame, and X has none")
-    sizes = _array_scales(points, scale)
+    sizes = array_scales(points, scale)
     return sizes, points / sizes
-
-
-def _array_scales(points: Array, scale: Any) -> Array:
-    match scale:
-        case None:
-            return np.ones(points.shape[1])
-        case "std":
-            deviations = points.std(axis=0)
-            return np.where(deviations > 0, deviations, 1.0)
-    sizes = np.asarray(scale, dtype=np.float64)
-    if sizes.shape != points.shape[1:] or not (sizes > 0).all():
-        raise InvalidInput(
-            f"scale: expected 'std', None or {points.shape[1]} positive numbers, one "
-            f"for each column, got {scale!r}"
-        )
-    return sizes
 
 
 def _differentiable(

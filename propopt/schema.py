@@ -328,3 +328,22 @@ def _column(
     if name in declared or is_coded(column.dtype):
         return Categorical.of(column, "data")
     return Numeric.of(column, "data")
+
+
+def array_scales(points: Points, scale: Scale) -> Array:
+    """As :meth:`TableSchema.scales`, for a table of numbers without names, (D,)."""
+    match scale:
+        case None:
+            return np.ones(points.shape[1])
+        case "std":
+            deviations = points.std(axis=0)
+            return np.where(deviations > 0, deviations, 1.0)
+        case Mapping():
+            raise InvalidInput("scale: names need a table with a schema")
+    sizes = read_array(scale, "scale", ndim=1)
+    if sizes.shape != points.shape[1:] or not (sizes > 0).all():
+        raise InvalidInput(
+            f"scale: expected 'std', None or {points.shape[1]} positive numbers, one "
+            f"for each column, got {sizes.tolist()}"
+        )
+    return sizes

@@ -844,3 +844,66 @@ def test_kernels_by_name_are_those_of_scikit_learn(name, rng):
     given = {"gaussian": RBF(9.0), "matern": Matern(9.0, nu=2.5)}[name]
     peer = GaussianProcessExplainer(0.1, kernel=given).fit(X, X)
     assert close(named.explain(new).attributions, peer.explain(new).attributions, 1e-11)
+
+
+# ---- tables
+
+
+@pytest.fixture
+def customers(rng):
+    table = pd.DataFrame(
+        {
+            "age": rng.normal(40, 10, 50),
+            "bill": rng.gamma(2, 20, 50),
+            "plan": rng.choice(["a", "b", "c"], 50),
+        },
+        index=[f"c{n}" for n in range(50)],
+    )
+    return table, po.wrap(
+        lambda t: t["age"] ** 2 / 40 + 3 * (t["plan"] == "b"), data=table
+    )
+
+
+def test_tables_with_categories_are_explained_where_their_schema_puts_them(customers):
+    table, function = customers
+    known, new = table.iloc[:40], table.iloc[40:]
+    explainer = GaussianProcessExplainer(0.1, scale="std", lengthscale=1.0)
+    found = explainer.fit(known, function=function).explain(new, return_std=True)
+    assert list(found.to_frame().columns) == ["age", "bill", "plan"]
+    assert list(found.to_frame().index) == list(new.index)
+    schema = function.schema
+    places, others = (schema.coordinates(t, "std") for t in (known, new))
+    plain = GaussianProcessExplainer(0.1, lengthscale=1.0)
+    G = function.gradient(known).to_numpy()
+    columns = [
+        # one feature at a time: without smoothness they do not meet
+        plain.fit(places, np.tile(G[:, [j]], places.shape[1])).explain(others)
+        for j in range(3)
+    ]
+    expected = np.column_stack([c.attributions[:, 0] for c in columns])
+    np.testing.assert_allclose(found.attributions, expected, rtol=1e-10)
+
+
+def test_own_gradients_of_a_table_are_used(customers):
+    table, function = customers
+    explainer = GaussianProcessExplainer(1e-6, scale="std", lengthscale=1.0)
+    explainer.fit(table.iloc[:40], function=function)
+    new = table.iloc[40:]
+    found = explainer.explain(new, gradients=function)
+    G = function.gradient(new)
+    # hardly any robustness: the variance before is so large that E(x) is the gradient
+    error = np.abs(found.to_frame() - G).to_numpy()
+    assert (error <= 1e-4 * np.abs(G).to_numpy().max()).all()
+
+
+def test_scale_is_what_columns_are_divided_by(rng):
+    X, new, G = rng.normal(size=(3, 30, 2)) * [1.0, 50.0]
+    sizes = X.std(axis=0)
+    scaled = GaussianProcessExplainer(0.1, scale="std").fit(X, G).explain(new)
+    by_hand = GaussianProcessExplainer(0.1).fit(X / sizes, G).explain(new / sizes)
+    np.testing.assert_allclose(scaled.attributions, by_hand.attributions, rtol=1e-12)
+
+
+def test_names_of_scales_need_a_schema(rng):
+    with pytest.raises(InvalidInput, match="names need a table with a schema"):
+        GaussianProcessExplainer(scale={"a": 2.0}).fit(*rng.normal(size=(2, 5, 2)))

@@ -23,8 +23,8 @@ class Asked:
     ----------
     model : Model
         With its weights still free.
-    points : array (m, D)
-        The new inputs.
+    points : array (m, C)
+        Where the new inputs lie.
     rotated : array (m, D) or None
         Their rotated gradients, where these are to be used.
     """
@@ -37,7 +37,8 @@ class Asked:
         self, weights: Sequence[Pair], return_std: bool
     ) -> list[tuple[Attributions, Mapping[str, Array]]]:
         """Attributions and details under each pair of weights."""
-        basis, shape = self.model.basis, self.points.shape
+        basis = self.model.basis
+        shape = len(self.points), basis.n_features
         found = [np.empty(shape) for _ in weights]
         spread = [np.empty(shape) for _ in weights if return_std]
         for rows, n, law in self._laws(weights):
@@ -49,7 +50,8 @@ class Asked:
 
     def sampled(self, weights: Pair, n_samples: int, rng: np.random.Generator) -> Array:
         """Draws under one pair of weights, shape (n_samples, m, D)."""
-        samples = np.empty((n_samples, *self.points.shape))
+        shape = n_samples, len(self.points), self.model.basis.n_features
+        samples = np.empty(shape)
         for rows, _, law in self._laws([weights], n_samples):
             samples[:, rows] = law.draw(self.model.basis, n_samples, rng)
         return samples
@@ -60,7 +62,8 @@ class Asked:
         """The law of each block of new points under each pair of weights."""
         state = self.model.state
         models = [self.model.weighed(pair) for pair in weights]
-        width = max(len(state.inducing), 2 * self.points.shape[1] * copies)
+        n_numbers = max(self.points.shape[1], self.model.basis.n_features)
+        width = max(len(state.inducing), 2 * n_numbers * copies)
         for rows in blocks(len(self.points), 8 * width):
             queries = state.queries(self.points[rows])
             known = None if self.rotated is None else self.rotated[rows]

@@ -17,6 +17,7 @@ from propopt.explanation import Explanation, Parameter
 from propopt.inductive.answers import Asked
 from propopt.inductive.features import read_features
 from propopt.inductive.inducing import InducingRule, read_inducing
+from propopt.inductive.inputs import Inputs, read_inputs
 from propopt.inductive.kernels import read_kernel
 from propopt.inductive.means import MeanName, read_mean
 from propopt.inductive.model import Pair, read_weights
@@ -24,12 +25,12 @@ from propopt.inductive.prior import Prior
 from propopt.inductive.reading import (
     one_of,
     read_gradients,
-    read_new,
     read_restarts,
 )
 from propopt.inductive.together import together
 from propopt.inductive.tuning import CriterionName, Tuning, read_criterion
-from propopt.labels import Labels, read_table
+from propopt.labels import Labels
+from propopt.schema import Scale
 
 
 METHOD = "gaussian_process"
@@ -75,6 +76,10 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
         is safe.
     inducing : InducingRule, array (M, D) or None
         Inputs that carry the prior where there are many observations; None is all.
+    scale : "std", None, mapping or array (D,)
+        What columns are divided by before distances are measured; None leaves them as
+        they are. Where ``function`` has a schema, categories are one-hot over √2, see
+        :meth:`propopt.TableSchema.coordinates`.
     optimize : {"marginal_likelihood", "leave_one_out"} or None
         Fit the kernel's hyper-parameters and the positive weights to the gradients,
         starting from those given; needs ``inducing=None``.
@@ -89,8 +94,8 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
         The weights in use.
     kernel_ : scikit-learn kernel
         The kernel in use.
-    inducing_inputs_ : array (M, D)
-        Z.
+    inducing_inputs_ : array (M, C)
+        Z, where distances are measured: columns divided by ``scale``.
     information_loss_ : float
         At most so many nats were lost to inducing inputs, under the weights in use: an
         upper bound of KL(in use ‖ with all observations). Zero where all are inducing.
@@ -123,6 +128,7 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
         mean: MeanName = "per_feature",
         jitter: float = 0.0,
         inducing: object = None,
+        scale: Scale = None,
         optimize: CriterionName | None = None,
         n_restarts: int = 0,
         rng: int | np.random.Generator | None = None,
@@ -135,6 +141,7 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
         self.mean = mean
         self.jitter = jitter
         self.inducing = inducing
+        self.scale = scale
         self.optimize = optimize
         self.n_restarts = n_restarts
         self.rng = rng
@@ -158,7 +165,8 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
         InvalidInput
             If an argument or a parameter cannot be used.
         """
-        prior, labels = self._prior(X, one_of(gradients, function))
+        inputs = read_inputs(X, function, self.scale)
+        prior = self._prior(inputs, X, one_of(gradients, function))
         rule, rng = read_inducing(self.inducing), read_rng(self.rng)
         criterion, self.criterion_ = read_criterion(self.optimize), None
         if criterion is not None:
@@ -167,7 +175,8 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
             tuned = tuning.best(read_restarts(self.n_restarts), rng)
             prior, self.criterion_ = tuned.prior, tuned.value
         self._model = prior.condition(rule, rng)
-        self._remember(labels, prior)
+        self._inputs = inputs
+        self._remember(prior)
         return self
 
     def explain(
@@ -303,11 +312,11 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
         asked, _ = self._asked(X_new, gradients)
         return asked.sampled((self.robustness_, self.smoothness_), count, generator)
 
-    def _prior(self, X: object, gradients: object) -> tuple[Prior, Labels]:
-        points, labels = read_table(X, "X")
-        found = read_gradients(gradients, X, points.shape)
-        basis = read_features(self.features, points.shape[1])
-        prior = Prior(
+    def _prior(self, inputs: Inputs, X: object, gradients: object) -> Prior:
+        points, _ = inputs.read(X, "X")
+        found = read_gradients(gradients, X, (len(points), inputs.n_features))
+        basis = read_features(self.features, inputs.n_features)
+        return Prior(
             points=points,
             rotated=basis.rotate(found),
             basis=basis,
@@ -315,9 +324,8 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
             kernel=read_kernel(self.kernel, self.lengthscale, points, self.jitter),
             weights=read_weights((self.robustness, self.smoothness), basis),
         )
-        return prior, labels
 
-    def _remember(self, labels: Labels, prior: Prior) -> None:
+    def _remember(self, prior: Prior) -> None:
         weighed, state = self._model.weighed(prior.weights), self._model.state
         self.robustness_, self.smoothness_ = prior.weights
         self.kernel_, self.inducing_inputs_ = prior.kernel.function, state.inducing
@@ -325,14 +333,14 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
             weighed.p, weighed.scale, prior.mean
         )
         self.n_features_in_ = prior.basis.n_features
-        self._features = labels.features
 
     def _asked(self, X_new: object, gradients: object) -> tuple[Asked, Labels]:
         check_is_fitted(self)
-        points, labels = read_new(X_new, self.n_features_in_, self._features)
+        points, labels = self._inputs.read(X_new, "X_new")
         rotated = None
         if gradients is not None:
-            found = read_gradients(gradients, X_new, points.shape)
+            shape = len(points), self.n_features_in_
+            found = read_gradients(gradients, X_new, shape)
             rotated = self._model.basis.rotate(found)
         return Asked(model=self._model, points=points, rotated=rotated), labels
 

@@ -24,8 +24,8 @@ class Prior:
 
     Parameters
     ----------
-    points : array (n, D)
-        X.
+    points : array (n, C)
+        Where the inputs lie.
     rotated : array (n, D)
         Rotated gradients.
     basis : FeatureBasis

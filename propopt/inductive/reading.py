@@ -7,25 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from propopt._typing import Attributions, Points
+from propopt._typing import Attributions
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.functions import Function
-from propopt.labels import Labels, read_table
-
-
-def read_new(
-    X_new: object, n_features: int, fitted: tuple[str, ...] | None
-) -> tuple[Points, Labels]:
-    """New inputs; columns without names have those of the fit."""
-    points, labels = read_table(X_new, "X_new")
-    if points.shape[1] != n_features:
-        raise InvalidInput(
-            f"X_new: expected {n_features} features as in fit, got {points.shape[1]}"
-        )
-    if None not in (labels.features, fitted) and labels.features != fitted:
-        raise InvalidInput("X_new: its columns are not those of fit, in that order")
-    return points, Labels(points=labels.points, features=labels.features or fitted)
+from propopt.labels import read_table
 
 
 def one_of(gradients: object, function: object) -> object:

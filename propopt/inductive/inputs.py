@@ -1,0 +1,104 @@
+"""How inputs are read, and where they lie for the kernel."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, final
+
+from propopt._typing import Array, Points
+from propopt.errors import InvalidInput
+from propopt.functions import Function
+from propopt.labels import Labels, read_table
+from propopt.schema import Scale, TableSchema, array_scales
+
+
+class Inputs(ABC):
+    """What a fit remembers of its table: columns, and units of distances."""
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """How many attributions an input gets."""
+
+    @abstractmethod
+    def read(self, X: Any, what: str) -> tuple[Points, Labels]:
+        """Where the rows lie, and the names of rows and features.
+
+        Raises
+        ------
+        InvalidInput
+            If X is not a table like that of the fit.
+        """
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class NumericInputs(Inputs):
+    """Tables of numbers.
+
+    Parameters
+    ----------
+    count : int
+        D.
+    names : tuple of str or None
+        Of the columns.
+    sizes : array (D,) or None
+        What columns are divided by; None leaves them, and makes no copy.
+    """
+
+    count: int
+    names: tuple[str, ...] | None
+    sizes: Array | None
+
+    @property
+    def n_features(self) -> int:
+        return self.count
+
+    def read(self, X: Any, what: str) -> tuple[Points, Labels]:
+        points, labels = read_table(X, what)
+        if points.shape[1] != self.n_features:
+            raise InvalidInput(
+                f"{what}: expected {self.n_features} features as in fit, got "
+                f"{points.shape[1]}"
+            )
+        if None not in (labels.features, self.names) and labels.features != self.names:
+            raise InvalidInput(
+                f"{what}: its columns are not those of fit, in that order"
+            )
+        places = points if self.sizes is None else points / self.sizes
+        return places, Labels(labels.points, labels.features or self.names)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TableInputs(Inputs):
+    """DataFrames of a schema: categories are one-hot over √2.
+
+    Parameters
+    ----------
+    schema : TableSchema
+        That of the function.
+    scale : "std", None, mapping or array
+        What numeric columns are divided by.
+    """
+
+    schema: TableSchema
+    scale: Scale
+
+    @property
+    def n_features(self) -> int:
+        return len(self.schema.names)
+
+    def read(self, X: Any, what: str) -> tuple[Points, Labels]:
+        _, labels = self.schema.encode(X, what)
+        return self.schema.coordinates(X, self.scale), labels
+
+
+def read_inputs(X: Any, function: object, scale: Scale) -> Inputs:
+    """The columns of X, as the function takes them if one is given."""
+    if isinstance(function, Function) and function.schema is not None:
+        return TableInputs(function.schema, scale)
+    points, labels = read_table(X, "X")
+    sizes = None if scale is None else array_scales(points, scale)
+    return NumericInputs(points.shape[1], labels.features, sizes)
