@@ -11,6 +11,7 @@ import numpy as np
 from propopt._typing import Array
 from propopt.checks import read_count, read_positive
 from propopt.errors import InvalidInput
+from propopt.explainers.ahead import one_ahead
 
 
 Distribution: TypeAlias = Literal["ball", "gaussian", "uniform"]
@@ -65,19 +66,31 @@ class Perturbations:
 
         The draws are one stream in the order point, sample, feature: those of point n
         depend on the seed and on n, neither on later points nor on the block size.
+        Each block is drawn while the last is used, by another thread.
 
         Parameters
         ----------
         shape : tuple
             (N, D).
         rng : numpy.random.Generator
-            Where the draws come from.
+            Where the draws come from; nothing else may draw from it meanwhile.
         units : array (D,), optional
             What the draws are multiplied by; a feature with 0 is not perturbed, and
             the law is that of the others alone.
         split : bool
             Whether the samples of one point may be spread over several blocks.
         """
+        plain = units is None or bool((units == 1.0).all())
+        scales = None if plain else units
+        yield from one_ahead(self._blocks(shape, rng, scales, split))
+
+    def _blocks(
+        self,
+        shape: tuple[int, int],
+        rng: np.random.Generator,
+        units: Array | None,
+        split: bool,
+    ) -> Iterator[tuple[slice, Array]]:
         for rows, n_samples in self._plan(*shape, split=split):
             together = rows.stop - rows.start, n_samples, shape[1]
             if units is None:
