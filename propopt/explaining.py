@@ -45,6 +45,7 @@ def explain(
     graph: Graph | None = None,
     robustness: float | None = None,
     rng: int | np.random.Generator | None = None,
+    progress: bool | None = None,
 ) -> Explanation:
     """Explain a model at the rows of X: faithful to it, and robust between neighbours.
 
@@ -88,6 +89,8 @@ def explain(
         c, if not at the knee.
     rng : int, numpy.random.Generator or None
         For the noise on piecewise-constant models; None is seed 0.
+    progress : bool, optional
+        Show bars on standard error; by default only on a terminal.
 
     Returns
     -------
@@ -114,10 +117,12 @@ def explain(
     function = _function(model, X, target, output, data, categorical, groups)
     sizes, coordinates = _scales(function, X, scale)
     function = _differentiable(function, sizes, rng)
-    faithful = Gradient().explain(function, X, rng=rng).scaled(sizes)
+    faithful = Gradient().explain(function, X, rng=rng, progress=progress)
+    faithful = faithful.scaled(sizes)
     similar = graph or _neighbours(coordinates)
     matching = GradientMatching(faithful.to_frame())
-    outcome = _optimum(matching, PairwiseRobustness(similar), robustness)
+    robust = PairwiseRobustness(similar)
+    outcome = _optimum(matching, robust, robustness, progress)
     found = outcome if isinstance(outcome, Explanation) else outcome.explanation
     return replace(
         found,
@@ -181,13 +186,17 @@ def _neighbours(coordinates: Array) -> Graph:
 
 
 def _optimum(
-    matching: GradientMatching, robust: PairwiseRobustness, weight: float | None
+    matching: GradientMatching,
+    robust: PairwiseRobustness,
+    weight: float | None,
+    progress: bool | None,
 ) -> Outcome:
     if weight is not None:
         return solve(matching + read_nonnegative(weight, "robustness") * robust)
     degree = 2.0 * robust.graph.similarities.sum() / robust.n_points
     weights = np.logspace(-DECADES, DECADES, N_WEIGHTS) / degree
-    return sweep(matching + robust, {robust.name: weights}).knee()
+    curve = sweep(matching + robust, {robust.name: weights}, progress=progress)
+    return curve.knee()
 
 
 def _in_words(scale: Any) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,14 +13,6 @@ from typing import TypeAlias
 import joblib
 import numpy as np
 from joblib.parallel import get_active_backend
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 from propopt.checks import read_positive
 from propopt.errors import (
@@ -32,6 +23,7 @@ from propopt.errors import (
 )
 from propopt.explanation import Explanation, Outcome
 from propopt.losses import Bound, Objective, PropertyLoss
+from propopt.progress import progress_bar
 from propopt.solvers import Constrained, Krylov, Solution, Solver, Spectral, Task
 from propopt.tradeoffs import TradeOffs
 
@@ -104,7 +96,7 @@ def sweep(
     interrupted = False
     try:
         measured.extend(baseline.measured(every) for baseline in baselines)
-        with _bar(len(points), progress) as bar:
+        with progress_bar("sweep", len(points), progress) as bar:
             for result in _results(job, points, workers):
                 if isinstance(result, SolverFailure):
                     failures.append(result)
@@ -253,20 +245,6 @@ def _values(name: str, values: float | Sequence[float]) -> list[float]:
     if not listed:
         raise InvalidInput(f"weights: {name} has no values to sweep over")
     return listed
-
-
-def _bar(total: int, wanted: bool | None) -> Progress:
-    terminal = sys.stderr.isatty()
-    columns = (TextColumn("sweep"), BarColumn(), MofNCompleteColumn())
-    bar = Progress(
-        *columns,
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=terminal,  # a log keeps the last state, a terminal none
-        disable=not (terminal if wanted is None else wanted),
-    )
-    bar.add_task("sweep", total=total)
-    return bar
 
 
 def _warn_of_missing(trade_offs: TradeOffs, total: int) -> None:

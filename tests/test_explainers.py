@@ -627,3 +627,17 @@ def test_a_mixture_has_the_units_that_all_have_and_the_calls_of_all() -> None:
     assert aggregate(objective, [made("gradient", 1), made("output", 2)]).units == (
         "output"
     )
+
+
+@pytest.mark.parametrize(
+    "explainer",
+    [SmoothGrad(scale=0.1, n_samples=50), Lime(scale=0.1, n_samples=50)],
+    ids=lambda explainer: explainer.method,
+)
+def test_progress_is_shown_where_asked_and_reaches_the_end(explainer, capsys):
+    X = np.zeros((7, 2))
+    silent = explainer.explain(Power(3), X)
+    assert capsys.readouterr().err == ""
+    shown = explainer.explain(Power(3), X, progress=True)
+    assert "7/7" in capsys.readouterr().err
+    np.testing.assert_array_equal(shown.attributions, silent.attributions)

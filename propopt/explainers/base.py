@@ -6,9 +6,9 @@ import dataclasses
 import hashlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -21,10 +21,15 @@ from propopt.errors import InvalidInput
 from propopt.explanation import Explanation, Parameter, Units
 from propopt.functions import Function
 from propopt.labels import Labels
+from propopt.progress import progress_bar
 
 
 Found: TypeAlias = tuple[Attributions, Mapping[str, Array]]
 """Attributions (N, D), and the details that a method knows besides."""
+
+
+def _silently(n_points: float) -> None:
+    del n_points
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,12 +46,15 @@ class Task:
         The names that came with X.
     rng : numpy.random.Generator
         Where every draw comes from.
+    advance : callable
+        Is told how many points were finished; may be a fraction.
     """
 
     function: Function
     points: Points
     labels: Labels
     rng: np.random.Generator
+    advance: Callable[[float], None] = _silently
 
     @cached_property
     def categorical(self) -> NDArray[np.bool_]:
@@ -120,6 +128,7 @@ class Explainer(ABC):
         X: object,
         *,
         rng: int | np.random.Generator | None = None,
+        progress: bool | None = None,
     ) -> Explanation:
         """Explain ``function`` at the rows of ``X``.
 
@@ -133,6 +142,8 @@ class Explainer(ABC):
         rng : int, numpy.random.Generator or None
             A seed, or a generator, which is then advanced. None is seed 0: a result
             never changes from run to run unless another seed is asked for.
+        progress : bool, optional
+            Show a bar on standard error; by default only on a terminal.
 
         Returns
         -------
@@ -152,8 +163,15 @@ class Explainer(ABC):
         known = _read_function(function)
         points, labels = known.read(X)
         before = known.calls.rows
-        task = Task(function=known, points=points, labels=labels, rng=read_rng(rng))
-        attributions, details = self._attributions(task)
+        with progress_bar(self.method, len(points), progress) as bar:
+            task = Task(
+                function=known,
+                points=points,
+                labels=labels,
+                rng=read_rng(rng),
+                advance=partial(bar.advance, bar.task_ids[0]),
+            )
+            attributions, details = self._attributions(task)
         return Explanation(
             attributions=read_array(attributions, f"{self.method} of X", ndim=2),
             method=self.method,

@@ -119,6 +119,7 @@ class Lime(Explainer):
             for part, nearer in near.parts(PART_BYTES):
                 first = rows.start + part.start
                 blocks.append(self._fit(nearer, values[part], first))
+            task.advance(len(draws))
         details = {
             name: np.concatenate([block[name] for block in blocks])
             for name in blocks[0]

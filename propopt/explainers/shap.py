@@ -129,6 +129,7 @@ class Shap(Explainer):
                 )
                 evaluations = self.n_permutations * subsets
                 rows.append(_values(explainer, point[None], evaluations, batch)[0])
+                task.advance(1)
         return np.stack(rows)
 
     def _is_exact(self, n_features: int) -> bool:

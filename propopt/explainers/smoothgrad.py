@@ -80,6 +80,7 @@ class SmoothGrad(Explainer):
             task.points.shape, task.rng, units=units, split=True
         ):
             moments.add(rows, task.gradient(task.points[rows, None] + draws))
+            task.advance(draws.shape[0] * draws.shape[1] / self.n_samples)
         return moments.mean, {"standard_error": moments.standard_error()}
 
     def _perturbations(self) -> Perturbations:

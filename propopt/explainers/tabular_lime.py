@@ -97,10 +97,10 @@ class TabularLime(Explainer):
     def _attributions(self, task: Task) -> Found:
         background = self._background(task)
         lime = require("lime.lime_tabular")
-        fits = [
-            self._explain_row(lime, background, task, row, seed)
-            for row, seed in zip(task.points, task.row_seeds(), strict=True)
-        ]
+        fits = []
+        for row, seed in zip(task.points, task.row_seeds(), strict=True):
+            fits.append(self._explain_row(lime, background, task, row, seed))
+            task.advance(1)
         slopes, intercepts, scores = map(np.array, zip(*fits, strict=True))
         return slopes, {"intercept": intercepts, "r2": scores}
 

@@ -71,6 +71,7 @@ class ExplainerMethod:
         rng = np.random.default_rng(read_seed(self.rng))
 
         def explain(X: Any) -> Attributions:
-            return self.explainer.explain(self.function, X, rng=rng).attributions
+            found = self.explainer.explain(self.function, X, rng=rng, progress=False)
+            return found.attributions
 
         return explain

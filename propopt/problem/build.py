@@ -156,7 +156,9 @@ class Problem:
     def baselines(self) -> Iterator[Explanation]:
         """The explanations of the baselines, each made when it is asked for."""
         for explainer in self.explainers():
-            yield explainer.explain(self.function, self.points, rng=self.schema.seed)
+            yield explainer.explain(
+                self.function, self.points, rng=self.schema.seed, progress=False
+            )
 
     def sweep(
         self,
