@@ -111,7 +111,9 @@ def _watched(problem: Problem, console: Console) -> Iterator[Explanation]:
 def _write(trade_offs: TradeOffs, problem: Problem, target: Path) -> None:
     trade_offs.to_csv(f"{target}.csv")
     figure = Figure(figsize=(5.2, 3.9), layout="constrained")
-    trade_offs.plot(*problem.axes, ax=figure.subplots())
+    plot = problem.schema.plot
+    scale = "linear" if plot is None else plot.scale
+    trade_offs.plot(*problem.axes, ax=figure.subplots(), scale=scale)
     with (
         rc_context({"svg.hashsalt": problem.name}),  # the same run, the same file
         written_whole(f"{target}.svg") as draft,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from propopt.errors import InvalidInput
 from propopt.explanation import Explanation, Outcome
 from propopt.files import written_whole
-from propopt.plots import plot_trade_offs
+from propopt.plots.trade_offs import Scale, plot_trade_offs
 
 
 Item = TypeVar("Item")
@@ -144,11 +144,20 @@ class TradeOffs:
             self.to_frame().to_csv(draft, index=False)
 
     def plot(
-        self, x: str | None = None, y: str | None = None, ax: Axes | None = None
+        self,
+        x: str | None = None,
+        y: str | None = None,
+        ax: Axes | None = None,
+        *,
+        scale: Scale = "linear",
     ) -> Axes:
-        """Draw loss ``y`` against loss ``x``: by default the first two losses."""
+        """Draw loss ``y`` against loss ``x``: by default the first two losses.
+
+        ``scale="log"`` makes both axes logarithmic; see :func:`plot_trade_offs`.
+        """
         first, second, *_ = (*self.losses, *self.losses)
-        return plot_trade_offs(self.to_frame(), x or first, y or second, ax=ax)
+        frame = self.to_frame()
+        return plot_trade_offs(frame, x or first, y or second, scale=scale, ax=ax)
 
     def __repr__(self) -> str:
         state = ", interrupted" if self.interrupted else ""

@@ -271,3 +271,24 @@ def test_agreement_does_not_depend_on_the_size_of_attributions(best):
 def test_a_graph_of_other_rows_is_refused(best):
     with pytest.raises(InvalidInput, match="expected edges between the 9 rows"):
         po.plot_agreement([best], po.chain_graph(4))
+
+
+# ---- logarithmic axes
+
+
+def test_logarithmic_axes_hold_every_loss_above_zero_near_the_front():
+    axes = Figure().subplots()
+    frame = pd.concat([FRONT, SMOOTH, PLAIN], ignore_index=True)
+    plot_trade_offs(frame, "a", "b", scale="log", ax=axes)
+    axes.figure.savefig(io.BytesIO(), format="svg")
+    assert axes.get_xscale() == axes.get_yscale() == "log"
+    assert axes.get_xlim()[0] < 1.0 < 4.0 < axes.get_xlim()[1]
+    assert axes.get_ylim()[0] < 0.5 < 4.0 < axes.get_ylim()[1]
+    labels = texts(axes.get_legend().get_texts())
+    assert "gradient, off the chart" in labels  # its loss is zero
+    assert "smoothgrad, 1 of 3 off the chart" in labels
+
+
+def test_another_scale_is_refused():
+    with pytest.raises(InvalidInput, match="expected 'linear' or 'log', got 'cubic'"):
+        plot_trade_offs(FRONT, "a", "b", scale="cubic")

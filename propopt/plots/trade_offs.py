@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -13,12 +14,20 @@ from propopt.errors import InvalidInput
 from propopt.plots.axes import CYCLE, OPTIMIZED_COLOUR, framed, given_or_new
 
 
+Scale: TypeAlias = Literal["linear", "log"]
+Window: TypeAlias = tuple[float, float]
+
 OPTIMIZED = "optimized"
 _MARKERS = ["s", "^", "D", "v", "P", "X", "*"]
 
 
 def plot_trade_offs(
-    frame: pd.DataFrame, x: str, y: str, *, ax: Axes | None = None
+    frame: pd.DataFrame,
+    x: str,
+    y: str,
+    *,
+    scale: Scale = "linear",
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw one loss against another: the optimised front, and each baseline.
 
@@ -31,9 +40,13 @@ def plot_trade_offs(
         The table of a sweep (see :meth:`propopt.TradeOffs.to_frame`).
     x, y : str
         Names of losses.
+    scale : {"linear", "log"}
+        Of both axes. On logarithmic ones a loss of zero is off the chart.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     """
+    if scale not in get_args(Scale):
+        raise InvalidInput(f"scale: expected 'linear' or 'log', got {scale!r}")
     known = [c for c in map(str, frame) if c.startswith("loss.")]
     for name in (x, y):
         if f"loss.{name}" not in known:
@@ -43,17 +56,29 @@ def plot_trade_offs(
     table = frame.assign(x=frame[f"loss.{x}"], y=frame[f"loss.{y}"])
     optimized = table["method"] == OPTIMIZED
     front, others = table[optimized], table[~optimized]
-    limits = _limit(table["x"], front["x"]), _limit(table["y"], front["y"])
+    windows = (
+        _window(table["x"], front["x"], scale),
+        _window(table["y"], front["y"], scale),
+    )
     if len(front):
         _draw_front(axes, front)
     for place, (label, family) in enumerate(_families(others)):
-        _draw_family(axes, family, label, place, limits)
-    axes.set(xlabel=_label(x), ylabel=_label(y))
-    axes.set_xlim(-0.02 * limits[0], limits[0])  # markers on an axis stay whole
-    axes.set_ylim(-0.02 * limits[1], limits[1])
-    axes.ticklabel_format(scilimits=(-3, 4), useMathText=True)
+        _draw_family(axes, family, label, place, windows)
+    axes.set(xlabel=_label(x), ylabel=_label(y), xscale=scale, yscale=scale)
+    axes.set(xlim=windows[0], ylim=windows[1])
+    if scale == "linear":
+        axes.ticklabel_format(scilimits=(-3, 4), useMathText=True)
     axes.legend(frameon=False, fontsize="small")
     return framed(axes)
+
+
+def _window(values: pd.Series, front: pd.Series, scale: Scale) -> Window:
+    """The ends of an axis; markers on a linear axis stay whole."""
+    high = _limit(values, front)
+    if scale == "linear":
+        return -0.02 * high, high
+    positive = front[front > 0.0] if (front > 0.0).any() else values[values > 0.0]
+    return 0.7 * float(positive.min()) if len(positive) else 0.1 * high, 1.4 * high
 
 
 def _limit(values: pd.Series, front: pd.Series) -> float:
@@ -93,9 +118,10 @@ def _draw_family(
     family: pd.DataFrame,
     label: str,
     place: int,
-    limits: tuple[float, float],
+    windows: tuple[Window, Window],
 ) -> None:
-    outside = int(((family["x"] > limits[0]) | (family["y"] > limits[1])).sum())
+    inside = family["x"].between(*windows[0]) & family["y"].between(*windows[1])
+    outside = int((~inside).sum())
     count = f"{outside} of {len(family)} " if len(family) > 1 else ""
     axes.plot(
         family["x"],

@@ -134,6 +134,7 @@ class Plot(Section):
 
     x: str
     y: str
+    scale: Literal["linear", "log"] = "linear"
 
 
 class ProblemSchema(Section):
