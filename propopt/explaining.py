@@ -25,6 +25,9 @@ from propopt.sweeping import sweep
 
 
 N_NEIGHBORS = 8
+FLAT_SAMPLES = 500
+"""Pairs of draws for piecewise-constant models; at least two for each feature."""
+
 FLAT_SCALE = 0.5
 """Noise for piecewise-constant models, in standard deviations of each feature."""
 
@@ -150,6 +153,11 @@ def _function(
     groups: Groups | None,
 ) -> Function:
     if isinstance(model, Function):
+        if data is not None or groups is not None or categorical != "auto":
+            raise InvalidInput(
+                "data, categorical and groups belong to wrap(model, data=...), and "
+                f"{model!r} is wrapped already"
+            )
         return wrap(model, target, output)
     table = X if data is None and isinstance(X, pd.DataFrame) else data
     return wrap(
@@ -173,7 +181,8 @@ def _differentiable(
     """The function, or its mean over noise where its own gradient says nothing."""
     if not function.piecewise_constant:
         return function
-    return smoothed(function, scale=FLAT_SCALE * sizes, rng=rng)
+    n_samples = max(FLAT_SAMPLES, 2 * len(sizes))
+    return smoothed(function, FLAT_SCALE * sizes, n_samples, rng)
 
 
 def _neighbours(coordinates: Array) -> Graph:

@@ -337,7 +337,8 @@ def array_scales(points: Points, scale: Scale) -> Array:
             return np.ones(points.shape[1])
         case "std":
             deviations = points.std(axis=0)
-            return np.where(deviations > 0, deviations, 1.0)
+            rounding = 16 * np.finfo(float).eps * np.abs(points.mean(axis=0))
+            return np.where(deviations > rounding, deviations, 1.0)
         case Mapping():
             raise InvalidInput("scale: names need a table with a schema")
     sizes = read_array(scale, "scale", ndim=1)

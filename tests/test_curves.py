@@ -309,3 +309,20 @@ def test_points_that_are_no_grid_are_refused(spoil):
 def test_operators_take_whole_numbers():
     product = LatticeLaplacian((2,)) @ np.array([1, 0])
     np.testing.assert_array_equal(product, [2.0, -2.0])
+
+
+def test_constant_gradients_are_their_own_explanation(rng):
+    graph = po.knn_graph(rng.normal(size=(600, 2)), 6)
+    objective = po.GradientMatching(np.ones((600, 2))) + po.PairwiseRobustness(graph)
+    found = po.sweep(objective, {"pairwise_robustness": [0.1, 10.0]}, solver="krylov")
+    # P g is rounding: so is everything that Lanczos sees
+    np.testing.assert_allclose(found.values, 0.0, atol=1e-12)
+    assert found.certified(1e-6)
+
+
+def test_gradients_that_are_constant_on_components_are_too():
+    S = np.kron(np.eye(2), np.ones((300, 300))) - np.eye(600)
+    G = np.repeat([[1.0], [-3.0]], 300, axis=0)
+    objective = po.GradientMatching(G) + po.PairwiseRobustness(po.graph_from_matrix(S))
+    found = po.sweep(objective, {"pairwise_robustness": [1.0]}, solver="krylov")
+    np.testing.assert_allclose(found.optimized[0].attributions, G, rtol=1e-9)

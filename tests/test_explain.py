@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -186,3 +186,20 @@ def test_a_notebook_shows_losses_and_escapes_names():
     assert "&lt;b&gt;" in html
     assert "gradient_matching" in html
     assert "2 others" in html
+
+
+def test_a_linear_model_has_one_explanation_for_all_rows(rng):
+    X = rng.normal(size=(400, 2))
+    found = po.explain(LinearRegression().fit(X, X @ [1.0, 0.5]), X, scale=None)
+    np.testing.assert_allclose(found.attributions, [[1.0, 0.5]] * 400, rtol=1e-9)
+
+
+def test_what_belongs_to_wrap_is_refused_for_a_function(pipeline, X):
+    with pytest.raises(InvalidInput, match="belong to wrap"):
+        po.explain(po.wrap(pipeline, data=X), X, data=X)
+
+
+def test_a_forest_on_many_features_gets_samples_enough(rng):
+    X = rng.normal(size=(12, 260))
+    forest = RandomForestRegressor(2, random_state=0).fit(X, X[:, 0])
+    assert po.explain(forest, X).attributions.shape == (12, 260)

@@ -272,3 +272,24 @@ def test_values_that_are_not_finite_are_said_to_be_at_perturbed_points():
     smooth = po.smoothed(function, 10.0, n_samples=20)
     with pytest.raises(InvalidInput, match=r"at perturbed points.*not finite"):
         smooth.gradient(X)
+
+
+def test_forests_inside_other_models_are_flat_too(rng):
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    X = rng.normal(size=(60, 2))
+    calibrated = CalibratedClassifierCV(RandomForestClassifier(3), cv=2)
+    transformed = TransformedTargetRegressor(RandomForestRegressor(3))
+    assert po.wrap(calibrated.fit(X, X[:, 0] > 0)).piecewise_constant
+    assert po.wrap(transformed.fit(X, X[:, 0])).piecewise_constant
+
+
+def test_linear_boosters_of_xgboost_have_slopes_in_single_precision(rng):
+    xgboost = pytest.importorskip("xgboost")
+    X = rng.normal(size=(80, 3)) * [1.0, 10.0, 100.0]
+    model = xgboost.XGBRegressor(booster="gblinear", n_estimators=50)
+    model.fit(X, X @ [1.0, 0.2, -0.01])
+    G = po.wrap(model).gradient(X)
+    np.testing.assert_allclose(G, np.tile(model.coef_, (80, 1)), rtol=1e-3, atol=1e-4)

@@ -20,6 +20,9 @@ MACHINE_EPSILON = float(np.finfo(np.float64).eps)
 DEFAULT_STEP = math.cbrt(MACHINE_EPSILON)
 """Balances the truncation error, ~ step², against the rounding error, ~ ε / step."""
 
+SINGLE_STEP = math.cbrt(float(np.finfo(np.float32).eps))
+"""The same for models that compute in single precision."""
+
 BATCH_BYTES = 2**25
 """Largest table of shifted points that is built at once."""
 

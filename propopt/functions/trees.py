@@ -94,6 +94,11 @@ def is_piecewise_constant(model: Any) -> bool:
         return _is_flat_ensemble(final)
     if "BaseSearchCV" in names:
         return is_piecewise_constant(final.best_estimator_)
+    if "TransformedTargetRegressor" in names:
+        return is_piecewise_constant(final.regressor_)
+    if "CalibratedClassifierCV" in names:
+        calibrated = final.calibrated_classifiers_
+        return all(is_piecewise_constant(part.estimator) for part in calibrated)
     return _is_boosted_elsewhere(final, kinds)
 
 
@@ -107,7 +112,8 @@ def _is_boosted_elsewhere(model: Any, kinds: set[tuple[str, str]]) -> bool:
     if ("lightgbm", "LGBMModel") in kinds:
         return not model.get_params().get("linear_tree", False)
     if ("lightgbm", "Booster") in kinds:
-        return not (model.params.keys() & {"linear_tree", "linear_trees"})
+        given = (model.params.get(name) for name in ("linear_tree", "linear_trees"))
+        return not any(str(value).lower() in ("true", "1", "+") for value in given)
     if ("xgboost", "XGBModel") in kinds:
         return bool(model.get_params().get("booster") != "gblinear")
     return False

@@ -10,11 +10,14 @@ import pandas as pd
 
 from propopt.errors import InvalidInput
 from propopt.functions.base import Function
-from propopt.functions.columns import FittedColumns, as_given, check_data
-from propopt.functions.complex_step import ComplexStep
-from propopt.functions.differences import (
-    read_step,
+from propopt.functions.columns import (
+    FittedColumns,
+    as_given,
+    check_data,
+    last_step,
 )
+from propopt.functions.complex_step import ComplexStep
+from propopt.functions.differences import SINGLE_STEP, read_step
 from propopt.functions.exact import exact_link, exact_network
 from propopt.functions.images import ImageShape
 from propopt.functions.known import GivenGradient
@@ -76,9 +79,10 @@ def wrap(
         for other models and for callables it is their value.
     step : float or "complex", optional
         Differentiate numerically, with this step relative to max(1, |x|), even where
-        the exact gradient is known. ``"complex"`` is for callables that take complex
-        arrays and are made of analytic functions: Im f(x + i h e_d) / h is exact to
-        rounding.
+        the exact gradient is known. The default suits double precision; a callable
+        that computes in single precision needs about 5e-3. ``"complex"`` is for
+        callables that take complex arrays and are made of analytic functions:
+        Im f(x + i h e_d) / h is exact to rounding.
     gradient : callable, optional
         The gradient, where you know it: from the table that the model takes, with n
         rows, to numbers (n, D). It is believed; :func:`central_differences` of
@@ -151,7 +155,7 @@ def wrap(
             return exact
     readout = _readout(model, chosen, index)
     flat = is_piecewise_constant(model)
-    return NumericalModel(name, readout, read_step(step), flat)
+    return NumericalModel(name, readout, _step(model, step, flat), flat)
 
 
 def _schema(
@@ -194,13 +198,17 @@ def _tabular(
             return replace(exact, table=schema)
     method = METHODS[output]
     call = getattr(model, method) if has_method(model, method) else model
-    return TabularModel(
-        name,
-        Readout(call, schema.decode, output, index),
-        read_step(step),
-        schema,
-        is_piecewise_constant(model),
-    )
+    flat = is_piecewise_constant(model)
+    readout = Readout(call, schema.decode, output, index)
+    return TabularModel(name, readout, _step(model, step, flat), schema, flat)
+
+
+def _step(model: Any, step: Any, flat: bool) -> float:
+    """The step that is given, or the best for the precision of the model."""
+    package = type(last_step(model)).__module__.partition(".")[0]
+    if step is None and not flat and package == "xgboost":
+        return SINGLE_STEP
+    return read_step(step)
 
 
 def _refuse_gradient(gradient: object, name: str) -> None:

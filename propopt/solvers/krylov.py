@@ -33,7 +33,7 @@ from propopt.losses import Program
 from propopt.memory import memory_refusal
 from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
 from propopt.solvers.gradients import PreconditionerName, ShiftedSystem
-from propopt.solvers.lanczos import NO_NODES, Lanczos, Nodes
+from propopt.solvers.lanczos import NO_NODES, Lanczos, Nodes, typical_size
 from propopt.solvers.quadratic import Quadratic, curve_refusal
 from propopt.solvers.spectral import eigenbasis
 from propopt.solvers.threads import for_each_column
@@ -95,7 +95,8 @@ class _KrylovSpaces(Curve):
     @cached_property
     def _spaces(self) -> list[Lanczos]:
         columns = zip(self._columns, self._nu, strict=True)
-        return [Lanczos(self._P, g, float(nu)) for g, nu in columns]
+        size = typical_size(self._P, self._columns.shape[1])
+        return [Lanczos(self._P, g, float(nu), size) for g, nu in columns]
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
         abc = np.array(self._quadratic.coefficients(weights))

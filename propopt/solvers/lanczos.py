@@ -58,6 +58,13 @@ class Nodes:
 NO_NODES = Nodes(np.zeros(0), np.zeros(0), np.zeros(0))
 
 
+def typical_size(P: Any, n_points: int) -> float:
+    """‖P u‖ for a random unit vector u: the root mean square of the eigenvalues."""
+    u = np.random.default_rng(0).standard_normal(n_points)
+    u /= np.linalg.norm(u)
+    return float(np.linalg.norm(P @ u))
+
+
 class Lanczos:
     """A Lanczos run with a matrix P ≥ 0 from a vector g, extended on request.
 
@@ -67,8 +74,11 @@ class Lanczos:
     costs steps and does no harm to the quadrature.
     """
 
-    def __init__(self, P: Any, g: Array, nu: float = 0.0) -> None:
+    def __init__(
+        self, P: Any, g: Array, nu: float = 0.0, size: float | None = None
+    ) -> None:
         self._P = P
+        self._size = typical_size(P, len(g)) if size is None else size
         self._nu = nu
         self._mass = float(g @ g)
         self._alpha: list[float] = []
@@ -108,7 +118,8 @@ class Lanczos:
         beta = float(np.sqrt(following @ following))
         self._alpha.append(alpha)
         self._beta.append(beta)
-        self.exhausted = beta <= 1e-14 * max(self._alpha) or beta == 0.0
+        # beside P, not beside α: of a constant vector, both are rounding
+        self.exhausted = beta <= 1e-14 * self._size
         if not self.exhausted:
             following /= beta
             self._before, self._vector, self._spare = v, following, work
@@ -128,7 +139,7 @@ class Lanczos:
 
     def _radau_rule(self) -> Nodes:
         """The rule with one more node, which is put at zero, below all eigenvalues."""
-        zero = -1e-13 * max(self._alpha)  # rounding may leave eigenvalues this low
+        zero = -1e-13 * self._size  # rounding may leave eigenvalues this low
         pivot = np.inf
         for alpha, beta in zip(self._alpha, [0.0, *self._beta[:-1]], strict=True):
             pivot = alpha - zero - beta**2 / pivot
