@@ -10,6 +10,8 @@ from propopt.errors import InvalidInput
 
 def read_array(values: object, what: str, *, ndim: int) -> Array:
     """``values`` as a finite, non-empty float64 array with ``ndim`` dimensions."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "c":
+        raise InvalidInput(f"{what}: expected numbers, got complex ones")
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

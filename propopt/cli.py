@@ -112,7 +112,7 @@ def _guarded(work: Callable[[], int]) -> int:
     except PropoptError as error:
         return _complain(error, BAD_INPUT)
     except KeyboardInterrupt:
-        return _complain("interrupted before anything was finished", INTERRUPTED)
+        return _complain("interrupted; files that were written are whole", INTERRUPTED)
 
 
 def _complain(error: object, code: int) -> int:

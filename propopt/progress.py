@@ -1,7 +1,8 @@
-"""Bars for long work, on standard error."""
+"""Bars for long work, on standard error; and a console that outlives its reader."""
 
 from __future__ import annotations
 
+import os
 import sys
 
 from rich.console import Console
@@ -12,6 +13,16 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+
+
+class PatientConsole(Console):
+    """A console that goes silent, and lets work go on, when nobody reads any more."""
+
+    def on_broken_pipe(self) -> None:
+        """Print nothing from now on: ``propopt sweep FILE | head`` writes its files."""
+        self.quiet = True
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def progress_bar(what: str, total: int, wanted: bool | None) -> Progress:

@@ -20,6 +20,7 @@ from rich.table import Table
 from propopt.explanation import Explanation
 from propopt.files import writable_folder, written_whole
 from propopt.problem import Problem
+from propopt.progress import PatientConsole
 from propopt.solvers import find_solver
 from propopt.tradeoffs import TradeOffs
 
@@ -53,7 +54,7 @@ def run_problem(
     began = time.perf_counter()
     find_solver(solver or problem.schema.solver)  # a typo costs no work
     target = writable_folder(folder) / problem.name
-    console = Console(quiet=quiet, highlight=False, soft_wrap=True)
+    console = PatientConsole(quiet=quiet, highlight=False, soft_wrap=True)
     console.print(problem.name, style="bold", markup=False, end=" ")
     console.print(f"({problem.source.path})", markup=False)
     with _warnings_printed():

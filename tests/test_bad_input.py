@@ -283,3 +283,12 @@ def test_refusal_comes_before_the_memory_is_taken(solver):
     finally:
         tracemalloc.stop()
     assert peak < 8 * 3_000**2 / 10
+
+
+def test_losses_of_tables_with_other_columns_are_refused(rng):
+    G, X = (pd.DataFrame(a, columns=list("abc")) for a in rng.normal(size=(2, 5, 3)))
+    objective = po.GradientMatching(G) + po.FunctionMatching(
+        X[["c", "a", "b"]], np.ones(5)
+    )
+    with pytest.raises(InvalidInput, match="features have other names, or another ord"):
+        po.solve(objective)

@@ -334,7 +334,7 @@ def test_interruption_before_anything_is_done(file, out, capsys, monkeypatch):
     assert sweep(file, "-o", out, "-q") == 130
     assert names(out) == []
     assert capsys.readouterr().err == (
-        "propopt: interrupted before anything was finished\n"
+        "propopt: interrupted; files that were written are whole\n"
     )
 
 
@@ -449,3 +449,21 @@ def python(*arguments):
         timeout=60,
         check=False,
     )
+
+
+def test_files_are_written_though_nobody_reads_what_is_printed(tmp_path):
+    file = tmp_path / "tiny.yaml"
+    file.write_text(
+        "data: {grid: {low: -1, high: 1, per_dimension: 9, dimensions: 1}}\n"
+        "function: {name: sine}\nobjective: {gradient_matching: 1}\n"
+    )
+    program = "import sys; from propopt.cli import main; sys.exit(main(sys.argv[1:]))"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, "sweep", str(file), "-o", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as run:
+        run.stdout.close()  # as ``| head -0`` does
+        assert run.stderr.read() == b""
+    assert run.returncode == 0
+    assert (tmp_path / "tiny.csv").exists()

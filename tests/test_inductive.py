@@ -907,3 +907,20 @@ def test_scale_is_what_columns_are_divided_by(rng):
 def test_names_of_scales_need_a_schema(rng):
     with pytest.raises(InvalidInput, match="names need a table with a schema"):
         GaussianProcessExplainer(scale={"a": 2.0}).fit(*rng.normal(size=(2, 5, 2)))
+
+
+def test_gradients_with_other_names_than_the_inputs_are_refused(rng):
+    X, G = (pd.DataFrame(a, columns=list("abc")) for a in rng.normal(size=(2, 9, 3)))
+    explainer = GaussianProcessExplainer(lengthscale=1.0)
+    with pytest.raises(InvalidInput, match="their columns are not those of X"):
+        explainer.fit(X, G[["c", "a", "b"]])
+    with pytest.raises(InvalidInput, match="their rows are not those of X"):
+        explainer.fit(X, G.iloc[::-1])
+    with pytest.raises(InvalidInput, match="their columns are not those of X"):
+        explainer.fit(X, G).explain(X, gradients=G[["c", "a", "b"]])
+
+
+def test_kernels_of_another_width_are_refused(rng):
+    kernel = RBF([1.0, 2.0])
+    with pytest.raises(InvalidInput, match="distances are measured in 3 columns"):
+        GaussianProcessExplainer(kernel=kernel).fit(*rng.normal(size=(2, 5, 3)))

@@ -568,7 +568,7 @@ def test_an_interrupted_run_keeps_what_is_done(file, tmp_path, monkeypatch, caps
 
 def test_an_interruption_before_anything_is_done(file, tmp_path, monkeypatch, capsys):
     assert reproduce(monkeypatch, tmp_path, figure(panel(file, stop))) == 130
-    assert "before anything was finished" in capsys.readouterr().err
+    assert "files that were written are whole" in capsys.readouterr().err
     assert not (tmp_path / "README.md").exists()
 
 

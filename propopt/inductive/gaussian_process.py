@@ -313,8 +313,9 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
         return asked.sampled((self.robustness_, self.smoothness_), count, generator)
 
     def _prior(self, inputs: Inputs, X: object, gradients: object) -> Prior:
-        points, _ = inputs.read(X, "X")
-        found = read_gradients(gradients, X, (len(points), inputs.n_features))
+        points, labels = inputs.read(X, "X")
+        shape = len(points), inputs.n_features
+        found = read_gradients(gradients, X, labels, shape)
         basis = read_features(self.features, inputs.n_features)
         return Prior(
             points=points,
@@ -340,7 +341,7 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
         rotated = None
         if gradients is not None:
             shape = len(points), self.n_features_in_
-            found = read_gradients(gradients, X_new, shape)
+            found = read_gradients(gradients, X_new, labels, shape)
             rotated = self._model.basis.rotate(found)
         return Asked(model=self._model, points=points, rotated=rotated), labels
 

@@ -107,6 +107,7 @@ def read_kernel(
             raise InvalidInput(
                 "lengthscale: a kernel object has its own; give lengthscale=None"
             )
+        _check_width(kernel, points)
         return AnyKernel(function=clone(kernel), jitter=extra)
     if kernel not in ("gaussian", "matern"):
         raise InvalidInput(
@@ -120,6 +121,16 @@ def read_kernel(
     if kernel == "gaussian":
         return RadialKernel(function=RBF(scale, limits), jitter=extra)
     return RadialKernel(function=Matern(scale, limits, nu=2.5), jitter=extra)
+
+
+def _check_width(kernel: Any, points: Points) -> None:
+    """Refuse a kernel of another number of dimensions."""
+    try:
+        kernel(points[:1])
+    except ValueError as error:
+        raise InvalidInput(
+            f"kernel: {error}; distances are measured in {points.shape[1]} columns"
+        ) from None
 
 
 def _finite(values: Any) -> Array:

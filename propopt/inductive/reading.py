@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from propopt._typing import Attributions
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.functions import Function
-from propopt.labels import read_table
+from propopt.labels import Labels, read_table
 
 
 def one_of(gradients: object, function: object) -> object:
@@ -26,19 +27,37 @@ def one_of(gradients: object, function: object) -> object:
     return gradients if function is None else function
 
 
-def read_gradients(source: object, X: Any, shape: tuple[int, ...]) -> Attributions:
-    """Gradients at X, given or from a function."""
+def read_gradients(
+    source: object, X: Any, labels: Labels, shape: tuple[int, ...]
+) -> Attributions:
+    """Gradients at X, given or from a function; their names are those of X, or none."""
     given = source
     if isinstance(source, Function):
         given = source.gradient(X if isinstance(X, pd.DataFrame) else np.asarray(X))
-    gradients, _ = read_table(given, "gradients")
+    gradients, found = read_table(given, "gradients")
     if gradients.shape != shape:
         raise InvalidInput(
             f"gradients: expected shape {shape} as X, got {gradients.shape}"
         )
+    _check_same(found.features, labels.features, "columns")
+    _check_same(found.points, labels.points, "rows")
     return gradients
+
+
+def _check_same(
+    found: tuple[Hashable, ...] | None, names: tuple[Hashable, ...] | None, what: str
+) -> None:
+    if None not in (found, names) and found != names:
+        raise InvalidInput(f"gradients: their {what} are not those of X, in that order")
 
 
 def read_restarts(n_restarts: object) -> int:
     """At least zero."""
-    return 0 if n_restarts == 0 else read_count(n_restarts, "n_restarts")
+    if n_restarts == 0:
+        return 0
+    try:
+        return read_count(n_restarts, "n_restarts")
+    except InvalidInput:
+        raise InvalidInput(
+            f"n_restarts: expected an integer >= 0, got {n_restarts!r}"
+        ) from None

@@ -191,9 +191,22 @@ class Objective:
 
     @property
     def labels(self) -> Labels:
-        """Names of points and features, from the first losses that know them."""
+        """Names of points and features, from the first losses that know them.
+
+        Raises
+        ------
+        InvalidInput
+            If two losses know other names: their tables do not belong together.
+        """
         names = Labels()
         for loss in self.losses:
+            for noun in ("points", "features"):
+                known, other = getattr(names, noun), getattr(loss.labels, noun)
+                if None not in (known, other) and known != other:
+                    raise InvalidInput(
+                        f"{loss.name}: its {noun} have other names, or another order, "
+                        "than those of the losses before it"
+                    )
             names = names.or_else(loss.labels)
         return names
 

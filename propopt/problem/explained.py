@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+from math import isfinite
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -37,6 +39,8 @@ class Uniform(Section):
 
     @model_validator(mode="after")
     def _rising(self) -> Uniform:
+        if not isfinite(self.high - self.low):
+            raise PydanticCustomError("range", "low and high are too far apart")
         if self.low >= self.high:
             raise PydanticCustomError(
                 "range",
@@ -85,6 +89,25 @@ class Data(Section):
                 {"given": " and ".join(given) or "none of them"},
             )
         refuse_settings(self, given[0], _NOT_OF_SOURCE[given[0]])
+        return self
+
+    @model_validator(mode="after")
+    def _columns_once(self) -> Data:
+        listed = [*self.categorical, *chain.from_iterable(self.groups.values())]
+        twice = next((name for name in listed if listed.count(name) > 1), None)
+        if twice is not None:
+            raise PydanticCustomError(
+                "column_twice",
+                "column {name} stands twice in categorical and groups",
+                {"name": repr(twice)},
+            )
+        small = next((n for n, group in self.groups.items() if len(group) < 2), None)
+        if small is not None:
+            raise PydanticCustomError(
+                "small_group",
+                "group {name} needs at least two columns",
+                {"name": repr(small)},
+            )
         return self
 
 

@@ -19,6 +19,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from propopt._typing import Points
 from propopt.errors import InvalidInput
 from propopt.functions import PAPER_FUNCTIONS, Function, Power, grid, wrap
+from propopt.memory import memory_refusal
 from propopt.problem.explained import Data, Formula, Model, Uniform
 from propopt.problem.reading import Location, Source, did_you_mean
 from propopt.problem.schema import ProblemSchema
@@ -81,15 +82,20 @@ def _known_points(data: Data, seed: int, source: Source) -> tuple[Any, Any]:
         points = grid(**data.grid.model_dump())
         return points, points
     if data.uniform is not None:
-        points = _uniform(data.uniform, seed)
+        points = _uniform(data.uniform, seed, source)
         count = _n_explained(data, len(points), source)
         return (points, points) if count is None else (points[:count], points[count:])
     table = read_table(data, seed, source)
     return table.explained, table.fitted
 
 
-def _uniform(spec: Uniform, seed: int) -> Points:
+def _uniform(spec: Uniform, seed: int, source: Source) -> Points:
     shape = (spec.points, spec.dimensions)
+    refusal = memory_refusal(
+        8.0 * spec.points * spec.dimensions, "these points", "take fewer"
+    )
+    if refusal is not None:
+        raise source.error(("data", "uniform"), refusal)
     return np.random.default_rng(seed).uniform(spec.low, spec.high, shape)
 
 

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from propopt.errors import InvalidInput
 from propopt.files import writable_folder
+from propopt.progress import PatientConsole
 from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.figures import FIGURES
 from propopt.reproduce.figures.tables import UserTable
@@ -104,7 +105,7 @@ def reproduce_paper(
         extra = table.panel(place)
         plain = chosen["tables"]
         chosen["tables"] = replace(plain, panels=(*plain.panels, extra))
-    return _run(chosen, place, n_jobs, Console(quiet=quiet, highlight=False))
+    return _run(chosen, place, n_jobs, PatientConsole(quiet=quiet, highlight=False))
 
 
 def _chosen(names: Sequence[str]) -> dict[str, PaperFigure]:

@@ -98,6 +98,7 @@ class Task:
     @cached_property
     def program(self) -> Program:
         """The program: active losses and bounds, of the shape that all losses give."""
+        _ = self.objective.labels  # refuses losses of different tables
         shape = Program(self.objective.losses, self.bounds).shape
         kept = [loss for c, loss in self.objective.terms if c > 0 or self.all_losses]
         return Program(tuple(kept), self.bounds, shape)
