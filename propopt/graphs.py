@@ -29,6 +29,10 @@ from propopt.maps import LinearMap, OverPoints
 from propopt.memory import require_memory
 
 
+TREE_FEATURES = 15
+"""Up to so many, a tree finds neighbours faster than all distances do."""
+
+
 class Graph(ABC):
     """Similarities of nodes, points or features; see the module for the convention."""
 
@@ -205,6 +209,9 @@ def knn_graph(
 ) -> SimilarityGraph:
     """Each point and its nearest neighbours; an edge where either names the other.
 
+    Of several points at the same distance, as tables of whole numbers have them, those
+    that are taken depend on the order of the rows.
+
     Parameters
     ----------
     X : array or DataFrame (n, D)
@@ -222,8 +229,7 @@ def knn_graph(
         raise InvalidInput(
             f"n_neighbors: expected fewer than the {len(points)} points, got {count}"
         )
-    found = NearestNeighbors(n_neighbors=count).fit(points)
-    near = found.kneighbors_graph(mode="connectivity")
+    near = _nearest(points, count)
     union = sp.csr_array(near.maximum(near.T))
     if weights == "uniform":
         return SimilarityGraph(union, "knn", {"n_neighbors": count})
@@ -232,6 +238,23 @@ def knn_graph(
             f"weights: expected 'uniform' or 'gaussian', got {weights!r}"
         )
     return _gaussian_on(union, points, lengthscale, count)
+
+
+def _nearest(points: Points, count: int) -> Sparse:
+    """Ones from each point to its neighbours, shape (n, n)."""
+    n_points, n_features = points.shape
+    if n_features > TREE_FEATURES:
+        found = NearestNeighbors(n_neighbors=count).fit(points)
+        return sp.csr_array(found.kneighbors_graph(mode="connectivity"))
+    _, near = KDTree(points).query(points, count + 1, workers=-1)
+    own = near == np.arange(n_points)[:, None]
+    own[~own.any(axis=1), -1] = True  # lost among duplicates: the last one goes
+    neighbours = near[~own].reshape(n_points, count)
+    starts = np.arange(n_points + 1) * count
+    return sp.csr_array(
+        (np.ones(neighbours.size), neighbours.ravel(), starts),
+        shape=(n_points, n_points),
+    )
 
 
 def complete_graph(n_nodes: int) -> SimilarityGraph:

@@ -306,3 +306,21 @@ BAD_SETTINGS = {
 def test_bad_setting_is_named(name, make):
     with pytest.raises(InvalidInput, match=f"^{name.split()[0]}:"):
         make()
+
+
+@pytest.mark.parametrize("n_features", [1, 3, 15, 16])
+def test_neighbours_are_the_nearest_of_all(n_features, rng):
+    X = rng.normal(size=(60, n_features))
+    distances = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(distances, np.inf)
+    near = np.zeros((60, 60))
+    np.put_along_axis(near, np.argsort(distances, axis=1)[:, :5], 1.0, axis=1)
+    found = po.knn_graph(X, 5).similarities.toarray()
+    np.testing.assert_array_equal(found, np.maximum(near, near.T))
+
+
+def test_many_duplicates_have_neighbours_and_none_is_its_own():
+    graph = po.knn_graph(np.zeros((12, 2)), 3)
+    similarities = graph.similarities.toarray()
+    assert (similarities.diagonal() == 0).all()
+    assert (similarities.sum(axis=1) >= 3).all()
