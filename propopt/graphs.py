@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 from scipy.spatial.distance import pdist, squareform
-from sklearn.neighbors import NearestNeighbors
 
 from propopt._typing import Array, Edges, Points, Sparse
 from propopt.checks import read_array, read_count, read_nonnegative, read_positive
@@ -27,10 +26,7 @@ from propopt.errors import InvalidInput
 from propopt.labels import read_table
 from propopt.maps import LinearMap, OverPoints
 from propopt.memory import require_memory
-
-
-TREE_FEATURES = 15
-"""Up to so many, a tree finds neighbours faster than all distances do."""
+from propopt.neighbours import nearest_neighbours
 
 
 class Graph(ABC):
@@ -229,7 +225,7 @@ def knn_graph(
         raise InvalidInput(
             f"n_neighbors: expected fewer than the {len(points)} points, got {count}"
         )
-    near = _nearest(points, count)
+    near = nearest_neighbours(points, count)
     union = sp.csr_array(near.maximum(near.T))
     if weights == "uniform":
         return SimilarityGraph(union, "knn", {"n_neighbors": count})
@@ -238,23 +234,6 @@ def knn_graph(
             f"weights: expected 'uniform' or 'gaussian', got {weights!r}"
         )
     return _gaussian_on(union, points, lengthscale, count)
-
-
-def _nearest(points: Points, count: int) -> Sparse:
-    """Ones from each point to its neighbours, shape (n, n)."""
-    n_points, n_features = points.shape
-    if n_features > TREE_FEATURES:
-        found = NearestNeighbors(n_neighbors=count).fit(points)
-        return sp.csr_array(found.kneighbors_graph(mode="connectivity"))
-    _, near = KDTree(points).query(points, count + 1, workers=-1)
-    own = near == np.arange(n_points)[:, None]
-    own[~own.any(axis=1), -1] = True  # lost among duplicates: the last one goes
-    neighbours = near[~own].reshape(n_points, count)
-    starts = np.arange(n_points + 1) * count
-    return sp.csr_array(
-        (np.ones(neighbours.size), neighbours.ravel(), starts),
-        shape=(n_points, n_points),
-    )
 
 
 def complete_graph(n_nodes: int) -> SimilarityGraph:

@@ -69,6 +69,11 @@ class Labels:
         return self.points is not None and len(self.points) == len(values)
 
 
+def differ(names: object, others: object) -> bool:
+    """Whether both tables have names, and not the same ones in the same order."""
+    return names is not None and others is not None and names != others
+
+
 def listed(names: Sequence[object], most: int = 8) -> str:
     """The first names in words, and how many more there are."""
     shown = ", ".join(repr(name) for name in names[:most])

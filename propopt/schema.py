@@ -16,7 +16,7 @@ from propopt.checks import read_array, read_positive
 from propopt.errors import InvalidInput
 from propopt.labels import Labels, listed
 from propopt.table_cells import is_coded
-from propopt.table_columns import Categorical, Coded, Column, Numeric, OneHot
+from propopt.table_columns import Categorical, Coded, Column, Numeric, OneHot, spreads
 
 
 CategoricalColumns: TypeAlias = Literal["auto"] | Sequence[Hashable]
@@ -228,13 +228,7 @@ class TableSchema:
         return np.array([sizes.get(name, 1.0) for name in self.names])
 
     def _given_scales(self, scale: ArrayLike) -> Array:
-        sizes = read_array(scale, "scale", ndim=1)
-        if sizes.shape != (len(self.columns),) or not (sizes > 0).all():
-            raise InvalidInput(
-                f"scale: expected 'std', None, a mapping or {len(self.columns)} "
-                f"positive numbers, one for each column, got {sizes.tolist()}"
-            )
-        return sizes
+        return _read_sizes(scale, len(self.columns), "'std', None, a mapping")
 
     def _check_columns(self, frame: pd.DataFrame, what: str) -> None:
         if tuple(frame.columns) == tuple(self.given):
@@ -336,15 +330,18 @@ def array_scales(points: Points, scale: Scale) -> Array:
         case None:
             return np.ones(points.shape[1])
         case "std":
-            deviations = points.std(axis=0)
-            rounding = 16 * np.finfo(float).eps * np.abs(points.mean(axis=0))
-            return np.where(deviations > rounding, deviations, 1.0)
+            return spreads(points.mean(axis=0), points.std(axis=0))
         case Mapping():
             raise InvalidInput("scale: names need a table with a schema")
+    return _read_sizes(scale, points.shape[1], "'std', None")
+
+
+def _read_sizes(scale: ArrayLike, count: int, other: str) -> Array:
+    """One positive number for each column."""
     sizes = read_array(scale, "scale", ndim=1)
-    if sizes.shape != points.shape[1:] or not (sizes > 0).all():
+    if sizes.shape != (count,) or not (sizes > 0).all():
         raise InvalidInput(
-            f"scale: expected 'std', None or {points.shape[1]} positive numbers, one "
-            f"for each column, got {sizes.tolist()}"
+            f"scale: expected {other} or {count} positive numbers, one for each "
+            f"column, got {sizes.tolist()}"
         )
     return sizes

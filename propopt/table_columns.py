@@ -82,8 +82,7 @@ class Numeric(Column):
     @property
     def spread(self) -> float:
         """The standard deviation; 1 for a column that is constant but for rounding."""
-        rounding = 16 * np.finfo(float).eps * abs(self.mean)
-        return self.std if self.std > rounding else 1.0
+        return float(spreads(self.mean, self.std))
 
     def encode(self, frame: pd.DataFrame, what: str) -> Array:
         return read_numbers(frame[self.name], what)
@@ -277,3 +276,9 @@ def _hot(
             f"and else 0, got {table[n].tolist()}"
         )
     return np.asarray(table.argmax(axis=1), dtype=np.intp)
+
+
+def spreads(means: Array | float, deviations: Array | float) -> Array:
+    """Standard deviations, and 1 where a column is constant but for rounding."""
+    rounding = 16 * np.finfo(float).eps * np.abs(means)
+    return np.where(deviations > rounding, deviations, 1.0)

@@ -20,6 +20,7 @@ from propopt.checks import read_array, read_rng
 from propopt.errors import InvalidInput
 from propopt.explanation import Explanation, Parameter, Units
 from propopt.functions import Function
+from propopt.functions.base import read_function
 from propopt.labels import Labels
 from propopt.progress import progress_bar
 
@@ -160,7 +161,7 @@ class Explainer(ABC):
             are not finite.
         """
         start = time.perf_counter()
-        known = _read_function(function)
+        known = read_function(function)
         points, labels = known.read(X)
         before = known.calls.rows
         with progress_bar(self.method, len(points), progress) as bar:
@@ -217,12 +218,3 @@ def _bytes(table: Array | pd.DataFrame) -> bytes:
     ):
         return pd.util.hash_pandas_object(table).to_numpy().tobytes()
     return np.ascontiguousarray(table).tobytes()
-
-
-def _read_function(function: object) -> Function:
-    if not isinstance(function, Function):
-        raise InvalidInput(
-            f"function: expected a propopt Function, got {type(function).__name__}; "
-            "propopt.wrap makes one of a model or a callable"
-        )
-    return function

@@ -224,3 +224,13 @@ def _refuse_text(X: pd.DataFrame, what: str) -> None:
             f"{what}: {place}; wrap(model, data={what}) makes a function that takes "
             "text and categories"
         )
+
+
+def read_function(function: object) -> Function:
+    """The function, refused if it is a model or a callable that was not wrapped."""
+    if not isinstance(function, Function):
+        raise InvalidInput(
+            f"function: expected a propopt Function, got {type(function).__name__}; "
+            "propopt.wrap makes one of a model or a callable"
+        )
+    return function

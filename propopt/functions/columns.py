@@ -13,8 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from propopt._typing import Array, Points
 from propopt.errors import InvalidInput
-from propopt.labels import Labels
-from propopt.labels import listed as listed
+from propopt.labels import Labels, listed
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from propopt._typing import Array, Attributions, Points, Values
 from propopt.checks import read_array, read_count, read_seed
 from propopt.errors import InvalidInput
 from propopt.functions.antithetic import AntitheticPairs
-from propopt.functions.base import Function, named_like
+from propopt.functions.base import Function, named_like, read_function
 from propopt.functions.calls import Calls, row_blocks
 from propopt.functions.tabular import CATEGORY_EFFECT
 from propopt.labels import Labels
@@ -296,18 +296,14 @@ def smoothed(
     >>> bool(np.abs(error) < 4 * step.gradient_error([[0.0]]))
     True
     """
-    if not isinstance(function, Function):
-        raise InvalidInput(
-            f"function: expected a propopt Function, got {type(function).__name__}; "
-            "propopt.wrap makes one of a model or a callable"
-        )
+    known = read_function(function)
     widths = read_array(scale, "scale", ndim=min(np.ndim(scale), 1))
     if not (widths > 0.0).all():
         raise InvalidInput(f"scale: expected numbers > 0, got {widths.tolist()}")
     if read_count(n_samples, "n_samples") < 2:
         raise InvalidInput("n_samples: expected at least 2, which errors need")
     seed = read_seed(rng)
-    return SmoothedFunction(function, widths, int(n_samples), seed, function.schema)
+    return SmoothedFunction(known, widths, int(n_samples), seed, known.schema)
 
 
 def _even(ahead: Array, behind: Array) -> Array:

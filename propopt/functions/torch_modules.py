@@ -22,12 +22,11 @@ from propopt._typing import Array, Attributions, Points, Values
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.functions.base import EXACT, Function
-from propopt.functions.columns import listed
 from propopt.functions.images import ImageShape
 from propopt.functions.links import Column, Link, class_link
 from propopt.functions.outputs import METHODS, Target, name_of, read_index
 from propopt.functions.readout import read_column
-from propopt.labels import Labels
+from propopt.labels import Labels, listed
 from propopt.schema import TableSchema
 
 

@@ -10,14 +10,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from propopt._typing import Array
+from propopt._typing import Array, Attributions, Points
 from propopt.checks import read_count, read_rng
 from propopt.errors import InvalidInput
 from propopt.explanation import Explanation, Parameter
 from propopt.inductive.answers import Asked
 from propopt.inductive.features import read_features
 from propopt.inductive.inducing import InducingRule, read_inducing
-from propopt.inductive.inputs import Inputs, read_inputs
+from propopt.inductive.inputs import read_inputs
 from propopt.inductive.kernels import read_kernel
 from propopt.inductive.means import MeanName, read_mean
 from propopt.inductive.model import Pair, read_weights
@@ -165,8 +165,10 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
         InvalidInput
             If an argument or a parameter cannot be used.
         """
-        inputs = read_inputs(X, function, self.scale)
-        prior = self._prior(inputs, X, one_of(gradients, function))
+        given = one_of(gradients, function)
+        inputs, points, labels = read_inputs(X, function, self.scale)
+        shape = len(points), inputs.n_features
+        prior = self._prior(points, read_gradients(given, X, labels, shape))
         rule, rng = read_inducing(self.inducing), read_rng(self.rng)
         criterion, self.criterion_ = read_criterion(self.optimize), None
         if criterion is not None:
@@ -312,14 +314,11 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
         asked, _ = self._asked(X_new, gradients)
         return asked.sampled((self.robustness_, self.smoothness_), count, generator)
 
-    def _prior(self, inputs: Inputs, X: object, gradients: object) -> Prior:
-        points, labels = inputs.read(X, "X")
-        shape = len(points), inputs.n_features
-        found = read_gradients(gradients, X, labels, shape)
-        basis = read_features(self.features, inputs.n_features)
+    def _prior(self, points: Points, gradients: Attributions) -> Prior:
+        basis = read_features(self.features, gradients.shape[1])
         return Prior(
             points=points,
-            rotated=basis.rotate(found),
+            rotated=basis.rotate(gradients),
             basis=basis,
             mean=read_mean(self.mean, basis),
             kernel=read_kernel(self.kernel, self.lengthscale, points, self.jitter),

@@ -9,7 +9,7 @@ from typing import Any, final
 from propopt._typing import Array, Points
 from propopt.errors import InvalidInput
 from propopt.functions import Function
-from propopt.labels import Labels, read_table
+from propopt.labels import Labels, differ, read_table
 from propopt.schema import Scale, TableSchema, array_scales
 
 
@@ -62,7 +62,7 @@ class NumericInputs(Inputs):
                 f"{what}: expected {self.n_features} features as in fit, got "
                 f"{points.shape[1]}"
             )
-        if None not in (labels.features, self.names) and labels.features != self.names:
+        if differ(labels.features, self.names):
             raise InvalidInput(
                 f"{what}: its columns are not those of fit, in that order"
             )
@@ -95,10 +95,14 @@ class TableInputs(Inputs):
         return self.schema.coordinates(X, self.scale), labels
 
 
-def read_inputs(X: Any, function: object, scale: Scale) -> Inputs:
-    """The columns of X, as the function takes them if one is given."""
+def read_inputs(
+    X: Any, function: object, scale: Scale
+) -> tuple[Inputs, Points, Labels]:
+    """The columns of X, as the function takes them if one is given; and X, read."""
     if isinstance(function, Function) and function.schema is not None:
-        return TableInputs(function.schema, scale)
+        inputs = TableInputs(function.schema, scale)
+        return inputs, *inputs.read(X, "X")
     points, labels = read_table(X, "X")
     sizes = None if scale is None else array_scales(points, scale)
-    return NumericInputs(points.shape[1], labels.features, sizes)
+    numeric = NumericInputs(points.shape[1], labels.features, sizes)
+    return numeric, points if sizes is None else points / sizes, labels

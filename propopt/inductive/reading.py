@@ -12,19 +12,15 @@ from propopt._typing import Attributions
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.functions import Function
-from propopt.labels import Labels, read_table
+from propopt.functions.base import read_function
+from propopt.labels import Labels, differ, read_table
 
 
 def one_of(gradients: object, function: object) -> object:
     """The one of the two that was given."""
     if (gradients is None) == (function is None):
         raise InvalidInput("fit: give either gradients or function=, one of the two")
-    if function is not None and not isinstance(function, Function):
-        raise InvalidInput(
-            f"function: expected a propopt Function, got {type(function).__name__}; "
-            "propopt.wrap makes one of a model or a callable"
-        )
-    return gradients if function is None else function
+    return gradients if function is None else read_function(function)
 
 
 def read_gradients(
@@ -47,7 +43,7 @@ def read_gradients(
 def _check_same(
     found: tuple[Hashable, ...] | None, names: tuple[Hashable, ...] | None, what: str
 ) -> None:
-    if None not in (found, names) and found != names:
+    if differ(found, names):
         raise InvalidInput(f"gradients: their {what} are not those of X, in that order")
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from propopt._typing import Array, Attributions
 from propopt.checks import read_array, read_nonnegative
 from propopt.errors import InvalidInput
-from propopt.labels import Labels
+from propopt.labels import Labels, differ
 from propopt.maps import LinearMap
 from propopt.penalties import Penalty, Squared
 
@@ -201,8 +201,7 @@ class Objective:
         names = Labels()
         for loss in self.losses:
             for noun in ("points", "features"):
-                known, other = getattr(names, noun), getattr(loss.labels, noun)
-                if None not in (known, other) and known != other:
+                if differ(getattr(names, noun), getattr(loss.labels, noun)):
                     raise InvalidInput(
                         f"{loss.name}: its {noun} have other names, or another order, "
                         "than those of the losses before it"

@@ -15,11 +15,11 @@ from propopt._typing import Array, Attributions
 from propopt.explainers.base import Task
 from propopt.explanation import Outcome
 from propopt.functions import Function
+from propopt.functions.base import read_function
 from propopt.metrics.asking import Asking, Explain
 from propopt.metrics.reading import (
     attributions_of,
     read_attributions,
-    read_function,
     read_task,
 )
 from propopt.metrics.seeds import read_rng

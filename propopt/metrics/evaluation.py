@@ -15,6 +15,7 @@ from propopt.errors import InvalidInput
 from propopt.explainers import Explainer
 from propopt.explanation import CurvePoint, Explanation, Outcome
 from propopt.functions import Function
+from propopt.functions.base import read_function
 from propopt.metrics.asking import Explain
 from propopt.metrics.base import (
     ComplexityMetric,
@@ -26,7 +27,7 @@ from propopt.metrics.base import (
     Table,
 )
 from propopt.metrics.methods import ExplainerMethod
-from propopt.metrics.reading import attributions_of, read_function
+from propopt.metrics.reading import attributions_of
 
 
 Named = TypeVar("Named")

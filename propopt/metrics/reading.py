@@ -11,8 +11,8 @@ from propopt.checks import read_array
 from propopt.errors import InvalidInput
 from propopt.explainers.base import Task
 from propopt.explanation import CurvePoint, Explanation
-from propopt.functions import Function
-from propopt.labels import Labels, read_table
+from propopt.functions.base import read_function
+from propopt.labels import Labels, differ, read_table
 from propopt.metrics.seeds import read_rng
 
 
@@ -26,16 +26,6 @@ def read_task(
     known = read_function(function)
     points, labels = known.read(X)
     return Task(function=known, points=points, labels=labels, rng=read_rng(rng))
-
-
-def read_function(function: object) -> Function:
-    """The function, refused if it is not one."""
-    if not isinstance(function, Function):
-        raise InvalidInput(
-            f"function: expected a propopt Function, got {type(function).__name__}; "
-            "propopt.wrap makes one of a model or a callable"
-        )
-    return function
 
 
 def read_attributions(explanation: object) -> tuple[Attributions, Labels]:
@@ -70,7 +60,7 @@ def read_units(units: object) -> None:
 
 
 def _require_same(own: object, expected: object, what: str) -> None:
-    if None not in (own, expected) and own != expected:
+    if differ(own, expected):
         raise InvalidInput(
             f"attributions: expected the {what} of X, in the same order; the names "
             "differ"

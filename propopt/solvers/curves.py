@@ -45,9 +45,9 @@ def _entries(program: Program) -> float:
     total = 0.0
     for loss in program.losses:
         match loss.map:
-            case OverPoints(matrix=K):
+            case OverPoints(matrix=K) if not isinstance(K, np.ndarray):
                 # a row of K with two entries gives two of KᵀK off its diagonal
-                total += K.size if isinstance(K, np.ndarray) else K.nnz
+                total += K.nnz
             case ImplicitOverPoints(gram=gram):
                 total += 20.0 * gram.size
             case _:
