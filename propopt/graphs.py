@@ -16,12 +16,12 @@ from typing import Literal, final
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 from scipy.spatial.distance import pdist, squareform
 
 from propopt._typing import Array, Edges, Points, Sparse
 from propopt.checks import read_array, read_count, read_nonnegative, read_positive
+from propopt.components import Components
 from propopt.errors import InvalidInput
 from propopt.labels import read_table
 from propopt.maps import LinearMap, OverPoints
@@ -85,11 +85,15 @@ class Graph(ABC):
             return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
         return sp.csr_array(sp.diags_array(np.sqrt(2.0 * weights)) @ self.incidence)
 
+    @cached_property
+    def components(self) -> Components:
+        """The connected components."""
+        return Components.of(self.similarities)
+
     @property
     def n_components(self) -> int:
         """Number of connected components."""
-        count, _ = connected_components(self.similarities, directed=False)
-        return int(count)
+        return self.components.count
 
     def __repr__(self) -> str:
         numbers = "".join(f", {k}={v:.6g}" for k, v in self.parameters.items())
@@ -143,7 +147,7 @@ class SimilarityGraph(Graph):
 
     @cached_property
     def differences(self) -> LinearMap:
-        return OverPoints(self.root)
+        return OverPoints(self.root, self.components)
 
 
 def gaussian_graph(

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from propopt._typing import Array, Sparse
 from propopt.checks import read_array, read_count, read_positive
+from propopt.components import Components
 from propopt.errors import InvalidInput
 from propopt.graphs import Graph, median_distance
 from propopt.labels import read_table
@@ -52,6 +53,10 @@ class LatticeGraph(Graph):
         return sum(self.n_nodes // n * (n - 1) for n in self.box)
 
     @cached_property
+    def components(self) -> Components:
+        return Components.single(self.n_nodes)
+
+    @cached_property
     def similarities(self) -> Sparse:
         total = sp.csr_array((1, 1))
         for n in self.box:  # the neighbours of a product: one step along one axis
@@ -63,11 +68,12 @@ class LatticeGraph(Graph):
 
     @cached_property
     def differences(self) -> LinearMap:
-        return ImplicitOverPoints(LatticeLaplacian(self.box), self._explicit)
+        laplacian = LatticeLaplacian(self.box)
+        return ImplicitOverPoints(laplacian, self._explicit, self.components)
 
     def _explicit(self) -> OverPoints:
         require_memory(100.0 * self.n_edges, "the list of edges", "use solver='krylov'")
-        return OverPoints(self.root)
+        return OverPoints(self.root, self.components)
 
 
 @final
@@ -103,6 +109,10 @@ class GridGaussianGraph(Graph):
         return self.n_nodes * (self.n_nodes - 1) // 2
 
     @cached_property
+    def components(self) -> Components:
+        return Components.single(self.n_nodes)
+
+    @cached_property
     def similarities(self) -> Sparse:
         require_memory(24.0 * self.n_nodes**2, "a complete graph", _IMPLICIT)
         kernel: Array = np.ones((1, 1), dtype=np.float64)
@@ -113,7 +123,7 @@ class GridGaussianGraph(Graph):
 
     @cached_property
     def differences(self) -> LinearMap:
-        return ImplicitOverPoints(self._laplacian, self._explicit)
+        return ImplicitOverPoints(self._laplacian, self._explicit, self.components)
 
     @cached_property
     def _laplacian(self) -> ProductKernelLaplacian:
@@ -122,7 +132,7 @@ class GridGaussianGraph(Graph):
         return ProductKernelLaplacian(tuple(kernels))
 
     def _explicit(self) -> OverPoints:
-        return OverPoints(self.root)
+        return OverPoints(self.root, self.components)
 
 
 def grid_gaussian_graph(

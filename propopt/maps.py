@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from propopt._typing import Array, Attributions, Sparse
+from propopt.components import Components
 from propopt.operators import Operator
 
 
@@ -76,9 +77,18 @@ class Identity(LinearMap):
 @final
 @dataclass(frozen=True, eq=False)
 class OverPoints(LinearMap):
-    """W ↦ K W with K (E, N): couples points, each feature alike."""
+    """W ↦ K W with K (E, N): couples points, each feature alike.
+
+    Parameters
+    ----------
+    matrix : matrix (E, N)
+        K.
+    components : Components, optional
+        Parts of the points; K maps what is constant on each to zero.
+    """
 
     matrix: Sparse | Array
+    components: Components | None = None
 
     def __call__(self, W: Any) -> Any:
         return self.matrix @ W
@@ -119,10 +129,13 @@ class ImplicitOverPoints(LinearMap):
         KᵀK.
     explicit : callable
         Gives the same map with its edges listed, for programs that need them.
+    components : Components, optional
+        Parts of the points; K maps what is constant on each to zero.
     """
 
     gram: Operator
     explicit: Callable[[], OverPoints]
+    components: Components | None = None
 
     def __call__(self, W: Any) -> Any:
         return self.explicit()(W)
@@ -146,9 +159,18 @@ class ImplicitOverPoints(LinearMap):
 @final
 @dataclass(frozen=True, eq=False)
 class OverFeatures(LinearMap):
-    """W ↦ W Cᵀ with C (E, D): couples features, each point alike."""
+    """W ↦ W Cᵀ with C (E, D): couples features, each point alike.
+
+    Parameters
+    ----------
+    matrix : matrix (E, D)
+        C.
+    components : Components, optional
+        Parts of the features; C maps what is constant on each to zero.
+    """
 
     matrix: Sparse | Array
+    components: Components | None = None
 
     def __call__(self, W: Any) -> Any:
         return W @ self.matrix.T

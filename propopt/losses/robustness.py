@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array, Sparse
 from propopt.checks import read_array
+from propopt.components import Components
 from propopt.errors import InvalidInput
 from propopt.graphs import Graph
 from propopt.losses.base import PropertyLoss
@@ -106,11 +107,12 @@ class KernelRobustness(PropertyLoss):
         inverse = la.solve_triangular(
             self._factor, np.eye(len(self._factor)), lower=True
         )
-        if self.mean == "per_feature":
-            v = inverse.sum(axis=1)
-            v /= np.linalg.norm(v)
-            inverse = inverse - np.outer(v, v @ inverse)
-        return OverPoints(np.sqrt(2.0) * inverse)
+        if self.mean == "none":
+            return OverPoints(np.sqrt(2.0) * inverse)
+        v = inverse.sum(axis=1)
+        v /= np.linalg.norm(v)
+        inverse = inverse - np.outer(v, v @ inverse)
+        return OverPoints(np.sqrt(2.0) * inverse, Components.single(len(v)))
 
     @property
     def penalty(self) -> Penalty:
@@ -179,8 +181,8 @@ class MaxDifferenceRobustness(PropertyLoss):
     @cached_property
     def map(self) -> LinearMap:
         if self.aggregate == "max":
-            return OverPoints(self.graph.incidence)
-        return OverPoints(_directed_incidence(self.graph))
+            return OverPoints(self.graph.incidence, self.graph.components)
+        return OverPoints(_directed_incidence(self.graph), self.graph.components)
 
     @cached_property
     def penalty(self) -> Penalty:

@@ -38,7 +38,7 @@ class Smoothness(PropertyLoss):
 
     @cached_property
     def map(self) -> LinearMap:
-        return OverFeatures(self.graph.root)
+        return OverFeatures(self.graph.root, self.graph.components)
 
     @property
     def penalty(self) -> Penalty:

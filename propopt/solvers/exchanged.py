@@ -72,10 +72,10 @@ class _ExchangedLoss(PropertyLoss):
     @property
     def map(self) -> LinearMap:
         match self._loss.map:
-            case OverPoints(matrix=K):
-                return OverFeatures(K)
-            case OverFeatures(matrix=C):
-                return OverPoints(C)
+            case OverPoints(matrix=K, components=components):
+                return OverFeatures(K, components)
+            case OverFeatures(matrix=C, components=components):
+                return OverPoints(C, components)
             case other:
                 return other
 
