@@ -29,8 +29,9 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 from propopt._typing import Array, Attributions, Sparse
-from propopt.checks import read_array, read_nonnegative
+from propopt.checks import read_nonnegative
 from propopt.losses import Bound, Objective, PropertyLoss
+from propopt.losses.base import read_for
 from propopt.maps import Identity
 from propopt.penalties import Absolute, Squared
 
@@ -82,7 +83,7 @@ class Certificate:
 
 def certify(
     objective: Objective | PropertyLoss,
-    W: Attributions,
+    W: object,
     *,
     duals: Mapping[str, Array] | None = None,
     bounds: Sequence[Bound] = (),
@@ -95,8 +96,8 @@ def certify(
     ----------
     objective : Objective
         The weighted losses.
-    W : array (N, D)
-        Attributions.
+    W : array, DataFrame, Explanation, CurvePoint or shap.Explanation (N, D)
+        Attributions; rows and columns with names are put in the order of the losses.
     duals : mapping of arrays, optional
         By loss name, a subgradient of weight·φ at the residual. Needed for a tight
         bound where a loss is neither squared nor an ℓ1 norm of W itself; any array is
@@ -107,6 +108,11 @@ def certify(
         One multiplier ≥ 0 for each bound; any are safe.
     losses : mapping, optional
         By name the values of the losses at W, where they are known already.
+
+    Raises
+    ------
+    InvalidInput
+        If W has another shape, other names, or a value that is not finite.
 
     Examples
     --------
@@ -119,15 +125,15 @@ def certify(
     True
     """
     objective = Objective.of(objective)
-    W = read_array(W, "W", ndim=2)
+    every = [*objective.losses, *(bound.loss for bound in bounds)]
+    array = read_for(every, W, "W")
     prices = [read_nonnegative(mu, "multipliers") for mu in multipliers]
     priced = list(zip(prices, bounds, strict=False))
     extra = [(mu, bound.loss) for mu, bound in priced]
     terms = [(c, loss) for c, loss in (*objective.terms, *extra) if c > 0]
-    every = [*objective.losses, *(bound.loss for bound in bounds)]
-    values = _values(every, W, losses or {})
+    values = _values(every, array, losses or {})
     value = math.fsum(c * values[id(loss)] for c, loss in objective.terms)
-    lagrangian = _Lagrangian(terms, W, dict(duals or {}), values)
+    lagrangian = _Lagrangian(terms, array, dict(duals or {}), values)
     lower, kind, distance = lagrangian.lower_bound()
     # L(V) = F(V) + Σ μ (loss(V) − limit)
     lower -= math.fsum(mu * bound.limit for mu, bound in priced)
@@ -260,7 +266,7 @@ class _Lagrangian:
         return pairs
 
     def _smooth_gradient(self) -> Attributions:
-        parts = (c * loss.gradient(self.W) for c, loss in self.squared)
+        parts = (c * loss.gradient_at(self.W) for c, loss in self.squared)
         return sum(parts, np.zeros_like(self.W))
 
     def _value(self) -> float:
@@ -274,7 +280,7 @@ def _values(
 ) -> dict[int, float]:
     """The value of each loss at W; those that are known are not computed again."""
     return {
-        id(loss): known[loss.name] if loss.name in known else loss.value(W)
+        id(loss): known[loss.name] if loss.name in known else loss.value_at(W)
         for loss in losses
     }
 

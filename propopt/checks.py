@@ -34,6 +34,21 @@ def read_array(values: object, what: str, *, ndim: int) -> Array:
     return array
 
 
+def sealed(array: Array) -> Array:
+    """An array of our own, made read-only; nothing is copied."""
+    array.setflags(write=False)
+    return array
+
+
+def is_sealed(array: object) -> bool:
+    """Whether nobody writes to an array by this name.
+
+    A read-only view of what a user gave would be one too, and still change with it, so
+    what comes from outside is copied.
+    """
+    return isinstance(array, np.ndarray) and not array.flags.writeable
+
+
 def read_positive(value: object, what: str) -> float:
     """``value`` as a finite float above zero."""
     number = read_nonnegative(value, what)

@@ -10,7 +10,7 @@ class InvalidInput(PropoptError, ValueError):
 
 
 class Refused(PropoptError):
-    """A solver cannot treat this objective; the message is the reason."""
+    """A solver or a loss cannot do what was asked of it; the message is the reason."""
 
 
 class Infeasible(PropoptError):

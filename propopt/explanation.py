@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,14 +15,15 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from propopt._typing import Array, Attributions
-from propopt.archives import FORMAT, VERSION, archive_path, read_archive
-from propopt.certificate import Certificate
-from propopt.checks import read_array
+from propopt.alignment import aligned_vector
+from propopt.certificate import Certificate, certify
+from propopt.checks import is_sealed, read_array, sealed
 from propopt.errors import InvalidInput
-from propopt.files import written_whole
 from propopt.labels import Labels, read_groups
-from propopt.losses import Objective, PropertyLoss
-from propopt.notebook import explanation_html
+from propopt.losses import Bound, Objective, PropertyLoss
+from propopt.losses.base import read_for
+from propopt.notebook import explanation_html, explanation_text
+from propopt.saving import read_fields, write_fields
 
 
 Parameter: TypeAlias = float | int | str | bool | None
@@ -36,7 +37,8 @@ class Explanation:
     Parameters
     ----------
     attributions : array (N, D)
-        Row n explains point n.
+        Row n explains point n. Arrays are read-only: one that can be written to is
+        copied.
     method : str
         ``"optimized"``, or the name of the baseline that made it.
     labels : Labels
@@ -80,10 +82,28 @@ class Explanation:
     units: Units = "gradient"
     evaluations: int = 0
 
+    def __post_init__(self) -> None:
+        W = self.attributions
+        if not is_sealed(W) or W.ndim != 2 or W.dtype != np.float64:
+            W = read_array(W, "attributions", ndim=2)
+            self.__dict__["attributions"] = W
+        self.labels.check(W.shape, "labels")
+        if not all(map(is_sealed, self.details.values())):
+            self.__dict__["details"] = {
+                name: array if is_sealed(array) else sealed(np.array(array))
+                for name, array in self.details.items()
+            }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # arrays that come out of a pickle, as from a worker, can be written to
+        for array in (state["attributions"], *state["details"].values()):
+            array.setflags(write=False)
+        self.__dict__.update(state)
+
     @property
     def objective(self) -> float | None:
         """The weighted sum of the losses; None where no objective is known."""
-        if not self.weights:
+        if not self.weights or not self.weights.keys() <= self.losses.keys():
             return None
         return sum(self.weights[name] * self.losses[name] for name in self.weights)
 
@@ -98,18 +118,33 @@ class Explanation:
         return None if self.certificate is None else self.certificate.gap
 
     def measured(self, losses: Objective | PropertyLoss) -> Explanation:
-        """This explanation with the value of each loss of ``losses`` added."""
-        found = Objective.of(losses).breakdown(self.attributions)
-        return dataclasses.replace(self, losses={**self.losses, **found})
+        """This explanation with the value of each loss of ``losses`` added.
+
+        If one of its own losses is another of that name, what it claimed of its
+        objective is left out.
+        """
+        objective = Objective.of(losses)
+        array = read_for(objective.losses, self, f"{self.method}: attributions")
+        found = objective.breakdown(array)
+        kept = self if self._agrees(found) else self._unclaimed()
+        return dataclasses.replace(kept, losses={**kept.losses, **found})
+
+    def _agrees(self, losses: Mapping[str, float]) -> bool:
+        """Whether losses of names known here have the values known here."""
+        return all(
+            math.isclose(losses[name], value, rel_tol=1e-9)
+            for name, value in self.losses.items()
+            if name in losses
+        )
 
     def scaled(self, scale: ArrayLike) -> Explanation:
         """Slopes in units of a scale: attributions times one number per feature.
 
         Parameters
         ----------
-        scale : array (D,)
+        scale : array or Series (D,)
             Such as standard deviations, from ``schema.scales("std")``: then features of
-            different units can be compared.
+            different units can be compared. A Series is read by names of features.
 
         Returns
         -------
@@ -133,14 +168,15 @@ class Explanation:
             raise InvalidInput(
                 f"scaled: expected attributions in units 'gradient', got {self.units!r}"
             )
-        sizes = read_array(scale, "scale", ndim=1)
+        features = self.labels.features
+        sizes = aligned_vector(scale, features, "scale", "the explanation")
         if sizes.shape != self.attributions.shape[1:]:
             raise InvalidInput(
                 f"scale: expected {self.attributions.shape[1]} numbers, one for each "
                 f"feature, got {len(sizes)}"
             )
         errors = {
-            name: array * sizes
+            name: sealed(array * sizes)
             for name, array in self.details.items()
             if name == "standard_error"
         }
@@ -178,32 +214,77 @@ class Explanation:
            pair   x1
         0   5.0  2.0
         """
-        features = tuple(self.labels.frame(self.attributions).columns)
+        features = self.labels.feature_names(self.attributions.shape[1])
         names = read_groups(groups, features)
         place = {name: j for j, name in enumerate(dict.fromkeys(names))}
         sums = np.zeros((len(self.attributions), len(place)))
         np.add.at(sums.T, [place[name] for name in names], self.attributions.T)
         labels = Labels(points=self.labels.points, features=tuple(place))
-        return dataclasses.replace(self._elsewhere(sums), labels=labels)
+        return self._elsewhere(sums, labels)
 
-    def _elsewhere(self, attributions: Attributions) -> Explanation:
+    def _elsewhere(
+        self, attributions: Attributions, labels: Labels | None = None
+    ) -> Explanation:
         """Attributions in other coordinates, without what was measured in these."""
+        bare = dataclasses.replace(self._unclaimed(), losses={}, details={})
         return dataclasses.replace(
-            self,
-            attributions=attributions,
-            weights={},
-            losses={},
-            certificate=None,
-            multipliers={},
-            details={},
+            bare, attributions=sealed(attributions), labels=labels or self.labels
         )
+
+    def _unclaimed(self) -> Explanation:
+        """The same attributions, without a claim to be optimal."""
+        return dataclasses.replace(self, weights={}, certificate=None, multipliers={})
 
     def to_frame(self) -> pd.DataFrame:
         """The attributions as a DataFrame, with the names of the input."""
         return self.labels.frame(self.attributions)
 
+    def certified(
+        self, objective: Objective | PropertyLoss, *, subject_to: Sequence[Bound] = ()
+    ) -> Explanation:
+        """This explanation with the losses and the certificate of an objective.
+
+        Computed by :func:`propopt.certify` from the attributions, and the multipliers
+        of bounds, alone. For max-differences the gap may be larger than that of a
+        solver, which knows their duals.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> objective = po.GradientMatching(np.eye(2)) + 1.0 * po.Sparsity()
+        >>> po.Explanation(attributions=np.eye(2) / 2, method="mine").certified(
+        ...     objective
+        ... ).gap
+        0.0
+        """
+        weighed = Objective.of(objective)
+        limited = [bound.loss for bound in subject_to]
+        prices = {loss.name: self.multipliers.get(loss.name, 0.0) for loss in limited}
+        losses = [*weighed.losses, *limited]
+        array = read_for(losses, self, f"{self.method}: attributions")
+        found = {loss.name: loss.value_at(array) for loss in losses}
+        certificate = certify(
+            weighed,
+            array,
+            bounds=subject_to,
+            multipliers=[*prices.values()],
+            losses=found,
+        )
+        return dataclasses.replace(
+            self,
+            weights=weighed.weights,
+            losses={**self.losses, **found},
+            certificate=certificate,
+            multipliers=prices,
+        )
+
     def save(self, path: str | Path) -> None:
         """Write to an ``.npz`` file: arrays, and one JSON header; no pickles.
+
+        Raises
+        ------
+        InvalidInput
+            If the folder is not there, or a field is not what can be loaded again.
 
         Examples
         --------
@@ -215,100 +296,45 @@ class Explanation:
         >>> bool((same.attributions == best.attributions).all())
         True
         """
-        header = json.dumps(self._header())
-        details = {f"details.{name}": array for name, array in self.details.items()}
-        with written_whole(archive_path(path)) as draft:
-            np.savez(
-                draft,
-                allow_pickle=False,
-                header=np.array(header),
-                attributions=self.attributions,
-                **details,
-            )
+        write_fields(path, vars(self))
 
     @classmethod
-    def load(cls, path: str | Path) -> Explanation:
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        objective: Objective | PropertyLoss | None = None,
+        subject_to: Sequence[Bound] = (),
+    ) -> Explanation:
         """Read what :meth:`save` wrote.
+
+        Parameters
+        ----------
+        path : path
+            The file; nothing in it is trusted to be what it claims.
+        objective, subject_to
+            If given, losses and certificate are computed anew by :meth:`certified`.
+            Else a certificate that contradicts the losses beside it is refused, and one
+            that does not is as good as the file.
 
         Raises
         ------
         InvalidInput
-            If the file is another one, or written by a later version.
+            If the file is another one, was written by a later version, or holds what no
+            explanation has.
+        FileNotFoundError
+            If there is none.
         """
-        header, arrays = read_archive(archive_path(path))
-        return cls._from_header(header, arrays)
-
-    def _header(self) -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "method": self.method,
-            "labels": {
-                "points": _plain(self.labels.points),
-                "features": self.labels.features,
-            },
-            "parameters": dict(self.parameters),
-            "weights": dict(self.weights),
-            "losses": dict(self.losses),
-            "certificate": (
-                None if self.certificate is None else vars(self.certificate).copy()
-            ),
-            "multipliers": dict(self.multipliers),
-            "solver": self.solver,
-            "seconds": self.seconds,
-            "units": self.units,
-            "evaluations": self.evaluations,
-        }
-
-    @classmethod
-    def _from_header(
-        cls, header: dict[str, Any], arrays: dict[str, Array]
-    ) -> Explanation:
-        names = header.pop("labels")
-        certificate = header.pop("certificate")
-        attributions = arrays.pop("attributions")
-        return cls(
-            attributions=attributions,
-            labels=Labels(
-                points=_tuple(names["points"]), features=_tuple(names["features"])
-            ),
-            certificate=None if certificate is None else Certificate(**certificate),
-            details={
-                name.removeprefix("details."): array for name, array in arrays.items()
-            },
-            **header,
-        )
+        found = cls(**read_fields(path))
+        if objective is None:
+            return found
+        return found.certified(objective, subject_to=subject_to)
 
     def _repr_html_(self) -> str:
-        n_points, n_features = self.attributions.shape
-        facts = {name: str(value) for name, value in self.parameters.items()}
-        if self.evaluations:
-            facts["model evaluations"] = f"{self.evaluations:,}"
-        if self.certificate is not None:
-            facts["certified gap"] = f"{self.certificate.gap:.1e}"
-        if self.solver is not None:
-            facts["solver"] = f"{self.solver}, {self.seconds:.3g} s"
-        return explanation_html(
-            f"{self.method}: {n_points} points × {n_features} features",
-            facts,
-            self.losses,
-            self.weights,
-            self.to_frame(),
-        )
+        return explanation_html(self)
 
     def __repr__(self) -> str:
-        shape = "{} points × {} features".format(*self.attributions.shape)
-        parts = [f"{self.method}, {shape}"]
-        parts += [f"{name}={value:.6g}" for name, value in self.losses.items()]
-        if self.objective is not None:
-            parts.append(f"objective={self.objective:.6g}")
-        if self.gap is not None:
-            parts.append(f"gap={self.gap:.1e}")
-        if self.solver is not None:
-            parts.append(f"solver={self.solver}")
-        if self.evaluations > 0:
-            parts.append(f"evaluations={self.evaluations}")
-        return f"Explanation({', '.join(parts)})"
+        return explanation_text(self)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -356,6 +382,11 @@ class CurvePoint:
         return self.compute()
 
     @property
+    def labels(self) -> Labels:
+        """Names of points and features; the explanation is computed for them."""
+        return self.explanation.labels
+
+    @property
     def attributions(self) -> Attributions:
         """One attribution vector per point, shape (N, D), computed now."""
         return self.explanation.attributions
@@ -374,20 +405,3 @@ class CurvePoint:
 
 Outcome: TypeAlias = Explanation | CurvePoint
 """What a sweep holds for each vector of weights."""
-
-
-def _tuple(names: list[Any] | None) -> tuple[Any, ...] | None:
-    return None if names is None else tuple(names)
-
-
-def _plain(names: tuple[Any, ...] | None) -> list[Any] | None:
-    """Row names as JSON has them: numbers stay numbers, anything else becomes text."""
-    if names is None:
-        return None
-    return [_json_name(name) for name in names]
-
-
-def _json_name(name: Any) -> int | float | str:
-    if isinstance(name, int | np.integer):
-        return int(name)
-    return float(name) if isinstance(name, float) else str(name)

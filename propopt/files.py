@@ -33,9 +33,16 @@ def writable_folder(folder: str | Path) -> Path:
 
 @contextmanager
 def written_whole(path: str | Path) -> Iterator[Path]:
-    """Give a path to write to; it takes the name ``path`` only when all went well."""
+    """Give a path to write to; it takes the name ``path`` only when all went well.
+
+    Raises
+    ------
+    InvalidInput
+        If its folder is not there: none is made of a name that may be mistyped.
+    """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    if not target.parent.is_dir():
+        raise InvalidInput(f"{target}: there is no folder {target.parent}")
     handle, name = tempfile.mkstemp(
         dir=target.parent, prefix=f".{target.stem}-", suffix=target.suffix
     )

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
@@ -42,9 +43,23 @@ class Labels:
         return pd.DataFrame(values, columns=list(columns), index=index)
 
     def frame(self, values: Array) -> pd.DataFrame:
-        """``values`` (N, D) as a DataFrame, with ``x0, x1, ...`` for missing names."""
-        features = self.features or [f"x{j}" for j in range(values.shape[1])]
-        return pd.DataFrame(values, columns=list(features), index=self.points)
+        """A DataFrame of a copy, with ``x0, x1, ...`` for missing names of columns."""
+        columns = list(self.feature_names(values.shape[1]))
+        return pd.DataFrame(values, columns=columns, index=self.points, copy=True)
+
+    def feature_names(self, count: int) -> tuple[str, ...]:
+        """The names of D features, ``x0, x1, ...`` where there are none."""
+        return self.features or tuple(f"x{j}" for j in range(count))
+
+    def check(self, shape: tuple[int, ...], what: str) -> None:
+        """Refuse names that are not one for each row and column of a table."""
+        for names, noun, count in zip(
+            (self.points, self.features), ("points", "features"), shape, strict=True
+        ):
+            if names is not None and len(names) != count:
+                raise InvalidInput(
+                    f"{what}: expected {count} names of {noun}, got {len(names)}"
+                )
 
     def or_else(self, other: Labels) -> Labels:
         """These names, with those of ``other`` where there are none."""
@@ -72,6 +87,13 @@ class Labels:
 def differ(names: object, others: object) -> bool:
     """Whether both tables have names, and not the same ones in the same order."""
     return names is not None and others is not None and names != others
+
+
+def plain_name(name: object) -> int | float | str:
+    """A name as a file has it: numbers stay numbers, anything else becomes text."""
+    if isinstance(name, int | np.integer):
+        return int(name)
+    return float(name) if isinstance(name, float) else str(name)
 
 
 def listed(names: Sequence[object], most: int = 8) -> str:

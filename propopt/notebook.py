@@ -1,9 +1,14 @@
-"""What a notebook shows of an explanation: plain HTML, escaped, without scripts."""
+"""What is shown of an explanation: one line, or plain HTML for notebooks.
+
+HTML is escaped and without scripts. The layer of explanations is above this one: they
+are taken by their attributes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,24 +20,46 @@ _NUMBER = 'style="text-align:right;padding:1px 10px"'
 _BAR = "display:inline-block;height:0.8em;background:#1f4e79"
 
 
-def explanation_html(
-    title: str,
-    facts: Mapping[str, str],
-    losses: Mapping[str, float],
-    weights: Mapping[str, float],
-    attributions: pd.DataFrame,
-) -> str:
+def explanation_text(found: Any) -> str:
+    """One line about an explanation."""
+    parts = [f"{found.method}, {_size(found)}"]
+    parts += [f"{name}={value:.6g}" for name, value in found.losses.items()]
+    if found.objective is not None:
+        parts.append(f"objective={found.objective:.6g}")
+    if found.gap is not None:
+        parts.append(f"gap={found.gap:.1e}")
+    if found.solver is not None:
+        parts.append(f"solver={found.solver}")
+    if found.evaluations > 0:
+        parts.append(f"evaluations={found.evaluations}")
+    return f"Explanation({', '.join(parts)})"
+
+
+def explanation_html(found: Any) -> str:
     """A title, facts, the losses with their weights, and the largest features."""
-    parts = [
-        f"<b>{escape(title)}</b>",
-        "<br>".join(f"{escape(name)}: {escape(text)}" for name, text in facts.items()),
-    ]
-    if losses:
-        parts.append(_table(("loss", "weight", "value"), _loss_rows(losses, weights)))
-    parts.append(
-        _table(("feature", "mean |w|", "mean w", ""), _feature_rows(attributions))
-    )
+    facts = [f"{escape(name)}: {escape(text)}" for name, text in _facts(found).items()]
+    parts = [f"<b>{escape(f'{found.method}: {_size(found)}')}</b>", "<br>".join(facts)]
+    if found.losses:
+        rows = _loss_rows(found.losses, found.weights)
+        parts.append(_table(("loss", "weight", "value"), rows))
+    rows = _feature_rows(found.to_frame())
+    parts.append(_table(("feature", "mean |w|", "mean w", ""), rows))
     return "".join(f'<div style="margin:4px 0">{part}</div>' for part in parts if part)
+
+
+def _size(found: Any) -> str:
+    return "{} points × {} features".format(*found.attributions.shape)
+
+
+def _facts(found: Any) -> dict[str, str]:
+    facts = {name: str(value) for name, value in found.parameters.items()}
+    if found.evaluations:
+        facts["model evaluations"] = f"{found.evaluations:,}"
+    if found.certificate is not None:
+        facts["certified gap"] = f"{found.certificate.gap:.1e}"
+    if found.solver is not None:
+        facts["solver"] = f"{found.solver}, {found.seconds:.3g} s"
+    return facts
 
 
 def _loss_rows(
@@ -46,14 +73,15 @@ def _loss_rows(
 def _feature_rows(attributions: pd.DataFrame) -> Iterable[list[str]]:
     """The features of largest mean |w|, each with a bar, and a count of the others."""
     W = attributions.to_numpy()
-    sizes = np.abs(W).mean(axis=0)
+    unit = float(np.abs(W).max()) or 1.0  # so that no sum overflows
+    sizes, means = unit * np.abs(W / unit).mean(axis=0), unit * (W / unit).mean(axis=0)
     largest = float(sizes.max()) or 1.0
     order = np.argsort(-sizes, kind="stable")
     for j in order[:N_FEATURES]:
-        width = f"width:{8.0 * sizes[j] / largest:.2f}em"
+        width = f"width:{8.0 * (sizes[j] / largest):.2f}em"
         name = escape(str(attributions.columns[j]))
         bar = f'<span style="{_BAR};{width}"></span>'
-        yield [name, f"{sizes[j]:.4g}", f"{W[:, j].mean():.4g}", bar]
+        yield [name, f"{sizes[j]:.4g}", f"{means[j]:.4g}", bar]
     if len(order) > N_FEATURES:
         rest = sizes[order[N_FEATURES:]]
         yield [f"{len(rest)} others", f"at most {rest.max():.4g}", "", ""]

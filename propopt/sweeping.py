@@ -22,6 +22,7 @@ from propopt.errors import (
     UnsolvedWarning,
 )
 from propopt.explanation import Explanation, Outcome
+from propopt.given import Given, explanations_of
 from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.progress import progress_bar
 from propopt.solvers import Constrained, Krylov, Solution, Solver, Spectral, Task
@@ -31,7 +32,7 @@ from propopt.tradeoffs import TradeOffs
 def sweep(
     objective: Objective | PropertyLoss,
     weights: Mapping[str, float | Sequence[float]] | None = None,
-    baselines: Iterable[Explanation] = (),
+    baselines: Iterable[Given] | Mapping[str, Given] = (),
     *,
     limits: Mapping[PropertyLoss, float | Sequence[float]] | None = None,
     solver: str | Solver = "auto",
@@ -53,9 +54,10 @@ def sweep(
         By loss, one that is not in the objective, the upper limits to try: evenly
         spaced limits give an evenly spaced front, where weights bunch up. The weight in
         the table is then the multiplier, that is, the weight that gives the same.
-    baselines : iterable of Explanation
-        Explanations made otherwise, measured on the same losses. They are asked for one
-        by one after all arguments were checked.
+    baselines : iterable, or mapping from names
+        Explanations made otherwise, measured on the same losses: each an Explanation, a
+        CurvePoint, a ``shap.Explanation``, a DataFrame or an array (N, D). They are
+        asked for one by one after all arguments were checked.
     solver, subject_to, tolerance
         As for :func:`propopt.solve`.
     n_jobs : int, optional
@@ -95,7 +97,8 @@ def sweep(
     failures: list[SolverFailure] = []
     interrupted = False
     try:
-        measured.extend(baseline.measured(every) for baseline in baselines)
+        others = explanations_of(baselines, "baseline")
+        measured.extend(baseline.measured(every) for baseline in others)
         with progress_bar("sweep", len(points), progress) as bar:
             for result in _results(job, points, workers):
                 if isinstance(result, SolverFailure):

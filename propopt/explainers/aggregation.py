@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
 import cvxpy as cp
 import numpy as np
 
 from propopt._typing import Array
+from propopt.alignment import aligned
+from propopt.checks import sealed
 from propopt.errors import InvalidInput, SolverFailure
 from propopt.explanation import Explanation, Units
+from propopt.given import Given, explanations_of
 from propopt.labels import Labels
 from propopt.losses import Objective, PropertyLoss
 from propopt.penalties import Squared
@@ -23,7 +26,8 @@ ACCURACY = 1e-10
 
 
 def aggregate(
-    objective: Objective | PropertyLoss, explanations: Sequence[Explanation]
+    objective: Objective | PropertyLoss,
+    explanations: Iterable[Given] | Mapping[str, Given],
 ) -> Explanation:
     """Combine explanations convexly so that the objective is smallest.
 
@@ -41,8 +45,10 @@ def aggregate(
     ----------
     objective : Objective or PropertyLoss
         F.
-    explanations : sequence of Explanation
-        At least one; all of one shape.
+    explanations : sequence
+        At least one: each an Explanation, a CurvePoint, a ``shap.Explanation``, a
+        DataFrame or an array, all of one shape. Rows and columns with names are put in
+        the order of the losses, or of the first that has names.
 
     Returns
     -------
@@ -67,18 +73,20 @@ def aggregate(
     """
     start = time.perf_counter()
     objective = Objective.of(objective)
-    stack = _stack(explanations)
+    mixed = list(explanations_of(explanations, "explanation"))
+    labels = reduce(Labels.or_else, (e.labels for e in mixed), objective.labels)
+    stack = _stack(mixed, labels)
     shares = _best_shares(objective, stack)
-    attributions = _mix(stack, shares)
+    attributions = sealed(_mix(stack, shares))
     return Explanation(
         attributions=attributions,
         method="aggregation",
-        labels=reduce(Labels.or_else, (given.labels for given in explanations)),
+        labels=labels,
         weights=objective.weights,
         losses=objective.breakdown(attributions),
         details={"shares": shares},
-        units=_common_units(explanations),
-        evaluations=sum(given.evaluations for given in explanations),
+        units=_common_units(mixed),
+        evaluations=sum(given.evaluations for given in mixed),
         solver=BACKEND,
         seconds=time.perf_counter() - start,
     )
@@ -90,15 +98,17 @@ def _common_units(explanations: Sequence[Explanation]) -> Units:
     return units.pop() if len(units) == 1 else "output"
 
 
-def _stack(explanations: Sequence[Explanation]) -> Array:
-    """All attributions, (K, N, D)."""
+def _stack(explanations: Sequence[Explanation], labels: Labels) -> Array:
+    """All attributions, (K, N, D), with rows and columns in one order."""
     shapes = {given.attributions.shape for given in explanations}
     if len(shapes) != 1:
         found = ", ".join(map(str, sorted(shapes))) or "none"
         raise InvalidInput(
             f"explanations: expected at least one, all of one shape; got {found}"
         )
-    return np.array([given.attributions for given in explanations])
+    return np.array(
+        [aligned(given, labels, given.method, "the others") for given in explanations]
+    )
 
 
 def _best_shares(objective: Objective, stack: Array) -> Array:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,8 +17,9 @@ import cvxpy as cp
 import numpy as np
 
 from propopt._typing import Array, Attributions
-from propopt.checks import read_array, read_nonnegative
-from propopt.errors import InvalidInput
+from propopt.alignment import aligned
+from propopt.checks import read_nonnegative
+from propopt.errors import InvalidInput, Refused
 from propopt.labels import Labels, differ
 from propopt.maps import LinearMap
 from propopt.penalties import Penalty, Squared
@@ -68,19 +69,56 @@ class PropertyLoss(ABC):
         """A(W) − T, for a NumPy array or a cvxpy expression."""
         return self.map(W) - self.target
 
-    def value(self, W: Attributions) -> float:
-        """The loss of attributions W (N, D)."""
-        array = read_array(W, f"{self.name}: W", ndim=2)
-        self._check_shape(array.shape)
-        if isinstance(self.penalty, Squared) and not self.has_target:
-            return self.map.energy(array)
-        return self.penalty.value(self.residual(array))
+    def value(self, W: object) -> float:
+        """The loss of attributions W (N, D).
 
-    def gradient(self, W: Attributions) -> Attributions:
-        """2Aᵀ(A(W) − T), the gradient of a squared loss."""
+        Parameters
+        ----------
+        W : array, DataFrame, Explanation, CurvePoint or shap.Explanation
+            Rows and columns with names are put in the order of the loss's own.
+
+        Raises
+        ------
+        InvalidInput
+            If W has another shape, other names, or a value that is not finite.
+        """
+        return self.value_at(self._read(W))
+
+    def gradient(self, W: object) -> Attributions:
+        """2Aᵀ(A(W) − T), shape (N, D), the gradient of a squared loss.
+
+        Raises
+        ------
+        Refused
+            If the penalty is not squared: it has kinks, and a proximal operator.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> po.GradientMatching(np.ones((1, 2))).gradient(np.zeros((1, 2)))
+        array([[-2., -2.]])
+        """
+        if not isinstance(self.penalty, Squared):
+            raise Refused(
+                f"{self.name} has no gradient: its penalty has kinks; use its proximal "
+                "operator, loss.penalty.prox(residual, step)"
+            )
+        return self.gradient_at(self._read(W))
+
+    def value_at(self, W: Attributions) -> float:
+        """The loss of W (N, D), finite and in the order of the loss; not checked."""
+        if isinstance(self.penalty, Squared) and not self.has_target:
+            return self.map.energy(W)
+        return self.penalty.value(self.residual(W))
+
+    def gradient_at(self, W: Attributions) -> Attributions:
+        """The gradient of a squared loss at such W; not checked."""
         if self.has_target:
             return 2.0 * self.map.adjoint(self.residual(W))
         return 2.0 * self.map.normal(W)
+
+    def _read(self, W: object) -> Attributions:
+        return read_for((self,), W, f"{self.name}: W")
 
     @property
     def has_target(self) -> bool:
@@ -95,10 +133,11 @@ class PropertyLoss(ABC):
 
     def expression(self, W: cp.Expression) -> cp.Expression:
         """The loss of a cvxpy expression W (N, D): a convex expression."""
-        self._check_shape(W.shape)
+        self.check_shape(W.shape)
         return self.penalty.expression(self.residual(W))
 
-    def _check_shape(self, shape: tuple[int, ...]) -> None:
+    def check_shape(self, shape: tuple[int, ...]) -> None:
+        """Refuse a shape that is not that of attributions W (N, D) of this loss."""
         for axis, (noun, size) in enumerate(
             [("points", self.n_points), ("features", self.n_features)]
         ):
@@ -191,23 +230,8 @@ class Objective:
 
     @property
     def labels(self) -> Labels:
-        """Names of points and features, from the first losses that know them.
-
-        Raises
-        ------
-        InvalidInput
-            If two losses know other names: their tables do not belong together.
-        """
-        names = Labels()
-        for loss in self.losses:
-            for noun in ("points", "features"):
-                if differ(getattr(names, noun), getattr(loss.labels, noun)):
-                    raise InvalidInput(
-                        f"{loss.name}: its {noun} have other names, or another order, "
-                        "than those of the losses before it"
-                    )
-            names = names.or_else(loss.labels)
-        return names
+        """Names of points and features; see :func:`common_labels`."""
+        return common_labels(self.losses)
 
     def with_weights(self, weights: Mapping[str, float]) -> Objective:
         """The same losses with some weights replaced."""
@@ -224,13 +248,26 @@ class Objective:
             )
         )
 
-    def breakdown(self, W: Attributions) -> dict[str, float]:
-        """The value of each loss, unweighted, by name."""
-        return {loss.name: loss.value(W) for loss in self.losses}
+    def breakdown(self, W: object) -> dict[str, float]:
+        """The value of each loss, unweighted, by name.
 
-    def value(self, W: Attributions) -> float:
-        """Σ weight · loss(W)."""
-        return math.fsum(weight * loss.value(W) for weight, loss in self.terms)
+        W is an array or what else :meth:`PropertyLoss.value` takes.
+
+        Examples
+        --------
+        >>> import pandas as pd, propopt as po
+        >>> G = pd.DataFrame({"age": [1.0], "dose": [2.0]})
+        >>> objective = po.GradientMatching(G) + 0.5 * po.Sparsity()
+        >>> objective.breakdown(G[["dose", "age"]])
+        {'gradient_matching': 0.0, 'sparsity': 3.0}
+        """
+        array = read_for(self.losses, W, "W")
+        return {loss.name: loss.value_at(array) for loss in self.losses}
+
+    def value(self, W: object) -> float:
+        """Σ weight · loss(W), for W as :meth:`breakdown` takes it."""
+        values = self.breakdown(W)
+        return math.fsum(weight * values[loss.name] for weight, loss in self.terms)
 
     def expression(self, W: cp.Expression) -> cp.Expression:
         """Σ weight · loss(W) as a cvxpy expression."""
@@ -302,6 +339,40 @@ class Program:
                     "be part of one program"
                 )
         return int(first)
+
+
+def common_labels(losses: Iterable[PropertyLoss]) -> Labels:
+    """Names of points and features, from the first losses that know them.
+
+    Raises
+    ------
+    InvalidInput
+        If two losses know other names: their tables do not belong together.
+    """
+    names = Labels()
+    for loss in losses:
+        for noun in ("points", "features"):
+            if differ(getattr(names, noun), getattr(loss.labels, noun)):
+                raise InvalidInput(
+                    f"{loss.name}: its {noun} have other names, or another order, "
+                    "than those of the losses before it"
+                )
+        names = names.or_else(loss.labels)
+    return names
+
+
+def read_for(losses: Sequence[PropertyLoss], W: object, what: str) -> Attributions:
+    """W (N, D), its rows and columns in the order of the losses.
+
+    Raises
+    ------
+    InvalidInput
+        If W has another shape or other names than the losses.
+    """
+    array = aligned(W, common_labels(losses), what, "the losses")
+    for loss in losses:
+        loss.check_shape(array.shape)
+    return array
 
 
 def _merged(

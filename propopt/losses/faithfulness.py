@@ -8,6 +8,7 @@ from typing import Literal, final
 import numpy as np
 
 from propopt._typing import Array, Points
+from propopt.alignment import aligned_vector, read_attributions
 from propopt.checks import read_array
 from propopt.errors import InvalidInput
 from propopt.labels import Labels, read_table
@@ -22,8 +23,8 @@ class GradientMatching(Faithfulness):
 
     Parameters
     ----------
-    G : array or DataFrame (N, D)
-        Gradients ∇f(x_n), in rows. Names of a DataFrame are kept.
+    G : array, DataFrame, Explanation, CurvePoint or shap.Explanation (N, D)
+        Gradients ∇f(x_n), in rows. Names are kept.
     norm : {"l2", "l1"}
         ``"l1"`` sums absolute differences instead, Σ_n ‖w_n − ∇f(x_n)‖₁.
     name : str
@@ -45,7 +46,7 @@ class GradientMatching(Faithfulness):
     ) -> None:
         if norm not in ("l2", "l1"):
             raise InvalidInput(f"norm: expected 'l2' or 'l1', got {norm!r}")
-        self.G, self._labels = read_table(G, "G")
+        self.G, self._labels = read_attributions(G, "G")
         self.norm = norm
         self.name = name
 
@@ -88,10 +89,10 @@ class FunctionMatching(Faithfulness):
     ----------
     X : array or DataFrame (N, D)
         The points.
-    values : array (N,) or (N, S)
+    values : array or Series (N,), or array (N, S)
         f(x_n); with ``perturbations`` the changes f(x_n + ε_ns) − f(x_n).
     reference : (point, value), optional
-        r (D,) and f(r).
+        r (D,), an array or a Series, and f(r).
     perturbations : array (N, S, D), optional
         ε_ns.
     sample_weights : array (S,), optional
@@ -119,7 +120,7 @@ class FunctionMatching(Faithfulness):
     ) -> None:
         points, self._labels = read_table(X, "X")
         if perturbations is None:
-            designs, target = _global_designs(points, values, reference)
+            designs, target = _global_designs(points, self._labels, values, reference)
         elif reference is None:
             designs, target = _local_designs(points, values, perturbations)
         else:
@@ -159,16 +160,19 @@ class FunctionMatching(Faithfulness):
 
 
 def _global_designs(
-    points: Points, values: object, reference: tuple[object, float] | None
+    points: Points,
+    labels: Labels,
+    values: object,
+    reference: tuple[object, float] | None,
 ) -> tuple[Array, Array]:
     """One equation per point: f(x) − f(r) = wᵀ(x − r)."""
-    outputs = _sized(read_array(values, "values", ndim=1), points.shape[:1], "values")
+    found = aligned_vector(values, labels.points, "values", "X")
+    outputs = _sized(found, points.shape[:1], "values")
     if reference is None:
         return points[:, None, :], outputs[:, None]
     point, value = reference
-    origin = _sized(
-        read_array(point, "reference", ndim=1), points.shape[1:], "reference"
-    )
+    place = aligned_vector(point, labels.features, "reference", "X")
+    origin = _sized(place, points.shape[1:], "reference")
     base = float(read_array(value, "reference value", ndim=0))
     return (points - origin)[:, None, :], (outputs - base)[:, None]
 

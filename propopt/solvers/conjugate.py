@@ -157,7 +157,7 @@ class _System:
 
     def _slope(self, W: Attributions) -> Attributions:
         """∇F = Σ 2c Aᵀ(AW − T)."""
-        parts = (c * loss.gradient(W) for c, loss in self.terms)
+        parts = (c * loss.gradient_at(W) for c, loss in self.terms)
         return np.asarray(sum(parts, np.zeros_like(W)))
 
     def _conditioned(self, R: Attributions) -> Attributions:

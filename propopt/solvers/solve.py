@@ -12,9 +12,10 @@ import numpy as np
 
 from propopt._typing import Array, Attributions
 from propopt.certificate import Certificate, certify
-from propopt.checks import read_positive
+from propopt.checks import read_positive, sealed
 from propopt.errors import InvalidInput, TrivialObjectiveWarning, UncertifiedWarning
 from propopt.explanation import CurvePoint, Explanation
+from propopt.labels import Labels
 from propopt.losses import (
     Bound,
     Faithfulness,
@@ -23,6 +24,7 @@ from propopt.losses import (
     Program,
     PropertyLoss,
 )
+from propopt.losses.base import common_labels
 from propopt.solvers.auto import chosen_solver
 from propopt.solvers.base import Curve, Prepared, Solution, Solver
 from propopt.solvers.edge_weights import edge_weights
@@ -98,10 +100,16 @@ class Task:
     @cached_property
     def program(self) -> Program:
         """The program: active losses and bounds, of the shape that all losses give."""
-        _ = self.objective.labels  # refuses losses of different tables
+        _ = self.labels  # refuses losses of different tables
         shape = Program(self.objective.losses, self.bounds).shape
         kept = [loss for c, loss in self.objective.terms if c > 0 or self.all_losses]
         return Program(tuple(kept), self.bounds, shape)
+
+    @cached_property
+    def labels(self) -> Labels:
+        """Names of points and features, from the losses and those of the bounds."""
+        limited = [bound.loss for bound in self.bounds]
+        return common_labels([*self.objective.losses, *limited])
 
     @cached_property
     def chosen(self) -> Solver:
@@ -141,9 +149,9 @@ class Task:
             losses = self._measured(objective, found.W)
             certificate = self._certified(found, objective, losses, tolerance)
         return Explanation(
-            attributions=found.W,
+            attributions=sealed(found.W),
             method="optimized",
-            labels=objective.labels,
+            labels=self.labels,
             weights=objective.weights,
             certificate=certificate,
             multipliers={
@@ -191,7 +199,7 @@ class Task:
     def _details(self, found: Solution) -> dict[str, Array]:
         """Where the explanation has to change fastest, for max-differences in l2."""
         return {
-            f"edge_weights.{loss.name}": edge_weights(loss, found)
+            f"edge_weights.{loss.name}": sealed(edge_weights(loss, found))
             for loss in self.program.losses
             if isinstance(loss, MaxDifferenceRobustness)
             and loss.norm == "l2"

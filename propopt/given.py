@@ -1,0 +1,69 @@
+"""Explanations made elsewhere: whatever carries attributions, as an explanation."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from propopt.alignment import is_shap, read_attributions
+from propopt.errors import InvalidInput
+from propopt.explanation import CurvePoint, Explanation
+
+
+Given: TypeAlias = Any
+"""An Explanation, CurvePoint, shap.Explanation, DataFrame or array (N, D)."""
+
+
+def explanation_of(given: Given, method: str) -> Explanation:
+    """The explanation itself, or one of the attributions and names that ``given`` has.
+
+    Parameters
+    ----------
+    given : Explanation, CurvePoint, shap.Explanation, DataFrame or array (N, D)
+        What carries W.
+    method : str
+        What it is called; that of a ``shap.Explanation`` is ``"shap"``.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no finite table of numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> explanation_of(np.eye(3), "mine")
+    Explanation(mine, 3 points × 3 features)
+    """
+    if isinstance(given, CurvePoint):
+        return given.explanation
+    if isinstance(given, Explanation):
+        return given
+    if not is_shap(given):
+        W, labels = read_attributions(given, method)
+        return Explanation(attributions=W, method=method, labels=labels)
+    W, labels = read_attributions(given, "shap")
+    return Explanation(attributions=W, method="shap", labels=labels, units="output")
+
+
+def explanations_of(
+    many: Iterable[Given] | Mapping[str, Given], noun: str
+) -> Iterator[Explanation]:
+    """One explanation after the other; those without a method are counted.
+
+    A mapping gives each the name of its key.
+
+    Raises
+    ------
+    InvalidInput
+        If ``many`` is one table and not several.
+    """
+    if isinstance(many, Mapping):
+        for name, given in many.items():
+            yield dataclasses.replace(explanation_of(given, name), method=name)
+        return
+    if hasattr(many, "shape") or isinstance(many, Explanation | CurvePoint):
+        raise InvalidInput(f"{noun}s: expected a list of them, got one: put it in [ ]")
+    for place, given in enumerate(many, start=1):
+        yield explanation_of(given, f"{noun} {place}")
