@@ -150,9 +150,10 @@ def test_name_is_kept_and_completed(name, file, tmp_path):
     assert po.Explanation.load(str(tmp_path / file)).method == "gradient"
 
 
-def test_folders_are_made(tmp_path):
-    BARE.save(tmp_path / "a" / "b" / "best")
-    assert (tmp_path / "a" / "b" / "best.npz").exists()
+def test_no_folder_is_made_of_a_name_that_may_be_mistyped(tmp_path):
+    with pytest.raises(InvalidInput, match=r"best\.npz: there is no folder .*a/b$"):
+        BARE.save(tmp_path / "a" / "b" / "best")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_missing_file_is_not_found(tmp_path):

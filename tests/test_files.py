@@ -7,6 +7,7 @@ import stat
 
 import pytest
 
+from propopt.errors import InvalidInput
 from propopt.files import written_whole
 
 
@@ -19,10 +20,11 @@ def test_what_was_written_takes_the_name(tmp_path):
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_folders_are_made(tmp_path):
-    with written_whole(tmp_path / "a" / "b" / "table.csv") as draft:
+def test_no_folder_is_made(tmp_path):
+    missing = pytest.raises(InvalidInput, match="there is no folder")
+    with missing, written_whole(tmp_path / "a" / "table.csv") as draft:
         draft.write_text("new")
-    assert (tmp_path / "a" / "b" / "table.csv").read_text() == "new"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_draft_has_the_suffix_that_writers_look_at(tmp_path):

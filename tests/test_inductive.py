@@ -909,15 +909,24 @@ def test_names_of_scales_need_a_schema(rng):
         GaussianProcessExplainer(scale={"a": 2.0}).fit(*rng.normal(size=(2, 5, 2)))
 
 
+def test_gradients_in_another_order_than_the_inputs_are_read_by_name(rng):
+    X, G = (pd.DataFrame(a, columns=list("abc")) for a in rng.normal(size=(2, 9, 3)))
+    explainer = GaussianProcessExplainer(lengthscale=1.0)
+    expected = explainer.fit(X, G).explain(X, gradients=G).attributions
+    other = G.iloc[::-1][["c", "a", "b"]]
+    found = explainer.fit(X, other).explain(X, gradients=other).attributions
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_gradients_with_other_names_than_the_inputs_are_refused(rng):
     X, G = (pd.DataFrame(a, columns=list("abc")) for a in rng.normal(size=(2, 9, 3)))
     explainer = GaussianProcessExplainer(lengthscale=1.0)
-    with pytest.raises(InvalidInput, match="their columns are not those of X"):
-        explainer.fit(X, G[["c", "a", "b"]])
-    with pytest.raises(InvalidInput, match="their rows are not those of X"):
-        explainer.fit(X, G.iloc[::-1])
-    with pytest.raises(InvalidInput, match="their columns are not those of X"):
-        explainer.fit(X, G).explain(X, gradients=G[["c", "a", "b"]])
+    with pytest.raises(InvalidInput, match="its columns are not those of X: 'c' miss"):
+        explainer.fit(X, G.rename(columns={"c": "d"}))
+    with pytest.raises(InvalidInput, match="its rows are not those of X: 8 missing"):
+        explainer.fit(X, G.rename(index={8: 9}))
+    with pytest.raises(InvalidInput, match="its columns are not those of X: 'c' miss"):
+        explainer.fit(X, G).explain(X, gradients=G.rename(columns={"c": "d"}))
 
 
 def test_kernels_of_another_width_are_refused(rng):

@@ -598,10 +598,24 @@ def test_what_cannot_be_used_is_refused(call: Callable, message: str, X):
 
 
 @pytest.mark.parametrize("axis", ["index", "columns"])
+def test_attributions_in_another_order_are_read_by_name(axis, X, rng):
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    W = pd.DataFrame(rng.normal(size=X.shape), columns=list("abcd"))
+    other = W.sort_index(axis=axis, ascending=False)
+    for metric in (Infidelity(), Sparseness()):
+        table = evaluate([metric], FUNCTION, frame, {"W": W, "other": other})
+        assert table.loc["other"].equals(table.loc["W"])
+    np.testing.assert_array_equal(
+        Infidelity()(other, FUNCTION, frame), Infidelity()(W, FUNCTION, frame)
+    )
+
+
+@pytest.mark.parametrize("axis", ["index", "columns"])
 def test_attributions_of_other_rows_or_columns_are_refused(axis, X):
     frame = pd.DataFrame(X, columns=list("abcd"))
-    other = frame.sort_index(axis=axis, ascending=False)
-    with pytest.raises(InvalidInput, match="the names differ"):
+    other = frame.rename(**{axis: {"a": "e", 0: 99}})
+    noun = "rows" if axis == "index" else "columns"
+    with pytest.raises(InvalidInput, match=f"its {noun} are not those of X"):
         Infidelity()(other, FUNCTION, frame)
 
 

@@ -155,8 +155,8 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
         ----------
         X : array or DataFrame (N, D)
             The inputs.
-        gradients : array or DataFrame (N, D), optional
-            ∇f(x_n), in rows.
+        gradients : array, DataFrame or Explanation (N, D), optional
+            ∇f(x_n), in rows; those with names are put in the order of X.
         function : Function, optional
             f, instead of its gradients.
 

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions, Points
-from propopt.checks import read_array
+from propopt.alignment import aligned
 from propopt.errors import InvalidInput
 from propopt.functions import Function
 from propopt.labels import Labels, read_table
@@ -85,7 +85,8 @@ class Asking:
     def __call__(self, points: Array) -> Attributions:
         """Attributions at points (..., D), as an array of the same shape."""
         rows = points.reshape(-1, points.shape[-1])
-        found = read_array(self.explain(self._table(rows)), "explain(X)", ndim=2)
+        given, names = self.explain(self._table(rows)), self.labels.of_columns()
+        found = aligned(given, names, "explain(X)", "X")
         if found.shape != rows.shape:
             raise InvalidInput(
                 f"explain(X): expected attributions of shape {rows.shape}, got "

@@ -12,16 +12,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from propopt._typing import Array, Attributions
+from propopt.alignment import read_attributions
 from propopt.explainers.base import Task
-from propopt.explanation import Outcome
 from propopt.functions import Function
 from propopt.functions.base import read_function
+from propopt.given import Given
 from propopt.metrics.asking import Asking, Explain
-from propopt.metrics.reading import (
-    attributions_of,
-    read_attributions,
-    read_task,
-)
+from propopt.metrics.reading import attributions_of, read_task
 from propopt.metrics.seeds import read_rng
 from propopt.metrics.undefined import warn_undefined
 
@@ -76,20 +73,20 @@ class Metric(ABC):
 class ComplexityMetric(Metric):
     """A metric of the attributions alone."""
 
-    def __call__(self, explanation: Outcome | Table) -> Array:
+    def __call__(self, explanation: Given) -> Array:
         """One number per point, shape (N,).
 
         Parameters
         ----------
-        explanation : Explanation, array or DataFrame (N, D)
-            W.
+        explanation : Explanation, CurvePoint, shap.Explanation, DataFrame or array
+            W (N, D).
 
         Raises
         ------
         InvalidInput
             If the attributions are not a finite table.
         """
-        attributions, _ = read_attributions(explanation)
+        attributions, _ = read_attributions(explanation, "attributions")
         return warn_undefined(self._rows(attributions), self.name)
 
     @abstractmethod
@@ -103,7 +100,7 @@ class FaithfulnessMetric(Metric):
 
     def __call__(
         self,
-        explanation: Outcome | Table,
+        explanation: Given,
         function: Function,
         X: Table,
         *,
@@ -113,8 +110,8 @@ class FaithfulnessMetric(Metric):
 
         Parameters
         ----------
-        explanation : Explanation, array or DataFrame (N, D)
-            W.
+        explanation : Explanation, CurvePoint, shap.Explanation, DataFrame or array
+            W (N, D); rows and columns with names are put in the order of X.
         function : Function
             f; see :func:`propopt.wrap`.
         X : array or DataFrame (N, D)
@@ -207,12 +204,12 @@ class OutputRobustnessMetric(Metric):
 
 
 def _same(value: Any, default: Any) -> bool:
-    if isinstance(value, np.ndarray | pd.DataFrame):
+    if isinstance(value, np.ndarray | pd.DataFrame | pd.Series):
         return False
     return bool(value == default)
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, np.ndarray | pd.DataFrame):
+    if isinstance(value, np.ndarray | pd.DataFrame | pd.Series):
         return "x".join(map(str, value.shape))
     return repr(value)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from propopt._typing import Array, Attributions
+from propopt.alignment import aligned_vector
 from propopt.checks import read_array, read_count
 from propopt.errors import InvalidInput
 from propopt.explainers.base import Task
@@ -41,7 +43,7 @@ class FaithfulnessCorrelation(FaithfulnessMetric):
         The size of the subsets, 1 ≤ k < D; by default a quarter of D, at least 1.
     n_samples : int
         The number of subsets per point, at least 2.
-    baseline : array (D,), optional
+    baseline : array or Series (D,), optional
         b, which stands for "feature unknown"; by default the mean of X.
 
     Examples
@@ -57,7 +59,7 @@ class FaithfulnessCorrelation(FaithfulnessMetric):
 
     k: int | None = None
     n_samples: int = 100
-    baseline: ArrayLike | None = None
+    baseline: ArrayLike | pd.Series[Any] | None = None
 
     def __post_init__(self) -> None:
         if self.k is not None:
@@ -65,8 +67,7 @@ class FaithfulnessCorrelation(FaithfulnessMetric):
         if read_count(self.n_samples, "n_samples") < 2:
             raise InvalidInput("n_samples: expected at least 2, got 1")
         if self.baseline is not None:
-            checked = read_array(self.baseline, "baseline", ndim=1)
-            object.__setattr__(self, "baseline", checked)
+            object.__setattr__(self, "baseline", _own(self.baseline))
 
     def _rows(self, task: Task, attributions: Attributions) -> Array:
         values = task.value(task.points)
@@ -105,13 +106,22 @@ class FaithfulnessCorrelation(FaithfulnessMetric):
     def _baseline(self, task: Task) -> Array:
         if self.baseline is None:
             return mean_point(task)
-        given = np.asarray(self.baseline)
+        features = task.labels.features
+        given = aligned_vector(self.baseline, features, "baseline", "X")
         if len(given) != task.points.shape[1]:
             raise InvalidInput(
                 f"baseline: expected {task.points.shape[1]} features as in X, got "
                 f"{len(given)}"
             )
         return given
+
+
+def _own(baseline: ArrayLike | pd.Series[Any]) -> Array | pd.Series[Any]:
+    """A checked copy, with the names that a Series has."""
+    checked = read_array(baseline, "baseline", ndim=1)
+    if isinstance(baseline, pd.Series):
+        return pd.Series(checked, index=baseline.index)
+    return checked
 
 
 def smallest(keys: Array, size: int) -> Array:

@@ -9,13 +9,13 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import pandas as pd
 
-from propopt._typing import Array
+from propopt._typing import Array, Attributions
 from propopt.checks import read_seed
 from propopt.errors import InvalidInput
 from propopt.explainers import Explainer
-from propopt.explanation import CurvePoint, Explanation, Outcome
 from propopt.functions import Function
 from propopt.functions.base import read_function
+from propopt.given import Given, explanation_of
 from propopt.metrics.asking import Explain
 from propopt.metrics.base import (
     ComplexityMetric,
@@ -32,12 +32,10 @@ from propopt.metrics.reading import attributions_of
 
 Named = TypeVar("Named")
 
-Subject: TypeAlias = Explanation | CurvePoint | Explainer | Explain
+Subject: TypeAlias = Explainer | Explain | Given
 """What can be evaluated."""
 
-Subjects: TypeAlias = (
-    Mapping[str, Subject] | Iterable[Explanation | CurvePoint | Explainer]
-)
+Subjects: TypeAlias = Mapping[str, Subject] | Iterable[Explainer | Given]
 Metrics: TypeAlias = Mapping[str, Metric] | Iterable[Metric]
 
 
@@ -64,7 +62,8 @@ def evaluate(
     X : array or DataFrame (N, D)
         The points.
     methods : sequence of Explanation or Explainer, or mapping from names
-        Rows; in a sequence each has the name of its ``method``. In a mapping callables
+        Rows; in a sequence each has the name of its ``method``. A ``shap.Explanation``,
+        a DataFrame or an array (N, D) is an explanation too. In a mapping callables
         from points (m, D) to attributions (m, D) do as well. An explanation is of the
         points of X and knows of no others: it has NaN under the metrics of robustness.
     rng : int, numpy.random.Generator or None
@@ -159,29 +158,24 @@ class _Task:
         given = self._explanation(subject)
         W = attributions_of(given, points, labels)
         values = {
-            name: self._value(metric, given, subject, len(W))
-            for name, metric in metrics.items()
+            name: self._value(metric, W, subject) for name, metric in metrics.items()
         }
         index = pd.RangeIndex(len(W)) if labels.points is None else labels.points
         return pd.DataFrame(values, index=pd.Index(index))
 
-    def _explanation(self, subject: Subject) -> Outcome | Table:
-        if isinstance(subject, Explanation | CurvePoint):
-            return subject
+    def _explanation(self, subject: Subject) -> Given:
         if isinstance(subject, Explainer):
             return subject.explain(self.function, self.X, rng=self.seed)
-        return subject(self.X)
+        return subject(self.X) if callable(subject) else subject
 
-    def _value(
-        self, metric: Metric, given: Outcome | Table, subject: Subject, n_points: int
-    ) -> Array:
+    def _value(self, metric: Metric, W: Attributions, subject: Subject) -> Array:
         match metric:
             case ComplexityMetric():
-                return metric(given)
+                return metric(W)
             case FaithfulnessMetric():
-                return metric(given, self.function, self.X, rng=self.seed)
+                return metric(W, self.function, self.X, rng=self.seed)
             case RobustnessMetric() | OutputRobustnessMetric():
-                return self._robustness(metric, subject, n_points)
+                return self._robustness(metric, subject, len(W))
         raise InvalidInput(f"metrics: expected a metric, got {metric!r}")
 
     def _robustness(
@@ -190,7 +184,7 @@ class _Task:
         subject: Subject,
         n_points: int,
     ) -> Array:
-        if isinstance(subject, Explanation | CurvePoint):
+        if not isinstance(subject, Explainer) and not callable(subject):
             return np.full(n_points, np.nan)
         explain = self._method(subject)
         if isinstance(metric, RobustnessMetric):
@@ -218,7 +212,14 @@ def _columns(metrics: Metrics) -> Mapping[str, Metric]:
 def _rows(methods: Subjects) -> Mapping[str, Subject]:
     if isinstance(methods, Mapping):
         return methods
-    return _named([(method.method, method) for method in methods], "methods")
+    pairs: list[tuple[str, Subject]] = []
+    for place, method in enumerate(methods, start=1):
+        if isinstance(method, Explainer):
+            pairs.append((method.method, method))
+        else:
+            found = explanation_of(method, f"method {place}")
+            pairs.append((found.method, found))
+    return _named(pairs, "methods")
 
 
 def _named(pairs: list[tuple[str, Named]], what: str) -> Mapping[str, Named]:

@@ -11,8 +11,8 @@ import numpy as np
 from propopt._typing import Array, Attributions
 from propopt.errors import InvalidInput
 from propopt.explainers.base import Task
-from propopt.explanation import Outcome
 from propopt.functions import Function
+from propopt.given import Given
 from propopt.metrics.base import Better, FaithfulnessMetric, Seed, Table
 from propopt.metrics.reading import attributions_of, read_task
 from propopt.metrics.sampling import Noisy
@@ -88,7 +88,7 @@ class Infidelity(Noisy, FaithfulnessMetric):
 
     def parts(
         self,
-        explanation: Outcome | Table,
+        explanation: Given,
         function: Function,
         X: Table,
         *,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
-from propopt.explanation import Explanation, Outcome
+from propopt.explanation import Explanation
+from propopt.given import Given, explanations_of
 from propopt.graphs import Graph
 from propopt.plots.axes import CYCLE, OPTIMIZED_COLOUR, framed, given_or_new
 
@@ -19,7 +20,7 @@ N_QUANTILES = 400
 
 
 def plot_agreement(
-    explanations: Sequence[Outcome],
+    explanations: Sequence[Given] | Mapping[str, Given],
     graph: Graph,
     *,
     ax: Axes | None = None,
@@ -32,8 +33,9 @@ def plot_agreement(
 
     Parameters
     ----------
-    explanations : sequence of Explanation or CurvePoint
-        Each gets a line.
+    explanations : sequence, or mapping from names
+        Each gets a line: an Explanation, a CurvePoint, a ``shap.Explanation``, a
+        DataFrame or an array (N, D).
     graph : Graph
         Which rows are similar, as in the robustness losses.
     ax : matplotlib Axes, optional
@@ -52,10 +54,10 @@ def plot_agreement(
     >>> po.plot_agreement([best], po.chain_graph(9)).get_ylabel()
     'share of similar pairs'
     """
-    if not explanations:
+    if not len(explanations):
         raise InvalidInput("explanations: expected at least one, got none")
     axes = given_or_new(ax)
-    for place, outcome in enumerate(explanations):
+    for place, outcome in enumerate(explanations_of(explanations, "explanation")):
         differences, shares = _distribution(outcome, graph)
         optimized = outcome.method == "optimized"
         colour = OPTIMIZED_COLOUR if optimized else CYCLE[place % len(CYCLE)]
@@ -70,7 +72,7 @@ def plot_agreement(
     return framed(axes)
 
 
-def _distribution(outcome: Outcome, graph: Graph) -> tuple[Array, Array]:
+def _distribution(outcome: Explanation, graph: Graph) -> tuple[Array, Array]:
     """Differences in rising order, and the share of similarity up to each."""
     W = outcome.attributions
     if len(W) != graph.n_nodes or not len(graph.edges):
@@ -89,9 +91,9 @@ def _distribution(outcome: Outcome, graph: Graph) -> tuple[Array, Array]:
     return np.append(0.0, differences[order][kept]), np.append(0.0, shares[kept])
 
 
-def _name(outcome: Outcome) -> str:
+def _name(outcome: Explanation) -> str:
     """The method, and what was varied."""
-    if isinstance(outcome, Explanation) and outcome.method != "optimized":
+    if outcome.method != "optimized":
         scale = outcome.parameters.get("scale")
         return outcome.method if scale is None else f"{outcome.method}, scale={scale}"
     return outcome.method

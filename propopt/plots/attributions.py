@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from numbers import Real
 
 import numpy as np
@@ -11,9 +12,11 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from propopt._typing import Array
+from propopt.alignment import aligned, order_of
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
-from propopt.explanation import Explanation, Outcome
+from propopt.explanation import Explanation
+from propopt.given import Given, explanation_of
 from propopt.labels import Labels
 from propopt.plots.axes import (
     CYCLE,
@@ -27,12 +30,13 @@ from propopt.plots.axes import (
 )
 
 
+WHOSE = "the explanation"
 OUTLIERS = 1.0
 """Per cent of attributions beyond the ends of a colour bar."""
 
 
 def plot_row(
-    explanation: Outcome,
+    explanation: Given,
     row: Hashable,
     *,
     X: object = None,
@@ -45,12 +49,13 @@ def plot_row(
 
     Parameters
     ----------
-    explanation : Explanation or CurvePoint
+    explanation : Explanation, CurvePoint, shap.Explanation, DataFrame or array
         W (N, D).
     row : label or int
         The row's name in the index of the inputs; its position where they had none.
     X : array or DataFrame (N, D), optional
-        The inputs, to write the value of each feature beside its name.
+        The inputs, to write the value of each feature beside its name; those with names
+        are put in the order of the explanation.
     n_features : int
         How many features have a bar of their own.
     ax : matplotlib Axes, optional
@@ -68,7 +73,7 @@ def plot_row(
     >>> [float(bar.get_width()) for bar in po.plot_row(best, 0).patches]
     [3.0, -1.0, 0.5]
     """
-    found = _full(explanation)
+    found = explanation_of(explanation, "given")
     place = _position(found.labels, row, len(found.attributions))
     widths = found.attributions[place]
     names = _names_with_values(found, X, place)
@@ -89,7 +94,7 @@ def plot_row(
 
 
 def plot_heatmap(
-    explanation: Outcome, *, n_features: int = 20, ax: Axes | None = None
+    explanation: Given, *, n_features: int = 20, ax: Axes | None = None
 ) -> Axes:
     """Draw all attributions as a heat map, features down and rows across.
 
@@ -99,7 +104,7 @@ def plot_heatmap(
 
     Parameters
     ----------
-    explanation : Explanation or CurvePoint
+    explanation : Explanation, CurvePoint, shap.Explanation, DataFrame or array
         W (N, D).
     n_features : int
         How many features to draw.
@@ -114,7 +119,7 @@ def plot_heatmap(
     >>> [label.get_text() for label in axes.get_yticklabels()]
     ['x2', 'x1', 'x0']
     """
-    found = _full(explanation)
+    found = explanation_of(explanation, "given")
     W = found.attributions
     mean_sizes = np.abs(W).mean(axis=0)
     features = _largest(mean_sizes, read_count(n_features, "n_features"))
@@ -135,8 +140,8 @@ def plot_heatmap(
 
 
 def plot_comparison(
-    first: Outcome,
-    second: Outcome,
+    first: Given,
+    second: Given,
     *,
     row: Hashable | None = None,
     n_features: int = 10,
@@ -148,8 +153,9 @@ def plot_comparison(
 
     Parameters
     ----------
-    first, second : Explanation or CurvePoint
-        Of the same rows and features.
+    first, second : Explanation, CurvePoint, shap.Explanation, DataFrame or array
+        Of the same rows and features; those of the second are put in the order of the
+        first by their names.
     row : label or int, optional
         Compare this row; by default all, by the mean size of their attributions.
     n_features : int
@@ -171,8 +177,7 @@ def plot_comparison(
     >>> po.plot_comparison(one, other).get_title()
     'all rows; median cosine 0.45'
     """
-    pair = _full(first), _full(second)
-    _check_alike(*pair)
+    pair = _alike(explanation_of(first, "first"), explanation_of(second, "second"))
     widths = np.array([_of_row(found, row) for found in pair])
     order = _largest(np.abs(widths).max(axis=0), read_count(n_features, "n_features"))
     axes = given_or_new(ax, 5.2, 1.0 + 0.36 * len(order))
@@ -193,10 +198,6 @@ def plot_comparison(
     )
     axes.legend(frameon=False, fontsize="small")
     return framed(axes)
-
-
-def _full(outcome: Outcome) -> Explanation:
-    return outcome if isinstance(outcome, Explanation) else outcome.explanation
 
 
 def _position(labels: Labels, row: Hashable, n_points: int) -> int:
@@ -225,7 +226,14 @@ def _names_with_values(found: Explanation, X: object, place: int) -> list[str]:
             f"X: expected the shape of the attributions, {found.attributions.shape}, "
             f"got {table.shape}"
         )
-    values: list[object] = [table.iat[place, j] for j in range(table.shape[1])]
+    row, columns = place, np.arange(table.shape[1])
+    if table is X:
+        rows = order_of(tuple(X.index), found.labels.points, "X: its rows", WHOSE)
+        row = place if rows is None else int(rows[place])
+        labels = tuple(map(str, X.columns))
+        order = order_of(labels, found.labels.features, "X: its columns", WHOSE)
+        columns = columns if order is None else order
+    values: list[object] = [table.iat[row, int(j)] for j in columns]
     pairs = zip(names, values, strict=True)
     return [
         f"{name} = {value:.4g}" if isinstance(value, Real) else f"{name} = {value}"
@@ -251,18 +259,15 @@ def _of_row(found: Explanation, row: Hashable | None) -> Array:
     return found.attributions[_position(found.labels, row, len(found.attributions))]
 
 
-def _check_alike(first: Explanation, second: Explanation) -> None:
-    shapes = first.attributions.shape, second.attributions.shape
-    if shapes[0] != shapes[1]:
+def _alike(first: Explanation, second: Explanation) -> tuple[Explanation, Explanation]:
+    """Both, the second with rows and columns in the order of the first."""
+    W = aligned(second, first.labels, "second", "the first")
+    if W.shape != first.attributions.shape:
         raise InvalidInput(
-            f"second: expected the shape of the first, {shapes[0]}, got {shapes[1]}"
+            f"second: expected the shape of the first, {first.attributions.shape}, "
+            f"got {W.shape}"
         )
-    names = first.labels.features, second.labels.features
-    if None not in names and names[0] != names[1]:
-        raise InvalidInput(
-            "second: expected the features of the first, "
-            f"{', '.join(names[0] or ())}; got {', '.join(names[1] or ())}"
-        )
+    return first, replace(second, attributions=W, labels=first.labels)
 
 
 def _cosines(V: Array, W: Array) -> Array:

@@ -11,14 +11,16 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
 from propopt._typing import Array
+from propopt.alignment import read_attributions
 from propopt.errors import InvalidInput
 from propopt.explanation import CurvePoint, Explanation
 from propopt.functions import ImageShape
+from propopt.given import Given
 from propopt.plots.attributions import OUTLIERS
 from propopt.plots.axes import DIVERGING
 
 
-Maps: TypeAlias = Explanation | CurvePoint | ArrayLike
+Maps: TypeAlias = Given
 """Attributions (N, D) of N images."""
 
 
@@ -39,7 +41,7 @@ def plot_image_maps(
 
     Parameters
     ----------
-    maps : sequence of Explanation, CurvePoint or array (N, D)
+    maps : sequence of Explanation, CurvePoint, shap.Explanation, DataFrame or array
         A column each, of the same N images.
     shape : ImageShape
         The shape of one image, D = C·H·W.
@@ -94,9 +96,8 @@ def plot_image_maps(
 
 def _channels_summed(found: Maps, shape: ImageShape) -> Array:
     """One map per image, (N, H, W)."""
-    if isinstance(found, Explanation | CurvePoint):
-        found = found.attributions
-    summed: Array = shape.images(found).sum(axis=1)
+    W, _ = read_attributions(found, "maps")
+    summed: Array = shape.images(W).sum(axis=1)
     return summed
 
 
