@@ -123,19 +123,19 @@ class Explanation:
         If one of its own losses is another of that name, what it claimed of its
         objective is left out.
         """
-        objective = Objective.of(losses)
-        array = read_for(objective.losses, self, f"{self.method}: attributions")
-        found = objective.breakdown(array)
+        found = self._values(Objective.of(losses).losses)
         kept = self if self._agrees(found) else self._unclaimed()
         return dataclasses.replace(kept, losses={**kept.losses, **found})
 
+    def _values(self, losses: Sequence[PropertyLoss]) -> dict[str, float]:
+        array = read_for(losses, self, f"{self.method}: attributions")
+        return {loss.name: loss.value_at(array) for loss in losses}
+
     def _agrees(self, losses: Mapping[str, float]) -> bool:
         """Whether losses of names known here have the values known here."""
-        return all(
-            math.isclose(losses[name], value, rel_tol=1e-9)
-            for name, value in self.losses.items()
-            if name in losses
-        )
+        own = self.losses
+        both = own.keys() & losses.keys()
+        return all(math.isclose(losses[k], own[k], rel_tol=1e-9) for k in both)
 
     def scaled(self, scale: ArrayLike) -> Explanation:
         """Slopes in units of a scale: attributions times one number per feature.
@@ -226,9 +226,12 @@ class Explanation:
         self, attributions: Attributions, labels: Labels | None = None
     ) -> Explanation:
         """Attributions in other coordinates, without what was measured in these."""
-        bare = dataclasses.replace(self._unclaimed(), losses={}, details={})
         return dataclasses.replace(
-            bare, attributions=sealed(attributions), labels=labels or self.labels
+            self._unclaimed(),
+            attributions=sealed(attributions),
+            labels=labels or self.labels,
+            losses={},
+            details={},
         )
 
     def _unclaimed(self) -> Explanation:
@@ -244,9 +247,8 @@ class Explanation:
     ) -> Explanation:
         """This explanation with the losses and the certificate of an objective.
 
-        Computed by :func:`propopt.certify` from the attributions, and the multipliers
-        of bounds, alone. For max-differences the gap may be larger than that of a
-        solver, which knows their duals.
+        By :func:`propopt.certify`, from the attributions and the multipliers of bounds
+        alone: for max-differences a solver, which knows duals, may give a smaller gap.
 
         Examples
         --------
@@ -260,21 +262,15 @@ class Explanation:
         weighed = Objective.of(objective)
         limited = [bound.loss for bound in subject_to]
         prices = {loss.name: self.multipliers.get(loss.name, 0.0) for loss in limited}
-        losses = [*weighed.losses, *limited]
-        array = read_for(losses, self, f"{self.method}: attributions")
-        found = {loss.name: loss.value_at(array) for loss in losses}
-        certificate = certify(
-            weighed,
-            array,
-            bounds=subject_to,
-            multipliers=[*prices.values()],
-            losses=found,
-        )
+        found = self._values([*weighed.losses, *limited])
+        mu = list(prices.values())
         return dataclasses.replace(
             self,
             weights=weighed.weights,
             losses={**self.losses, **found},
-            certificate=certificate,
+            certificate=certify(
+                weighed, self, bounds=subject_to, multipliers=mu, losses=found
+            ),
             multipliers=prices,
         )
 
@@ -311,17 +307,15 @@ class Explanation:
         Parameters
         ----------
         path : path
-            The file; nothing in it is trusted to be what it claims.
+            The file.
         objective, subject_to
             If given, losses and certificate are computed anew by :meth:`certified`.
-            Else a certificate that contradicts the losses beside it is refused, and one
-            that does not is as good as the file.
+            Else a certificate that contradicts the stored losses is refused.
 
         Raises
         ------
         InvalidInput
-            If the file is another one, was written by a later version, or holds what no
-            explanation has.
+            If the file is another one, or holds what no explanation has.
         FileNotFoundError
             If there is none.
         """
@@ -330,11 +324,8 @@ class Explanation:
             return found
         return found.certified(objective, subject_to=subject_to)
 
-    def _repr_html_(self) -> str:
-        return explanation_html(self)
-
-    def __repr__(self) -> str:
-        return explanation_text(self)
+    _repr_html_ = explanation_html
+    __repr__ = explanation_text
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

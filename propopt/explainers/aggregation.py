@@ -100,15 +100,16 @@ def _common_units(explanations: Sequence[Explanation]) -> Units:
 
 def _stack(explanations: Sequence[Explanation], labels: Labels) -> Array:
     """All attributions, (K, N, D), with rows and columns in one order."""
-    shapes = {given.attributions.shape for given in explanations}
+    tables = [
+        aligned(given, labels, given.method, "the others") for given in explanations
+    ]
+    shapes = {W.shape for W in tables}
     if len(shapes) != 1:
         found = ", ".join(map(str, sorted(shapes))) or "none"
         raise InvalidInput(
             f"explanations: expected at least one, all of one shape; got {found}"
         )
-    return np.array(
-        [aligned(given, labels, given.method, "the others") for given in explanations]
-    )
+    return np.array(tables)
 
 
 def _best_shares(objective: Objective, stack: Array) -> Array:
