@@ -10,6 +10,7 @@ import json
 import math
 import re
 import struct
+import sys
 import zipfile
 import zlib
 from pathlib import Path
@@ -69,7 +70,7 @@ def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
     try:
         with zipfile.ZipFile(path) as archive:
             arrays = _arrays(archive, path)
-        header = json.loads(str(arrays.pop("header").item()))
+        header = json.loads(_text(arrays.pop("header")))
     except (InvalidInput, FileNotFoundError):
         raise
     except OSError as error:
@@ -123,3 +124,10 @@ def _array(data: bytes) -> NDArray[Any]:
     order = "F" if found[2] == "True" else "C"
     array = np.frombuffer(data, dtype, offset=end).reshape(shape, order=order)  # type: ignore[call-overload]
     return np.asarray(array, dtype.newbyteorder("="))
+
+
+def _text(array: NDArray[Any]) -> str:
+    """The one text of an array; NumPy itself does not look at its code points."""
+    if array.dtype.kind != "U" or array.ndim:
+        raise ValueError("no text")
+    return array.tobytes().decode(f"utf-32-{sys.byteorder[0]}e").rstrip("\0")

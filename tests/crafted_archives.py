@@ -1,0 +1,264 @@
+"""Saved explanations with something wrong in them: mutations of a sound archive."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+
+Members = dict[str, bytes]
+Mutation = Callable[[np.random.Generator, Members], Members]
+
+WEIRD = [
+    None,
+    True,
+    -1,
+    0,
+    10**400,
+    1.5,
+    float("nan"),
+    float("inf"),
+    "",
+    "text",
+    "\ud800",
+    "\x1b[31m\x00",
+    [],
+    [1, "a", None],
+    [[]],
+    {},
+    {"a": None},
+    {"": {}},
+    {"a": "\udfff"},
+    {"a": 1e308},
+    {"a": -1.0},
+]
+HEADER_TEXTS = [
+    "",
+    "null",
+    "[]",
+    "{",
+    '"propopt explanation"',
+    "[" * 100_000,
+    '{"a":' * 50_000,
+    "9" * 10_000,
+    "\x00",
+    '{"format": "propopt explanation"}',
+    '{"format": "propopt explanation", "version": [2]}',
+    '{"format": ["propopt explanation"], "version": 2}',
+]
+ARRAYS = [
+    np.float64(1.0),
+    np.ones(3),
+    np.ones((3, 2, 1)),
+    np.ones((0, 2)),
+    np.ones((3, 0)),
+    np.ones((2, 2)),
+    np.ones((3, 3)),
+    np.full((3, 2), np.nan),
+    np.full((3, 2), np.inf),
+    np.full((3, 2), 1e308),
+    np.full((3, 2), 5e-324),
+    np.ones((3, 2), dtype=complex),
+    np.ones((3, 2), dtype=bool),
+    np.ones((3, 2), dtype=np.float16),
+    np.ones((3, 2), dtype=">f8"),
+    np.asfortranarray(np.arange(6.0).reshape(3, 2)),
+    np.full((3, 2), "text"),
+    np.full((3, 2), b"text"),
+    np.zeros((3, 2), dtype="M8[s]"),
+    np.zeros((3, 2), dtype="V8"),
+    np.zeros(3, dtype=[("a", "f8"), ("b", "f8")]),
+    np.array([[{}, []], [1, 2], [None, "a"]], dtype=object),
+]
+DESCRIPTIONS = [
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000, 1000000000), }",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 3), }",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (-3, 2), }",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (%s), }" % ("1, " * 100),
+    "{'descr': '<f99999999999', 'fortran_order': False, 'shape': (3, 2), }",
+    "{'descr': '<f3', 'fortran_order': False, 'shape': (3, 2), }",
+    "{'descr': '<U0', 'fortran_order': False, 'shape': (3, 2), }",
+    "{'descr': '|O', 'fortran_order': False, 'shape': (3, 2), }",
+    "{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (3, 2), }",
+    "{'descr': '<f8', 'fortran_order': 1, 'shape': 6, }",
+    "(" * 300,
+    "__import__('os').abort()",
+    "",
+]
+
+
+def members_of(path: Path) -> Members:
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def write(path: Path, members: Members, compression: int = zipfile.ZIP_STORED) -> None:
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
+def npy(array: object) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, np.asarray(array), allow_pickle=True)
+    return stream.getvalue()
+
+
+def described(text: str, data: bytes, version: bytes = b"\x01\x00") -> bytes:
+    raw = text.encode()
+    return b"\x93NUMPY" + version + struct.pack("<H", len(raw)) + raw + data
+
+
+def header_of(members: Members) -> dict[str, object]:
+    return json.loads(str(np.load(io.BytesIO(members["header.npy"]))))
+
+
+def with_header(members: Members, header: object) -> Members:
+    return {**members, "header.npy": npy(json.dumps(header))}
+
+
+def pick(rng: np.random.Generator, items: list) -> object:
+    return items[int(rng.integers(len(items)))]
+
+
+def key_replaced(rng: np.random.Generator, members: Members) -> Members:
+    header = header_of(members)
+    header[pick(rng, sorted(header))] = pick(rng, WEIRD)
+    return with_header(members, header)
+
+
+def key_dropped(rng: np.random.Generator, members: Members) -> Members:
+    header = header_of(members)
+    del header[pick(rng, sorted(header))]
+    return with_header(members, header)
+
+
+def key_added(rng: np.random.Generator, members: Members) -> Members:
+    return with_header(members, {**header_of(members), "more": pick(rng, WEIRD)})
+
+
+def item_replaced(rng: np.random.Generator, members: Members) -> Members:
+    """Something inside of a mapping: of labels, losses, the certificate, ..."""
+    header = header_of(members)
+    inner = header[pick(rng, [k for k, v in header.items() if isinstance(v, dict)])]
+    inner[pick(rng, [*inner, "more"])] = pick(rng, WEIRD)
+    return with_header(members, header)
+
+
+def header_text(rng: np.random.Generator, members: Members) -> Members:
+    return {**members, "header.npy": npy(pick(rng, HEADER_TEXTS))}
+
+
+def header_array(rng: np.random.Generator, members: Members) -> Members:
+    return {**members, "header.npy": npy(pick(rng, ARRAYS))}
+
+
+def header_code_points(rng: np.random.Generator, members: Members) -> Members:
+    data = bytearray(members["header.npy"])
+    place = 128 + 4 * int(rng.integers((len(data) - 128) // 4))
+    data[place : place + 4] = struct.pack("<I", int(rng.integers(2**32)))
+    return {**members, "header.npy": bytes(data)}
+
+
+def array_replaced(rng: np.random.Generator, members: Members) -> Members:
+    name = pick(rng, [name for name in members if name != "header.npy"])
+    return {**members, name: npy(pick(rng, ARRAYS))}
+
+
+def description_replaced(rng: np.random.Generator, members: Members) -> Members:
+    name = pick(rng, sorted(members))
+    version = bytes(rng.integers(0, 5, size=2, dtype=np.uint8))
+    kept = b"\x01\x00" if rng.random() < 0.7 else version
+    return {**members, name: described(pick(rng, DESCRIPTIONS), bytes(48), kept)}
+
+
+def member_cut(rng: np.random.Generator, members: Members) -> Members:
+    name = pick(rng, sorted(members))
+    return {**members, name: members[name][: int(rng.integers(len(members[name])))]}
+
+
+def member_dropped(rng: np.random.Generator, members: Members) -> Members:
+    gone = pick(rng, sorted(members))
+    return {name: data for name, data in members.items() if name != gone}
+
+
+def member_added(rng: np.random.Generator, members: Members) -> Members:
+    name = pick(rng, ["more.npy", "notes.txt", "details.npy", "details.\u2028.npy"])
+    return {**members, name: pick(rng, [npy(np.ones(3)), b"hello", b""])}
+
+
+def member_of_noise(rng: np.random.Generator, members: Members) -> Members:
+    name = pick(rng, sorted(members))
+    return {**members, name: rng.bytes(int(rng.integers(300)))}
+
+
+def member_byte(rng: np.random.Generator, members: Members) -> Members:
+    name = pick(rng, sorted(members))
+    data = bytearray(members[name])
+    data[int(rng.integers(min(len(data), 140)))] = int(rng.integers(256))
+    return {**members, name: bytes(data)}
+
+
+MUTATIONS: list[Mutation] = [
+    key_replaced,
+    key_replaced,
+    key_dropped,
+    key_added,
+    item_replaced,
+    item_replaced,
+    header_text,
+    header_array,
+    header_code_points,
+    array_replaced,
+    description_replaced,
+    member_cut,
+    member_dropped,
+    member_added,
+    member_of_noise,
+    member_byte,
+]
+
+
+def byte_changed(rng: np.random.Generator, data: bytes) -> bytes:
+    changed = bytearray(data)
+    for place in rng.integers(len(changed), size=int(rng.integers(1, 4))):
+        changed[int(place)] = int(rng.integers(256))
+    return bytes(changed)
+
+
+def directory_changed(rng: np.random.Generator, data: bytes) -> bytes:
+    """A byte of the list of members at the end: sizes, flags, offsets, methods."""
+    start = data.index(b"PK\x01\x02")
+    changed = bytearray(data)
+    place = int(rng.integers(start, len(changed)))
+    changed[place] = int(rng.integers(256))
+    return bytes(changed)
+
+
+def file_cut(rng: np.random.Generator, data: bytes) -> bytes:
+    return data[: int(rng.integers(len(data)))]
+
+
+def file_spliced(rng: np.random.Generator, data: bytes) -> bytes:
+    first, second = np.sort(rng.integers(len(data), size=2))
+    return data[:first] + rng.bytes(int(rng.integers(20))) + data[second:]
+
+
+FILE_MUTATIONS = [byte_changed, directory_changed, directory_changed, file_cut, file_spliced]
+
+
+def craft(rng: np.random.Generator, sound: Path, target: Path) -> str:
+    """Write a mutation of the archive ``sound`` and tell its name."""
+    if rng.random() < 0.7:
+        mutate = pick(rng, MUTATIONS)
+        write(target, mutate(rng, members_of(sound)))
+    else:
+        mutate = pick(rng, FILE_MUTATIONS)
+        target.write_bytes(mutate(rng, sound.read_bytes()))
+    return mutate.__name__
