@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 import tracemalloc
 import warnings
@@ -306,8 +305,3 @@ def test_the_largest_numbers_are_shown(tmp_path):
     show(found)
     found.save(tmp_path / "best")
     show(po.Explanation.load(tmp_path / "best"))
-
-
-def test_header_is_json_alone(sound):
-    header = header_of(members_of(sound))
-    assert json.loads(json.dumps(header)) == header
