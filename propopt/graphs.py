@@ -9,7 +9,7 @@ the Laplacian L = diag(S·1) − S. That convention lives here, in
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import cached_property
 from typing import Literal, final
 
@@ -23,7 +23,7 @@ from propopt._typing import Array, Edges, Points, Sparse
 from propopt.checks import read_array, read_count, read_nonnegative, read_positive
 from propopt.components import Components
 from propopt.errors import InvalidInput
-from propopt.labels import read_table
+from propopt.labels import named_by, read_table
 from propopt.maps import LinearMap, OverPoints
 from propopt.memory import require_memory
 from propopt.neighbours import nearest_neighbours
@@ -34,6 +34,8 @@ class Graph(ABC):
 
     kind: str
     parameters: Mapping[str, float]
+    names: tuple[Hashable, ...] | None = None
+    """Those of the rows, or columns, of the DataFrame that it was made of."""
 
     @property
     @abstractmethod
@@ -150,6 +152,7 @@ class SimilarityGraph(Graph):
         return OverPoints(self.root, self.components)
 
 
+@named_by("points")
 def gaussian_graph(
     X: object, lengthscale: float | None = None, *, cutoff: float | None = None
 ) -> SimilarityGraph:
@@ -190,6 +193,7 @@ def gaussian_graph(
     return SimilarityGraph(graph, "gaussian", parameters)
 
 
+@named_by("points")
 def threshold_graph(X: object, threshold: float) -> SimilarityGraph:
     """Similarity one where ‖x − x'‖² ≤ threshold, else zero (appendix A)."""
     points, _ = read_table(X, "X")
@@ -200,6 +204,7 @@ def threshold_graph(X: object, threshold: float) -> SimilarityGraph:
     return SimilarityGraph(graph, "threshold", {"threshold": limit})
 
 
+@named_by("points")
 def knn_graph(
     X: object,
     n_neighbors: int,
@@ -262,6 +267,7 @@ def pixel_graph(height: int, width: int) -> SimilarityGraph:
     return SimilarityGraph(sp.csr_array(across + down), "pixel", parameters)
 
 
+@named_by("features")
 def correlation_graph(X: object) -> SimilarityGraph:
     """Features with similarity |correlation of their columns|.
 

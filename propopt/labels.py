@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import wraps
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -141,8 +142,32 @@ def read_table(table: object, what: str) -> tuple[Array, Labels]:
         If the table is not two-dimensional, is empty, is not numeric, or holds a value
         that is not finite.
     """
-    labels = Labels()
-    if isinstance(table, pd.DataFrame):
-        columns = tuple(table.columns)
-        labels = Labels(tuple(table.index), tuple(map(str, columns)), columns)
-    return read_array(table, what, ndim=2), labels
+    return read_array(table, what, ndim=2), table_labels(table)
+
+
+def table_labels(table: object) -> Labels:
+    """The names that come with a table; none where it is no DataFrame."""
+    if not isinstance(table, pd.DataFrame):
+        return Labels()
+    columns = tuple(table.columns)
+    return Labels(tuple(table.index), tuple(map(str, columns)), columns)
+
+
+Builder = TypeVar("Builder", bound=Callable[..., Any])
+
+
+def named_by(noun: Literal["points", "features"]) -> Callable[[Builder], Builder]:
+    """The same builder, whose result has as ``names`` those of the table X it takes."""
+
+    def decorated(build: Builder) -> Builder:
+        @wraps(build)
+        def named(*args: Any, **settings: Any) -> Any:
+            built = build(*args, **settings)
+            built.names = getattr(
+                table_labels(args[0] if args else settings["X"]), noun
+            )
+            return built
+
+        return cast(Builder, named)
+
+    return decorated

@@ -14,7 +14,7 @@ from propopt.checks import read_array, read_count, read_positive
 from propopt.components import Components
 from propopt.errors import InvalidInput
 from propopt.graphs import Graph, median_distance
-from propopt.labels import read_table
+from propopt.labels import named_by, read_table
 from propopt.maps import ImplicitOverPoints, LinearMap, OverPoints
 from propopt.memory import require_memory
 from propopt.operators import LatticeLaplacian, ProductKernelLaplacian
@@ -135,6 +135,7 @@ class GridGaussianGraph(Graph):
         return OverPoints(self.root, self.components)
 
 
+@named_by("points")
 def grid_gaussian_graph(
     X: object, lengthscale: float | None = None
 ) -> GridGaussianGraph:

@@ -250,7 +250,13 @@ def file_spliced(rng: np.random.Generator, data: bytes) -> bytes:
     return data[:first] + rng.bytes(int(rng.integers(20))) + data[second:]
 
 
-FILE_MUTATIONS = [byte_changed, directory_changed, directory_changed, file_cut, file_spliced]
+FILE_MUTATIONS = [
+    byte_changed,
+    directory_changed,
+    directory_changed,
+    file_cut,
+    file_spliced,
+]
 
 
 def craft(rng: np.random.Generator, sound: Path, target: Path) -> str:

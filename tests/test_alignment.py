@@ -317,3 +317,44 @@ def test_a_method_may_answer_in_another_order(rng):
 
     metric = po.metrics.MaxSensitivity(n_samples=5)
     np.testing.assert_array_equal(metric(turned, X), metric(explain, X))
+
+
+# ---- graphs know the names of the rows that they were made of
+
+
+GRAPHS = {
+    "gaussian": po.gaussian_graph,
+    "cut": lambda X: po.gaussian_graph(X, cutoff=1e-3),
+    "threshold": lambda X: po.threshold_graph(X, 4.0),
+    "knn": lambda X: po.knn_graph(X, n_neighbors=2),
+    "knn by name": lambda X: po.knn_graph(X=X, n_neighbors=2, weights="gaussian"),
+}
+
+
+@pytest.mark.parametrize("make", GRAPHS.values(), ids=GRAPHS)
+def test_a_graph_of_rows_in_another_order_is_refused(make, G, rng):
+    X = pd.DataFrame(rng.normal(size=(7, 3)), columns=NAMES, index=ROWS)
+    matching = po.GradientMatching(G)
+    assert po.solve(matching + po.PairwiseRobustness(make(X))).gap <= 1e-9
+    assert po.solve(matching + po.PairwiseRobustness(make(X.to_numpy()))).gap <= 1e-9
+    for kind in (po.PairwiseRobustness, po.MaxDifferenceRobustness):
+        objective = matching + kind(make(X.iloc[::-1]))
+        with pytest.raises(InvalidInput, match="its points have other names, or anoth"):
+            po.solve(objective)
+
+
+def test_a_graph_of_columns_in_another_order_is_refused(G):
+    matching = po.GradientMatching(G)
+    assert po.solve(matching + po.Smoothness(po.correlation_graph(G))).gap <= 1e-9
+    turned = po.Smoothness(po.correlation_graph(G[NAMES[::-1]]))
+    with pytest.raises(InvalidInput, match="its features have other names, or anoth"):
+        po.solve(matching + turned)
+
+
+def test_a_grid_knows_its_rows():
+    X = pd.DataFrame(po.functions.grid(-1, 1, per_dimension=3, dimensions=2))
+    X.index = list("abcdefghi")
+    robust = po.PairwiseRobustness(po.grid_gaussian_graph(X, lengthscale=1.0))
+    assert robust.labels == Labels(points=tuple("abcdefghi"))
+    found = po.solve(po.GradientMatching(np.ones((9, 2))) + robust)
+    assert found.labels.points == tuple("abcdefghi")

@@ -53,7 +53,7 @@ def show(explanation):
     assert explanation.to_frame().shape == explanation.attributions.shape
     assert np.isfinite(explanation.attributions).all()
     gap = explanation.gap
-    assert gap is None or 0.0 <= gap
+    assert gap is None or gap >= 0.0
     assert explanation.objective is None or explanation.objective >= 0.0
 
 

@@ -355,7 +355,8 @@ def common_labels(losses: Iterable[PropertyLoss]) -> Labels:
             if differ(getattr(names, noun), getattr(loss.labels, noun)):
                 raise InvalidInput(
                     f"{loss.name}: its {noun} have other names, or another order, "
-                    "than those of the losses before it"
+                    "than those of the losses before it; make all tables and graphs "
+                    "of rows and columns in one order"
                 )
         names = names.or_else(loss.labels)
     return names

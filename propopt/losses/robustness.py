@@ -15,6 +15,7 @@ from propopt.checks import read_array
 from propopt.components import Components
 from propopt.errors import InvalidInput
 from propopt.graphs import Graph
+from propopt.labels import Labels
 from propopt.losses.base import PropertyLoss
 from propopt.maps import LinearMap, OverPoints
 from propopt.penalties import GroupMax, Penalty, RowNorm, Squared
@@ -56,6 +57,10 @@ class PairwiseRobustness(PropertyLoss):
     @property
     def n_points(self) -> int:
         return self.graph.n_nodes
+
+    @property
+    def labels(self) -> Labels:
+        return Labels(points=self.graph.names)
 
 
 @final
@@ -194,6 +199,10 @@ class MaxDifferenceRobustness(PropertyLoss):
     @property
     def n_points(self) -> int:
         return self.graph.n_nodes
+
+    @property
+    def labels(self) -> Labels:
+        return Labels(points=self.graph.names)
 
 
 def _directed_incidence(graph: Graph) -> Sparse:

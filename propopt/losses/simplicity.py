@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import final
 
 from propopt.graphs import Graph
+from propopt.labels import Labels
 from propopt.losses.base import PropertyLoss
 from propopt.maps import Identity, LinearMap, OverFeatures
 from propopt.penalties import Absolute, Penalty, Squared
@@ -47,6 +48,11 @@ class Smoothness(PropertyLoss):
     @property
     def n_features(self) -> int:
         return self.graph.n_nodes
+
+    @property
+    def labels(self) -> Labels:
+        names = self.graph.names
+        return Labels(features=None if names is None else tuple(map(str, names)))
 
 
 @final
