@@ -319,6 +319,33 @@ def test_a_method_may_answer_in_another_order(rng):
     np.testing.assert_array_equal(metric(turned, X), metric(explain, X))
 
 
+def test_tables_are_evaluated_beside_explainers(best, rng):
+    X = pd.DataFrame(rng.normal(size=(7, 3)), columns=NAMES, index=ROWS)
+    frame = best.to_frame()
+    given = [best, frame.iloc[::-1], frame.to_numpy(), shap_explanation(frame)]
+    metrics = [po.metrics.Infidelity(), po.metrics.MaxSensitivity(n_samples=5)]
+    f = po.wrap(lambda table: np.asarray(table).sum(axis=1) ** 2)
+    table = po.metrics.evaluate(metrics, f, X, [*given, po.explainers.Gradient()])
+    assert list(table.index)[:4] == ["optimized", "method 2", "method 3", "shap"]
+    assert table["Infidelity"].iloc[:4].nunique() == 1
+    assert table["MaxSensitivity"].notna().tolist() == [False] * 4 + [True]
+
+
+def test_gradients_of_an_inductive_explainer_may_be_an_explanation(best, rng):
+    X = pd.DataFrame(rng.normal(size=(7, 3)), columns=NAMES, index=ROWS)
+    explainer = po.inductive.GaussianProcessExplainer(lengthscale=1.0)
+    expected = explainer.fit(X, best.to_frame()).explain(X).attributions
+    turned = explanation(best.to_frame().iloc[::-1])
+    found = explainer.fit(X, turned).explain(X).attributions
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_maps_of_images_may_be_tables(rng):
+    W = pd.DataFrame(rng.normal(size=(2, 4)), columns=list("abcd"))
+    shape = po.ImageShape(channels=1, height=2, width=2)
+    assert po.plot_image_maps([W, W.to_numpy()], shape).shape == (2, 2)
+
+
 # ---- graphs know the names of the rows that they were made of
 
 
