@@ -23,7 +23,7 @@ from propopt.labels import Labels, read_groups
 from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.losses.base import read_for
 from propopt.notebook import explanation_html, explanation_text
-from propopt.saving import read_fields, write_fields
+from propopt.saving import read_fields, trusted_fields, write_fields
 
 
 Parameter: TypeAlias = float | int | str | bool | None
@@ -319,9 +319,9 @@ class Explanation:
         FileNotFoundError
             If there is none.
         """
-        found = cls(**read_fields(path))
         if objective is None:
-            return found
+            return cls(**trusted_fields(path))
+        found = cls(**read_fields(path))
         return found.certified(objective, subject_to=subject_to)
 
     _repr_html_ = explanation_html

@@ -54,7 +54,7 @@ def write_fields(path: str | Path, fields: Fields) -> None:
     header["certificate"] = None if certificate is None else vars(certificate).copy()
     try:
         text = json.dumps({**_KIND, **header}, default=_as_number)
-        _fields(json.loads(text), dict(_arrays(fields)))
+        _refuse_contradiction(_fields(json.loads(text), dict(_arrays(fields))))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"{target}: cannot be saved: {error}") from None
     with written_whole(target) as draft:
@@ -90,6 +90,16 @@ def read_fields(path: str | Path) -> dict[str, Any]:
         raise not_saved(source, str(error)) from None
 
 
+def trusted_fields(path: str | Path) -> dict[str, Any]:
+    """As :func:`read_fields`, refused where certificate and losses contradict."""
+    fields = read_fields(path)
+    try:
+        _refuse_contradiction(fields)
+    except InvalidInput as error:
+        raise not_saved(archive_path(path), str(error)) from None
+    return fields
+
+
 _KIND = {"format": FORMAT, "version": VERSION}
 
 
@@ -117,14 +127,11 @@ def _fields(header: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:
     attributions = _attributions(arrays)
     labels = _labels(keys["labels"], attributions.shape)
     certificate = keys["certificate"]
-    if certificate is not None:
-        certificate = Certificate(**certificate)
-        _check_certificate(certificate, keys)
     return {
         **keys,
         "attributions": attributions,
         "labels": labels,
-        "certificate": certificate,
+        "certificate": None if certificate is None else Certificate(**certificate),
         "details": _details(arrays),
     }
 
@@ -162,9 +169,12 @@ def _labels(names: dict[str, Any], shape: tuple[int, ...]) -> Labels:
     return labels
 
 
-def _check_certificate(certificate: Certificate, keys: Fields) -> None:
-    """Refuse a certificate that is not one of these losses."""
-    value, weights, losses = certificate.value, keys["weights"], keys["losses"]
+def _refuse_contradiction(fields: Fields) -> None:
+    """Refuse a certificate that is not one of the losses beside it."""
+    certificate = fields["certificate"]
+    if certificate is None:
+        return
+    value, weights, losses = certificate.value, fields["weights"], fields["losses"]
     if not weights.keys() <= losses.keys():
         raise InvalidInput("certificate: not all weighted losses are there")
     found = sum(weight * losses[name] for name, weight in weights.items())

@@ -269,6 +269,14 @@ def test_other_attributions_under_the_old_certificate_are_found_out(sound):
     assert found.gap == pytest.approx(1 - BEST.objective / value, rel=1e-6)
 
 
+def test_with_the_objective_a_certificate_that_contradicts_does_not_matter(sound):
+    inner(sound, "certificate", value=0.0, lower_bound=0.0)
+    with pytest.raises(InvalidInput, match="the losses give"):
+        po.Explanation.load(sound)
+    found = po.Explanation.load(sound, objective=OBJECTIVE)
+    assert found.certificate == po.certify(OBJECTIVE, BEST.attributions)
+
+
 def test_with_bounds_the_stored_multipliers_give_the_bound(tmp_path):
     bound = po.PairwiseRobustness(po.chain_graph(3)) <= 0.05
     matching = po.GradientMatching(G)
