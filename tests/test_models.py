@@ -151,6 +151,7 @@ def test_multinomial_logistic_regression_is_exact(output, target):
 
 @pytest.mark.parametrize("y", [BINARY, THREE], ids=["two", "three"])
 def test_cross_validated_logistic_regression_is_exact(y):
+    pytest.importorskip("sklearn", minversion="1.8")  # use_legacy_attributes
     model = linear_model.LogisticRegressionCV(
         Cs=2, cv=2, l1_ratios=(0,), scoring="accuracy", use_legacy_attributes=False
     ).fit(UNIT, y)
@@ -186,6 +187,7 @@ def test_perceptron_regressors_are_exact(activation):
 
 
 def test_perceptron_regressors_of_counts_are_exact():
+    pytest.importorskip("sklearn", minversion="1.7")  # loss
     model = mlp(MLPRegressor, loss="poisson").fit(UNIT, np.abs(Y))
     assert_exact(wrap(model), UNIT, model.predict(UNIT))
 
