@@ -18,7 +18,6 @@ from .graphs import chain_graph as chain_graph
 from .graphs import complete_graph as complete_graph
 from .graphs import correlation_graph as correlation_graph
 from .graphs import gaussian_graph as gaussian_graph
-from .graphs import graph_from_matrix as graph_from_matrix
 from .graphs import group_graph as group_graph
 from .graphs import knn_graph as knn_graph
 from .graphs import pixel_graph as pixel_graph
@@ -42,6 +41,7 @@ from .plots import plot_heatmap as plot_heatmap
 from .plots import plot_image_maps as plot_image_maps
 from .plots import plot_row as plot_row
 from .plots import plot_trade_offs as plot_trade_offs
+from .precomputed import graph_from_matrix as graph_from_matrix
 from .problem import Problem as Problem
 from .problem import ProblemSchema as ProblemSchema
 from .problem import read_problem as read_problem

@@ -9,24 +9,29 @@ the Laplacian L = diag(S·1) − S. That convention lives here, in
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Literal, final
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
-from scipy.spatial import KDTree
-from scipy.spatial.distance import pdist, squareform
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import squareform
 
 from propopt._typing import Array, Edges, Points, Sparse
-from propopt.checks import read_array, read_count, read_nonnegative, read_positive
+from propopt.checks import read_count, read_nonnegative, read_positive
 from propopt.components import Components
 from propopt.errors import InvalidInput
 from propopt.labels import named_by, read_table
 from propopt.maps import LinearMap, OverPoints
 from propopt.memory import require_memory
-from propopt.neighbours import nearest_neighbours
+from propopt.neighbours import (
+    all_distances,
+    distances,
+    median_distance,
+    nearest_neighbours,
+    pairs_within,
+)
 
 
 class Graph(ABC):
@@ -80,12 +85,28 @@ class Graph(ABC):
 
     @cached_property
     def root(self) -> Sparse | Array:
-        """The matrix of :attr:`differences`, with one row per edge."""
+        """The matrix of :attr:`differences`, with one row per edge.
+
+        Where similarities are negative, rows come from the eigenvectors instead.
+        """
         weights = sp.triu(self.similarities, k=1).tocoo().data
         if (weights < 0).any():
-            values, vectors = np.linalg.eigh(2.0 * self.laplacian.toarray())
-            return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
+            return self._spectral_root()
         return sp.csr_array(sp.diags_array(np.sqrt(2.0 * weights)) @ self.incidence)
+
+    def _spectral_root(self) -> Array:
+        """Σ_k √(2λ_k) u_kᵀ, whose rows add up to zero on each component."""
+        rows = np.zeros((self.n_nodes, self.n_nodes))
+        for nodes, block in self.blocks():
+            values, vectors = np.linalg.eigh(2.0 * block)
+            rows[np.ix_(nodes, nodes)] = np.sqrt(np.maximum(values, 0.0)) * vectors
+        return self.components.centred(rows).T
+
+    def blocks(self) -> Iterator[tuple[NDArray[np.intp], Array]]:
+        """For each component its nodes, and the Laplacian there, dense."""
+        for part in range(self.n_components):
+            nodes = np.flatnonzero(self.components.labels == part)
+            yield nodes, self.laplacian[nodes][:, nodes].toarray()
 
     @cached_property
     def components(self) -> Components:
@@ -125,13 +146,7 @@ class SimilarityGraph(Graph):
         kind: str = "precomputed",
         parameters: Mapping[str, float] | None = None,
     ) -> None:
-        # a stored zero is no edge, and an entry stored twice is one edge
-        matrix = sp.csr_array(similarities, dtype=np.float64)
-        if not (matrix.has_canonical_format and matrix.data.all()):
-            matrix = matrix.copy()
-            matrix.sum_duplicates()
-            matrix.eliminate_zeros()
-        self._similarities = matrix
+        self._similarities = canonical(similarities)
         self.kind = kind
         self.parameters = dict(parameters or {})
 
@@ -150,6 +165,19 @@ class SimilarityGraph(Graph):
     @cached_property
     def differences(self) -> LinearMap:
         return OverPoints(self.root, self.components)
+
+
+def canonical(similarities: Sparse) -> Sparse:
+    """Rows without stored zeros, which are no edges, and without entries stored twice.
+
+    Products of scipy store zeros where they store blocks.
+    """
+    matrix = sp.csr_array(similarities, dtype=np.float64)
+    if not (matrix.has_canonical_format and matrix.data.all()):
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+    return matrix
 
 
 @named_by("points")
@@ -180,14 +208,14 @@ def gaussian_graph(
     scale = read_positive(lengthscale, "lengthscale")
     if cutoff is None:
         require_memory(24 * len(points) ** 2, "a complete gaussian graph", _SPARSER)
-        dense = squareform(np.exp(-pdist(points, "sqeuclidean") / (2 * scale**2)))
+        dense = squareform(gaussian(all_distances(points), scale))
         return SimilarityGraph(sp.csr_array(dense), "gaussian", {"lengthscale": scale})
     cut = read_positive(cutoff, "cutoff")
     if cut >= 1:
         raise InvalidInput(f"cutoff: expected a number < 1, got {cut}")
-    pairs = _pairs_within(points, scale * np.sqrt(-2.0 * np.log(cut)))
+    pairs = pairs_within(points, scale * np.sqrt(-2.0 * np.log(cut)))
     parameters = {"lengthscale": scale, "cutoff": cut}
-    similar = np.exp(-_squared_distances(points, pairs) / (2 * scale**2))
+    similar = gaussian(distances(points, pairs), scale)
     kept = similar >= cut
     graph = _symmetric(pairs[kept], similar[kept], len(points))
     return SimilarityGraph(graph, "gaussian", parameters)
@@ -198,8 +226,7 @@ def threshold_graph(X: object, threshold: float) -> SimilarityGraph:
     """Similarity one where ‖x − x'‖² ≤ threshold, else zero (appendix A)."""
     points, _ = read_table(X, "X")
     limit = read_nonnegative(threshold, "threshold")
-    pairs = _pairs_within(points, np.sqrt(limit))
-    pairs = pairs[_squared_distances(points, pairs) <= limit]
+    pairs = pairs_within(points, np.sqrt(limit))
     graph = _symmetric(pairs, np.ones(len(pairs)), len(points))
     return SimilarityGraph(graph, "threshold", {"threshold": limit})
 
@@ -261,10 +288,8 @@ def chain_graph(n_nodes: int) -> SimilarityGraph:
 def pixel_graph(height: int, width: int) -> SimilarityGraph:
     """Pixels of an image in row-major order, each with its up to four neighbours."""
     rows, columns = read_count(height, "height"), read_count(width, "width")
-    across = sp.kron(sp.eye_array(rows), _path(columns))
-    down = sp.kron(_path(rows), sp.eye_array(columns))
     parameters = {"height": rows, "width": columns}
-    return SimilarityGraph(sp.csr_array(across + down), "pixel", parameters)
+    return SimilarityGraph(box_neighbours((rows, columns)), "pixel", parameters)
 
 
 @named_by("features")
@@ -274,11 +299,14 @@ def correlation_graph(X: object) -> SimilarityGraph:
     A constant column has no correlation: its similarities are zero.
     """
     points, _ = read_table(X, "X")
-    centred = points - points.mean(axis=0)
-    spread = np.linalg.norm(centred, axis=0)
-    constant = spread <= 1e-12 * np.abs(points).max(axis=0, initial=0.0)
-    unit = centred / np.where(constant, 1.0, spread)
+    centred = Components.single(len(points)).centred(points)
+    largest = np.abs(centred).max(axis=0)
+    # what the last digits of a column add up to is no spread
+    rounding = 4.0 * np.finfo(float).eps * np.abs(points).max(axis=0)
+    constant = largest <= rounding
+    unit = centred / np.where(constant, 1.0, largest)
     unit[:, constant] = 0.0
+    unit /= np.where(constant, 1.0, np.linalg.norm(unit, axis=0))
     correlation = np.minimum(np.abs(unit.T @ unit), 1.0)
     np.fill_diagonal(correlation, 0.0)
     return SimilarityGraph(sp.csr_array(correlation), "correlation")
@@ -295,60 +323,26 @@ def group_graph(labels: ArrayLike) -> SimilarityGraph:
     return SimilarityGraph(sp.csr_array(same), "group")
 
 
-def graph_from_matrix(S: object) -> SimilarityGraph:
-    """The graph of a given similarity matrix S (n, n), dense or sparse.
-
-    Raises
-    ------
-    InvalidInput
-        If S is not square and symmetric with zero diagonal and finite entries, or has
-        negative entries and a Laplacian that is not positive semidefinite: then
-        the robustness loss would be unbounded below.
-    """
-    entries = S if sp.issparse(S) else read_array(S, "S", ndim=2)
-    matrix = sp.csr_array(entries, dtype=np.float64, copy=True)
-    _check_similarities(matrix)
-    graph = SimilarityGraph(matrix)
-    if (graph.similarities.data < 0).any():
-        _check_definite(graph)
-    return graph
-
-
-def median_distance(points: Points) -> float:
-    """The median distance between different points, on at most 2,000 of them.
-
-    More points are thinned evenly, so that the answer does not depend on chance.
-    """
-    step = -(-len(points) // 2000)
-    distances = pdist(points[::step])
-    distances = distances[distances > 0]
-    if len(distances) == 0:
-        raise InvalidInput(
-            "lengthscale: all points coincide, so none can be chosen from the data; "
-            "give one"
-        )
-    return float(np.median(distances))
+def gaussian(apart: Array, lengthscale: float) -> Array:
+    """exp(−d²/2Λ²) of distances d: zero where d/Λ is beyond all numbers."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(-0.5 * (apart / lengthscale) ** 2))
 
 
 _SPARSER = "use gaussian_graph(cutoff=...), knn_graph or threshold_graph instead"
 
 
+def box_neighbours(box: Sequence[int]) -> Sparse:
+    """Ones between points of a box, in row-major order, one step along one axis."""
+    total = sp.csr_array((1, 1))
+    for n in box:
+        total = sp.kronsum(_path(n), total)
+    return canonical(total)
+
+
 def _path(n_nodes: int) -> Sparse:
     ones = np.ones(n_nodes - 1)
-    return sp.diags_array(
-        [ones, ones], offsets=[-1, 1], shape=(n_nodes, n_nodes)
-    ).tocsr()
-
-
-def _pairs_within(points: Points, radius: float) -> Edges:
-    """Pairs at most ``radius`` apart, and none lost to rounding: some may be beyond."""
-    found = KDTree(points).query_pairs(radius * (1 + 1e-12), output_type="ndarray")
-    return np.asarray(found, dtype=np.intp)
-
-
-def _squared_distances(points: Points, pairs: Edges) -> Array:
-    difference = points[pairs[:, 0]] - points[pairs[:, 1]]
-    return np.einsum("ed,ed->e", difference, difference)
+    return sp.diags_array([ones, ones], offsets=[-1, 1], shape=(n_nodes, n_nodes))
 
 
 def _symmetric(pairs: Edges, similarities: Array, n_nodes: int) -> Sparse:
@@ -360,36 +354,10 @@ def _gaussian_on(
     union: Sparse, points: Points, lengthscale: float | None, count: int
 ) -> SimilarityGraph:
     pairs = SimilarityGraph(union).edges
-    squares = _squared_distances(points, pairs)
+    apart = distances(points, pairs)
     if lengthscale is None:
-        lengthscale = float(np.median(np.sqrt(squares)))
+        lengthscale = float(np.median(apart))
     scale = read_positive(lengthscale, "lengthscale")
-    graph = _symmetric(pairs, np.exp(-squares / (2 * scale**2)), len(points))
+    graph = _symmetric(pairs, gaussian(apart, scale), len(points))
     parameters = {"n_neighbors": count, "lengthscale": scale}
     return SimilarityGraph(graph, "knn", parameters)
-
-
-def _check_similarities(matrix: Sparse) -> None:
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise InvalidInput(f"S: expected a square matrix, got shape {matrix.shape}")
-    if matrix.shape[0] == 0:
-        raise InvalidInput("S: the matrix is empty")
-    if not np.isfinite(matrix.data).all():
-        raise InvalidInput("S: some similarities are not finite")
-    if matrix.diagonal().any():
-        raise InvalidInput("S: expected a zero diagonal; set it with np.fill_diagonal")
-    largest = np.abs(matrix.data).max(initial=0.0)
-    uneven = abs(matrix - matrix.T)
-    if uneven.nnz and uneven.data.max() > 1e-12 * largest:
-        raise InvalidInput("S: expected a symmetric matrix; (S + S.T) / 2 is one")
-
-
-def _check_definite(graph: SimilarityGraph) -> None:
-    values = np.linalg.eigvalsh(graph.laplacian.toarray())
-    if values[0] < -1e-10 * max(values[-1], 0.0) - np.finfo(float).tiny:
-        raise InvalidInput(
-            "S: has negative similarities and its Laplacian is not positive "
-            f"semidefinite (smallest eigenvalue {values[0]:.6g}), so the robustness "
-            "loss would be unbounded below; use KernelRobustness for a kernel's "
-            "precision matrix"
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import final
@@ -13,10 +14,11 @@ from propopt._typing import Array, Sparse
 from propopt.checks import read_array, read_count, read_positive
 from propopt.components import Components
 from propopt.errors import InvalidInput
-from propopt.graphs import Graph, median_distance
+from propopt.graphs import Graph, box_neighbours, gaussian
 from propopt.labels import named_by, read_table
 from propopt.maps import ImplicitOverPoints, LinearMap, OverPoints
 from propopt.memory import require_memory
+from propopt.neighbours import median_distance
 from propopt.operators import LatticeLaplacian, ProductKernelLaplacian
 
 
@@ -46,7 +48,7 @@ class LatticeGraph(Graph):
 
     @property
     def n_nodes(self) -> int:
-        return int(np.prod(self.box))
+        return math.prod(self.box)
 
     @property
     def n_edges(self) -> int:
@@ -58,13 +60,7 @@ class LatticeGraph(Graph):
 
     @cached_property
     def similarities(self) -> Sparse:
-        total = sp.csr_array((1, 1))
-        for n in self.box:  # the neighbours of a product: one step along one axis
-            ones = np.ones(n - 1)
-            path = sp.diags_array([ones, ones], offsets=[-1, 1], shape=(n, n))
-            rest = total.shape[0]
-            total = sp.kron(total, sp.eye_array(n)) + sp.kron(sp.eye_array(rest), path)
-        return sp.csr_array(total)
+        return box_neighbours(self.box)
 
     @cached_property
     def differences(self) -> LinearMap:
@@ -81,7 +77,9 @@ class GridGaussianGraph(Graph):
     """Gaussian similarities of all points of a product grid, in row-major order.
 
     exp(−‖x − x'‖²/2Λ²) is a product over the axes, so that products with the Laplacian
-    cost O(N Σ n_d) where a stored graph takes N² numbers.
+    cost O(N Σ n_d) where a stored graph takes N² numbers. A factor of D such below
+    10^(−308/D) counts as zero, so that no product of factors does: who is similar along
+    each axis tells all edges and all components.
 
     Parameters
     ----------
@@ -102,15 +100,20 @@ class GridGaussianGraph(Graph):
 
     @property
     def n_nodes(self) -> int:
-        return int(np.prod([len(axis) for axis in self.axes]))
+        return math.prod(len(axis) for axis in self.axes)
 
     @property
     def n_edges(self) -> int:
-        return self.n_nodes * (self.n_nodes - 1) // 2
+        similar = [int(np.count_nonzero(k)) for k in self._laplacian.kernels]
+        return (math.prod(similar) - self.n_nodes) // 2
 
     @cached_property
     def components(self) -> Components:
-        return Components.single(self.n_nodes)
+        labels = np.zeros(1, dtype=np.intp)
+        for kernel in self._laplacian.kernels:
+            parts = Components.of(sp.csr_array(kernel))
+            labels = np.add.outer(labels * parts.count, parts.labels).ravel()
+        return Components(labels)
 
     @cached_property
     def similarities(self) -> Sparse:
@@ -127,9 +130,13 @@ class GridGaussianGraph(Graph):
 
     @cached_property
     def _laplacian(self) -> ProductKernelLaplacian:
-        scale = 2.0 * self.lengthscale**2
-        kernels = (np.exp(-(np.subtract.outer(a, a) ** 2) / scale) for a in self.axes)
+        smallest = np.finfo(float).tiny ** (1.0 / len(self.axes))
+        factors = (self._factor(axis) for axis in self.axes)
+        kernels = (np.where(k >= smallest, k, 0.0) for k in factors)
         return ProductKernelLaplacian(tuple(kernels))
+
+    def _factor(self, axis: Array) -> Array:
+        return gaussian(np.subtract.outer(axis, axis), self.lengthscale)
 
     def _explicit(self) -> OverPoints:
         return OverPoints(self.root, self.components)

@@ -4,10 +4,13 @@ The structure of a loss is the class of its map: solvers ``match`` on it. One te
 serves NumPy arrays and cvxpy expressions alike, for it uses only ``@`` and row-major
 ``flatten``. Residuals have two axes for maps over points or features and one for
 :class:`PerPoint`.
+
+Arrays lose nothing to a large mean (:mod:`propopt.products`).
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +23,7 @@ import scipy.sparse as sp
 from propopt._typing import Array, Attributions, Sparse
 from propopt.components import Components
 from propopt.operators import Operator
+from propopt.products import EPSILON, Product, Rounding, centred, product_of
 
 
 class LinearMap(ABC):
@@ -39,7 +43,19 @@ class LinearMap(ABC):
 
     @abstractmethod
     def normal(self, W: Attributions) -> Attributions:
-        """AᵀA(W)."""
+        """AᵀA(W), as fast as it can be had: for iterations."""
+
+    def gradient(self, W: Attributions) -> Attributions:
+        """AᵀA(W) by way of A(W), whose differences are exact: for proofs."""
+        return self.adjoint(self(W))
+
+    def rounding(self, W: Attributions) -> Rounding:
+        """What rounding may do to A(W) and to its gradient, beyond their last digits.
+
+        Nothing where A(W) is a difference of numbers as they are in memory.
+        """
+        del W
+        return Rounding(0.0, 0.0)
 
     @abstractmethod
     def flat(self, shape: tuple[int, int]) -> Sparse:
@@ -91,16 +107,19 @@ class OverPoints(LinearMap):
     components: Components | None = None
 
     def __call__(self, W: Any) -> Any:
-        return self.matrix @ W
+        return self._product(W) if isinstance(W, np.ndarray) else self.matrix @ W
 
     def adjoint(self, R: Array) -> Attributions:
         return np.asarray(self.matrix.T @ R)
 
     def energy(self, W: Attributions) -> float:
-        return _square(self.matrix @ W)
+        return self._product.energy(W)
 
     def normal(self, W: Attributions) -> Attributions:
-        return np.asarray(self._product @ W)
+        return np.asarray(self._fast_gram @ W)
+
+    def rounding(self, W: Attributions) -> Rounding:
+        return self._product.rounding(W)
 
     def flat(self, shape: tuple[int, int]) -> Sparse:
         return sp.kron(self.matrix, sp.eye_array(shape[1]), format="csr")
@@ -114,8 +133,12 @@ class OverPoints(LinearMap):
         return self.matrix.T @ self.matrix
 
     @cached_property
-    def _product(self) -> Sparse | Array:
+    def _fast_gram(self) -> Sparse | Array:
         return _for_products(self.gram)
+
+    @cached_property
+    def _product(self) -> Product:
+        return product_of(self.matrix, self.components)
 
 
 @final
@@ -144,10 +167,18 @@ class ImplicitOverPoints(LinearMap):
         return self.explicit().adjoint(R)
 
     def energy(self, W: Attributions) -> float:
-        return float(np.vdot(W, self.gram @ W))
+        columns = centred(W, self.components).T
+        return math.fsum(self.gram.energy(np.ascontiguousarray(w)) for w in columns)
 
     def normal(self, W: Attributions) -> Attributions:
         return self.gram @ W
+
+    def gradient(self, W: Attributions) -> Attributions:
+        return self.gram @ centred(W, self.components)
+
+    def rounding(self, W: Attributions) -> Rounding:
+        size = float(np.linalg.norm(centred(W, self.components)))
+        return Rounding(0.0, self.gram.rounding * size)
 
     def flat(self, shape: tuple[int, int]) -> Sparse:
         return self.explicit().flat(shape)
@@ -173,16 +204,21 @@ class OverFeatures(LinearMap):
     components: Components | None = None
 
     def __call__(self, W: Any) -> Any:
+        if isinstance(W, np.ndarray):
+            return self._product(W.T).T
         return W @ self.matrix.T
 
     def adjoint(self, R: Array) -> Attributions:
         return np.asarray(R @ self.matrix)
 
     def energy(self, W: Attributions) -> float:
-        return _square(W @ self.matrix.T)
+        return self._product.energy(W.T)
 
     def normal(self, W: Attributions) -> Attributions:
-        return np.asarray(W @ self._product)
+        return np.asarray(W @ self._fast_gram)
+
+    def rounding(self, W: Attributions) -> Rounding:
+        return self._product.rounding(W.T)
 
     def flat(self, shape: tuple[int, int]) -> Sparse:
         return sp.kron(sp.eye_array(shape[0]), self.matrix, format="csr")
@@ -196,8 +232,12 @@ class OverFeatures(LinearMap):
         return dense(self.matrix.T @ self.matrix)
 
     @cached_property
-    def _product(self) -> Sparse | Array:
+    def _fast_gram(self) -> Sparse | Array:
         return _for_products(self.matrix.T @ self.matrix)
+
+    @cached_property
+    def _product(self) -> Product:
+        return product_of(self.matrix, self.components)
 
 
 @final
@@ -219,6 +259,15 @@ class PerPoint(LinearMap):
 
     def normal(self, W: Attributions) -> Attributions:
         return self.adjoint(self(W))
+
+    def rounding(self, W: Attributions) -> Rounding:
+        sizes = abs(self.blocks)
+        terms = sizes @ np.abs(W).ravel()
+        rate = EPSILON * self.designs.shape[2]
+        return Rounding(
+            rate * float(np.linalg.norm(terms)),
+            2.0 * rate * float(np.linalg.norm(sizes.T @ terms)),
+        )
 
     def flat(self, shape: tuple[int, int]) -> Sparse:
         del shape  # the designs know it

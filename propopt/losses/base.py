@@ -115,7 +115,7 @@ class PropertyLoss(ABC):
         """The gradient of a squared loss at such W; not checked."""
         if self.has_target:
             return 2.0 * self.map.adjoint(self.residual(W))
-        return 2.0 * self.map.normal(W)
+        return 2.0 * self.map.gradient(W)
 
     def _read(self, W: object) -> Attributions:
         return read_for((self,), W, f"{self.name}: W")

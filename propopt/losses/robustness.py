@@ -117,7 +117,8 @@ class KernelRobustness(PropertyLoss):
         v = inverse.sum(axis=1)
         v /= np.linalg.norm(v)
         inverse = inverse - np.outer(v, v @ inverse)
-        return OverPoints(np.sqrt(2.0) * inverse, Components.single(len(v)))
+        points = Components.single(len(v))
+        return OverPoints(np.sqrt(2.0) * points.centred(inverse.T).T, points)
 
     @property
     def penalty(self) -> Penalty:

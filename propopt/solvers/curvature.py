@@ -191,7 +191,8 @@ class OperatorCurvature(Curvature):
         return None if self._basis is None else self._inverse(self._basis, X)
 
     def _inverse(self, basis: CosineBasis, R: Array) -> Array:
-        nu, V = self._feature_basis
+        values, V = self._feature_basis
+        nu = np.broadcast_to(values, len(R))
         turned = R.copy() if V is None else V.T @ R
 
         def divide(column: int) -> None:
@@ -207,7 +208,7 @@ class OperatorCurvature(Curvature):
     @cached_property
     def _feature_basis(self) -> tuple[Array, Array | None]:
         if self._features is None:
-            return np.zeros(self._points.size), None
+            return np.zeros(1), None
         values, vectors = la.eigh(self._features)
         return np.maximum(values, 0.0), vectors
 
@@ -301,7 +302,7 @@ def diagonal(matrix: Sparse | Array | Operator) -> Array:
     A Laplacian of similarities ≥ 0 is at most twice its diagonal.
     """
     if isinstance(matrix, ProductKernelLaplacian):
-        return 2.0 * (matrix.degrees - 1.0)
+        return 2.0 * matrix.degrees
     if isinstance(matrix, Operator):
         return np.array([0.5 * matrix.largest])
     return np.asarray(matrix.diagonal())
