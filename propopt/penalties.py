@@ -31,9 +31,14 @@ class Penalty(ABC):
     def value(self, R: Array) -> float:
         """φ(R)."""
 
-    @abstractmethod
+    @final
     def expression(self, R: cp.Expression) -> cp.Expression:
-        """φ(R) for a cvxpy expression."""
+        """φ(R) for a cvxpy expression; without entries it is zero, not a variable."""
+        return self._expression(R) if R.size else cp.Constant(0.0)
+
+    @abstractmethod
+    def _expression(self, R: cp.Expression) -> cp.Expression:
+        """φ(R) for a cvxpy expression with entries."""
 
     @abstractmethod
     def prox(self, V: Array, step: float) -> Array:
@@ -62,7 +67,7 @@ class Squared(Penalty):
     def value(self, R: Array) -> float:
         return float(np.vdot(R, R))
 
-    def expression(self, R: cp.Expression) -> cp.Expression:
+    def _expression(self, R: cp.Expression) -> cp.Expression:
         return cp.sum_squares(R)
 
     def prox(self, V: Array, step: float) -> Array:
@@ -90,7 +95,7 @@ class Absolute(Penalty):
     def value(self, R: Array) -> float:
         return float(np.abs(R).sum())
 
-    def expression(self, R: cp.Expression) -> cp.Expression:
+    def _expression(self, R: cp.Expression) -> cp.Expression:
         return cp.sum(cp.abs(R))
 
     def prox(self, V: Array, step: float) -> Array:
@@ -135,7 +140,7 @@ class GroupMax(Penalty):
     def value(self, R: Array) -> float:
         return float((self._max(_row_norms(R, self.norm)) ** self.degree).sum())
 
-    def expression(self, R: cp.Expression) -> cp.Expression:
+    def _expression(self, R: cp.Expression) -> cp.Expression:
         order = {"l2": 2, "l1": 1, "linf": "inf"}[self.norm]
         norms = cp.norm(R, order, axis=1)
         if len(self.starts) == 1:

@@ -177,13 +177,15 @@ class _Compiled(Prepared):
 
     def _penalty(self, loss: PropertyLoss) -> cp.Expression:
         residual = loss.map(self._W) - loss.target / self._scale
-        if self._absorbs(loss) or (
-            isinstance(loss.penalty, Squared) and self._strongly_convex
-        ):
+        if self._needs_no_dual(loss) or residual.size == 0:
             return loss.penalty.expression(residual)
         R = cp.Variable(residual.shape)
         self._equalities[loss.name] = residual - R == 0
         return loss.penalty.expression(R)
+
+    def _needs_no_dual(self, loss: PropertyLoss) -> bool:
+        squared = isinstance(loss.penalty, Squared) and self._strongly_convex
+        return squared or self._absorbs(loss)
 
     @cached_property
     def _strongly_convex(self) -> bool:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
-from propopt._typing import Array
+from propopt._typing import Array, Sparse
 from propopt.certificate import DENSE_LIMIT, smallest_curvature
+from propopt.components import Components
 from propopt.losses import Faithfulness, Program, PropertyLoss
 from propopt.maps import (
     Identity,
@@ -68,23 +68,21 @@ def point_grams(designs: Array) -> Array:
 
 def _components(
     losses: tuple[PropertyLoss, ...], n_points: int
-) -> NDArray[np.intp] | None:
+) -> NDArray[np.integer] | None:
     """Which points the couplings tie to one value; None if they tie all to zero."""
     ties = sp.csr_array((n_points, n_points))
     for loss in losses:
         match loss.map:
-            case ImplicitOverPoints():  # lattices and complete graphs are connected
-                return np.zeros(n_points, dtype=np.intp)
-            case OverPoints() as coupled:
-                gram = sp.csr_array(coupled.gram)
-                if _pins_constants(gram):
+            case OverPoints(components=parts) | ImplicitOverPoints(components=parts):
+                if parts is None:
                     return None
-                ties = ties + abs(gram)
-    _, labels = connected_components(ties, directed=False)
-    return np.asarray(labels, dtype=np.intp)
+                ties = ties + _star(parts)
+    return Components.of(ties).labels
 
 
-def _pins_constants(gram: sp.csr_array) -> bool:
-    """True unless rows sum to zero, to rounding: then constants are not free."""
-    sums = np.abs(gram.sum(axis=1)).max()
-    return bool(sums > 1e-9 * abs(gram).sum(axis=1).max())
+def _star(parts: Components) -> Sparse:
+    """Ones between each node and the first one of its part."""
+    n_nodes = len(parts.labels)
+    _, first = np.unique(parts.labels, return_index=True)
+    ends = (np.arange(n_nodes), first[parts.labels])
+    return sp.csr_array((np.ones(n_nodes), ends), shape=(n_nodes, n_nodes))
