@@ -15,13 +15,18 @@ any duals Y_i, Fenchel's inequality c_i φ_i(R) ≥ ⟨Y_i, R⟩ − (c_i φ_i)*
 
 Bounds ``loss <= limit`` enter as losses weighted by their multipliers: the optimum of
 the Lagrangian is a lower bound too.
+
+Both duals are evaluated at W, as Σ_i ⟨Y_i, A_i W − T_i⟩ − (c_i φ_i)*(Y_i): the same
+number as at zero, without the cancellation of large targets. What rounding may have
+added to residuals and gradients (:meth:`LinearMap.rounding`) is taken off each bound.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg as la
@@ -34,6 +39,7 @@ from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.losses.base import read_for
 from propopt.maps import Identity
 from propopt.penalties import Absolute, Squared
+from propopt.products import Rounding
 
 
 DENSE_LIMIT = 1500  # unknowns up to which a dense eigenvalue routine is used
@@ -166,8 +172,8 @@ class _Lagrangian:
         self.W = W
         self.duals = duals
         self.values = values
-        self.squared = [t for t in terms if isinstance(t[1].penalty, Squared)]
-        self.others = [t for t in terms if not isinstance(t[1].penalty, Squared)]
+        self.squared = [t for t in terms if _is_squared(t[1])]
+        self.others = [t for t in terms if not _is_squared(t[1])]
 
     def lower_bound(self) -> tuple[float, str, float | None]:
         """The bound, its kind, and the distance to the optimum that it implies."""
@@ -176,14 +182,30 @@ class _Lagrangian:
         )
         absorber = self._absorber()
         if modulus == 0.0 and absorber is not None:
-            return self._dual_bound(absorber), "dual", None
+            return self._dual_bound(absorber) - self._rounding, "dual", None
         # with squared losses alone, the projected dual is exact, and costs far less
         eigenvalues = bool(self.others) or self.W.size <= DENSE_LIMIT
         if modulus == 0.0 and self.squared and eigenvalues:
             modulus = smallest_curvature(self.squared, self.W.shape)
         if modulus > 0.0:
-            return self._strongly_convex_bound(modulus)
-        return self._projected_bound(), "projected dual", None
+            lower, distance = self._strongly_convex_bound(modulus)
+            return lower - self._rounding, "strong convexity", distance
+        return self._projected_bound() - self._rounding, "projected dual", None
+
+    @cached_property
+    def _roundings(self) -> list[tuple[float, PropertyLoss, Rounding]]:
+        """Of the squared losses; all others have exact residuals."""
+        terms = [t for t in self.squared + self.others if _is_squared(t[1])]
+        return [(c, loss, loss.map.rounding(self.W)) for c, loss in terms]
+
+    @cached_property
+    def _rounding(self) -> float:
+        """Σ c (2‖R‖δ + δ²): what errors δ of residuals R do to squared losses."""
+        parts = []
+        for c, loss, rounding in self._roundings:
+            size = math.sqrt(self.values[id(loss)])
+            parts.append(c * rounding.residual * (2.0 * size + rounding.residual))
+        return math.fsum(parts)
 
     def _absorber(self) -> PropertyLoss | None:
         """An ℓ1 loss of W itself, rather one whose dual is not given."""
@@ -194,7 +216,8 @@ class _Lagrangian:
         ]
         return min(losses, key=lambda loss: loss.name in self.duals, default=None)
 
-    def _strongly_convex_bound(self, modulus: float) -> tuple[float, str, float | None]:
+    def _strongly_convex_bound(self, modulus: float) -> tuple[float, float]:
+        """The bound, and the distance to the optimum that it implies."""
         slope = self._smooth_gradient()
         gaps = []
         for c, loss in sorted(self.others, key=lambda t: t[1].name not in self.duals):
@@ -205,11 +228,10 @@ class _Lagrangian:
             # Fenchel-Young: c φ(R) + (c φ)*(Y) − ⟨Y, R⟩ ≥ 0
             gaps.append(c * loss.penalty.value(residual) + loss.penalty.conjugate(Y, c))
             gaps.append(-float(np.vdot(Y, residual)))
-        excess = max(math.fsum(gaps), 0.0) + float(np.vdot(slope, slope)) / (
-            2 * modulus
-        )
-        distance = math.sqrt(2 * excess / modulus)
-        return self._value() - excess, "strong convexity", distance
+        size = float(np.linalg.norm(slope))
+        size += math.fsum(2 * c * error.gradient for c, _, error in self._roundings)
+        excess = max(math.fsum(gaps), 0.0) + size**2 / (2 * modulus)
+        return self._value() - excess, math.sqrt(2 * excess / modulus)
 
     def _dual(
         self, loss: PropertyLoss, residual: Array, slope: Array, modulus: float
@@ -223,47 +245,58 @@ class _Lagrangian:
         return np.zeros_like(residual)
 
     def _dual_bound(self, absorber: PropertyLoss) -> float:
-        pairs = self._subgradients()
-        taken = [loss.map.adjoint(Y) for _, loss, Y in pairs if loss is not absorber]
+        duals = self._subgradients()
+        others = [dual for dual in duals if dual.loss is not absorber]
+        taken = [dual.loss.map.adjoint(dual.Y) for dual in others]
         rest = -sum(taken, np.zeros_like(self.W))
-        return _conjugate_bound(
-            [(c, loss, rest if loss is absorber else Y) for c, loss, Y in pairs]
-        )
+        own = next(dual for dual in duals if dual.loss is absorber)
+        return _conjugate_bound([*others, replace(own, Y=rest)])
 
     def _projected_bound(self) -> float:
-        """Duals moved to the nearest with Σ AᵀY = 0: Y − c A z for least squares z."""
-        pairs = self._subgradients()
-        flats = [math.sqrt(c) * loss.map.flat(self.W.shape) for c, loss, _ in pairs]
-        stacked = np.concatenate([Y.ravel() / math.sqrt(c) for c, _, Y in pairs])
+        """Duals moved to the nearest with Σ AᵀY = 0: Y − c A z for least squares z.
+
+        A rest r of that sum changes the bound at the optimum V by ⟨r, V − W⟩. Where
+        all losses are squared, V = W − z/2.
+        """
+        duals = self._subgradients()
+        roots = [math.sqrt(dual.weight) for dual in duals]
+        flats = [
+            root * dual.loss.map.flat(self.W.shape)
+            for root, dual in zip(roots, duals, strict=True)
+        ]
+        stacked = np.concatenate(
+            [dual.Y.ravel() / root for root, dual in zip(roots, duals, strict=True)]
+        )
         matrix = sp.csr_array(sp.vstack(flats))
         widest = math.sqrt(matrix.power(2).sum(axis=0).max())
         rounding = 1e-10 * widest * float(np.linalg.norm(stacked))
-        kept = stacked
+        kept, moved = stacked, 0.0
         if np.linalg.norm(matrix.T @ kept) > rounding:
             limit = 20 * max(matrix.shape)
             z = spla.lsmr(
                 matrix, stacked, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=limit
-            )
-            kept = stacked - matrix @ z[0]
-        if np.linalg.norm(matrix.T @ kept) > rounding:
+            )[0]
+            kept, moved = stacked - matrix @ z, float(np.linalg.norm(z))
+        rest = float(np.linalg.norm(matrix.T @ kept))
+        if rest > rounding:
             return 0.0
         parts = np.split(kept, np.cumsum([flat.shape[0] for flat in flats])[:-1])
-        return _conjugate_bound(
+        bound = _conjugate_bound(
             [
-                (c, loss, math.sqrt(c) * part.reshape(Y.shape))
-                for (c, loss, Y), part in zip(pairs, parts, strict=True)
+                replace(dual, Y=root * part.reshape(dual.Y.shape))
+                for root, dual, part in zip(roots, duals, parts, strict=True)
             ]
         )
+        return bound - rest * moved
 
-    def _subgradients(self) -> list[tuple[float, PropertyLoss, Array]]:
+    def _subgradients(self) -> list[_Dual]:
         """The given duals; else 2cR for squared losses and zero for the others."""
-        pairs = []
+        duals = []
         for c, loss in [*self.squared, *self.others]:
             R = loss.residual(self.W)
-            squared = isinstance(loss.penalty, Squared)
-            own = 2 * c * R if squared else np.zeros_like(R)
-            pairs.append((c, loss, self.duals.get(loss.name, own)))
-        return pairs
+            own = 2 * c * R if _is_squared(loss) else np.zeros_like(R)
+            duals.append(_Dual(c, loss, R, self.duals.get(loss.name, own)))
+        return duals
 
     def _smooth_gradient(self) -> Attributions:
         parts = (c * loss.gradient_at(self.W) for c, loss in self.squared)
@@ -273,6 +306,10 @@ class _Lagrangian:
         return math.fsum(
             c * self.values[id(loss)] for c, loss in self.squared + self.others
         )
+
+
+def _is_squared(loss: PropertyLoss) -> bool:
+    return isinstance(loss.penalty, Squared)
 
 
 def _values(
@@ -285,15 +322,26 @@ def _values(
     }
 
 
-def _conjugate_bound(pairs: list[tuple[float, PropertyLoss, Array]]) -> float:
-    """−Σ (cφ)*(Y) + ⟨Y, T⟩: a lower bound where Σ AᵀY = 0.
+@dataclass(frozen=True, eq=False)
+class _Dual:
+    """Y for the loss c φ(R), where R = A(W) − T."""
+
+    weight: float
+    loss: PropertyLoss
+    R: Array
+    Y: Array
+
+
+def _conjugate_bound(duals: list[_Dual]) -> float:
+    """Σ ⟨Y, R⟩ − (cφ)*(Y): a lower bound where Σ AᵀY = 0.
 
     Scaling all duals alike keeps that sum zero and brings each into its domain.
     """
-    theta = min(c / max(loss.penalty.polar(Y), c) for c, loss, Y in pairs)
-    return -math.fsum(
-        loss.penalty.conjugate(theta * Y, c) + theta * _inner(Y, loss.target)
-        for c, loss, Y in pairs
+    theta = min(d.weight / max(d.loss.penalty.polar(d.Y), d.weight) for d in duals)
+    return math.fsum(
+        theta * float(np.vdot(d.Y, d.R))
+        - d.loss.penalty.conjugate(theta * d.Y, d.weight)
+        for d in duals
     )
 
 
@@ -323,7 +371,3 @@ def _violation(bound: Bound, value: float) -> float:
     """The relative excess of a loss over its limit."""
     scale = max(bound.limit, 1e-9 * bound.loss.value_at_zero, np.finfo(float).tiny)
     return max(value - bound.limit, 0.0) / scale
-
-
-def _inner(Y: Array, target: Array | float) -> float:
-    return float(np.vdot(Y, np.broadcast_to(target, Y.shape)))

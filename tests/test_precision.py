@@ -1,0 +1,265 @@
+"""Values and bounds are right to their last digits, whatever the mean and the scale."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse.linalg as spla
+from catalogue import LOSSES, NOISE, SHAPE, VALUES, D, G, N, S, X
+from oracles import exact_value
+
+import propopt as po
+from propopt.errors import UncertifiedWarning
+from propopt.maps import ImplicitOverPoints, OverFeatures, OverPoints
+from propopt.products import Rounding
+from propopt.solvers.solve import Task
+
+
+OFFSETS = (0.0, 1e3, 1e6)
+COUPLED = {
+    name: loss
+    for name, loss in LOSSES.items()
+    if isinstance(loss.map, OverPoints | ImplicitOverPoints | OverFeatures)
+    and loss.map.components is not None
+}
+gradient, absolute = po.GradientMatching(G), po.GradientMatching(G, norm="l1")
+
+each_loss = pytest.mark.parametrize("name", LOSSES)
+each_coupled = pytest.mark.parametrize("name", COUPLED)
+each_offset = pytest.mark.parametrize("offset", OFFSETS)
+
+
+def rounded(loss: po.PropertyLoss, W: np.ndarray, exact: float) -> float:
+    """What the value may be off by: its last digits, and what the map declares."""
+    declared = loss.map.rounding(W).residual
+    return 1e-13 * exact + declared * (2.0 * np.sqrt(exact) + declared)
+
+
+@each_loss
+@each_offset
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_value_is_that_of_extended_precision(name, offset, scale, rng):
+    loss = LOSSES[name]
+    W = scale * (rng.normal(size=SHAPE) + offset)
+    exact = float(exact_value(loss, W))
+    assert abs(loss.value(W) - exact) <= rounded(loss, W, exact)
+
+
+@each_coupled
+def test_value_does_not_know_the_mean(name, rng):
+    # multiples of 2⁻²⁰ stay what they are when 2²⁰ is added
+    W = np.round(rng.normal(size=SHAPE) * 2**20) / 2**20
+    loss = COUPLED[name]
+    assert loss.value(W + 2.0**20) == pytest.approx(loss.value(W), rel=1e-14)
+
+
+@each_coupled
+@pytest.mark.parametrize("size", [1e6, 1e17 / 3])
+def test_what_is_constant_on_components_costs_exactly_nothing(name, size, rng):
+    loss = COUPLED[name]
+    parts = loss.map.components
+    over_points = not isinstance(loss.map, OverFeatures)
+    means = size * rng.normal(size=(parts.count, D if over_points else N))
+    W = np.ascontiguousarray(
+        means[parts.labels] if over_points else means[parts.labels].T
+    )
+    assert loss.value(W) == 0.0
+    assert not loss.map.gradient(W).any()
+    assert po.certify(1.0 * loss, W).gap == 0.0
+
+
+@each_coupled
+def test_rows_add_up_to_zero_for_programs_that_know_no_components(name):
+    matrix = COUPLED[name].map.flat(SHAPE)
+    sums = np.abs(np.asarray(matrix.sum(axis=1)))
+    largest = np.abs(matrix.data).max(initial=0.0)
+    assert sums.max(initial=0.0) <= 4e-16 * np.sqrt(N) * largest
+
+
+def test_signed_similarities_of_different_scale_keep_the_small_ones(rng):
+    root = rng.normal(size=(8, 8)) @ (np.eye(8) - 1.0 / 8)
+    block = -root.T @ root
+    np.fill_diagonal(block, 0.0)
+    S = np.zeros((16, 16))
+    S[::2, ::2], S[1::2, 1::2] = 1e-8 * block, 1e8 * block
+    loss = po.PairwiseRobustness(po.graph_from_matrix((S + S.T) / 2))
+    W = np.zeros((16, 1))
+    W[::2] = rng.normal(size=(8, 1))
+    assert loss.value(W) == pytest.approx(
+        2e-8 * ((root @ W[::2]) ** 2).sum(), rel=1e-12
+    )
+
+
+def test_a_small_indefinite_block_is_refused_beside_a_large_one():
+    S = np.zeros((4, 4))
+    S[0, 1] = S[1, 0] = -1e-8
+    S[2, 3] = S[3, 2] = 1e8
+    with pytest.raises(po.errors.InvalidInput, match="smallest eigenvalue -2e-08"):
+        po.graph_from_matrix(S)
+
+
+@pytest.mark.parametrize("digits", [1, 3, 5])
+def test_differences_are_taken_before_they_are_scaled(digits):
+    graph = po.graph_from_matrix(np.array([[0.0, 0.3], [0.3, 0.0]]))
+    W = np.array([[1.1], [1.1 + digits * 2.0**-52]])
+    assert po.PairwiseRobustness(graph).value(W) == pytest.approx(
+        0.6 * digits**2 * 2.0**-104, rel=1e-14, abs=0.0
+    )
+
+
+def test_one_heavy_edge_hides_no_other(rng):
+    target = rng.normal(size=(40, 2))
+    target[1] = target[0]
+    heavy = po.chain_graph(40).similarities.toarray()
+    light = heavy.copy()
+    light[[0, 2], [2, 0]] = heavy[[0, 2], [2, 0]] = (
+        1.0  # 0 and 1 have the same neighbour
+    )
+    light[[0, 1], [1, 0]] = 0.0
+    heavy[[0, 1], [1, 0]] = 1e17
+    gradient = po.GradientMatching(target)
+    pair = po.PairwiseRobustness(po.graph_from_matrix(light))
+    best = po.solve(gradient + pair).attributions.copy()
+    best[1] = best[0]  # as they are by symmetry: both are joined to 2, alike
+    objective = gradient + po.PairwiseRobustness(po.graph_from_matrix(heavy))
+    assert po.certify(objective, best).gap <= 1e-12
+
+
+# lower bounds: those of a problem that differs by a constant alone
+
+OBJECTIVES = {
+    "pairwise": gradient + 0.7 * LOSSES["pairwise, knn"],
+    "disconnected": gradient + 3.0 * LOSSES["pairwise, disconnected"],
+    "signed": gradient + 0.2 * LOSSES["pairwise, signed"],
+    "kernel": gradient + 0.05 * LOSSES["kernel"],
+    "lattice": gradient + 0.7 * LOSSES["pairwise, lattice"],
+    "grid": gradient + 0.7 * LOSSES["pairwise, grid"],
+    "smoothness": gradient + LOSSES["pairwise, knn"] + LOSSES["smoothness, chain"],
+    "max": gradient + 0.5 * LOSSES["difference, max l2"],
+    "sum": gradient + 0.5 * LOSSES["difference, sum l2"],
+    "sum l1": gradient + 0.5 * LOSSES["difference, sum l1"],
+    "l1, pairwise": absolute + 0.3 * LOSSES["pairwise, knn"],
+    "l1, kernel": absolute + 0.01 * LOSSES["kernel"],
+    "l1, max": absolute + 0.4 * LOSSES["difference, max l2"],
+    "l1, max linf": absolute + 0.8 * LOSSES["difference, max linf"],
+}
+each_objective = pytest.mark.parametrize("name", OBJECTIVES)
+
+
+def moved(objective: po.Objective, offset: float) -> po.Objective:
+    """The same losses, with gradients that are larger by a constant."""
+    terms = []
+    for weight, loss in objective.terms:
+        if isinstance(loss, po.GradientMatching):
+            loss = po.GradientMatching(loss.G + offset, norm=loss.norm)
+        terms.append((weight, loss))
+    return po.Objective(tuple(terms))
+
+
+def on_a_grid(objective: po.Objective) -> po.Objective:
+    """The same losses for gradients to which constants can be added exactly."""
+    terms = []
+    for weight, loss in objective.terms:
+        if isinstance(loss, po.GradientMatching):
+            target = np.round(loss.G * 2**10) / 2**10
+            loss = po.GradientMatching(target, norm=loss.norm)
+        terms.append((weight, loss))
+    return po.Objective(tuple(terms))
+
+
+@each_objective
+def test_bounds_do_not_know_the_mean(name, rng):
+    objective = on_a_grid(OBJECTIVES[name])
+    task = Task(objective, solver="auto")
+    found = task.solve(objective, 1e-8)
+    best = np.round(found.W * 2**30) / 2**30
+    steps = rng.normal(size=(3, *SHAPE))
+    for W in [best, *(best + np.round(2**20 * step) / 2**30 for step in steps)]:
+        here = po.certify(objective, W, duals=found.duals)
+        there = po.certify(moved(objective, 2.0**20), W + 2.0**20, duals=found.duals)
+        assert there.value == pytest.approx(here.value, rel=1e-13)
+        assert there.lower_bound == pytest.approx(
+            here.lower_bound, rel=1e-9, abs=1e-9 * here.value
+        )
+
+
+@each_objective
+@each_offset
+def test_no_lower_bound_is_above_what_another_explanation_has(name, offset):
+    objective = moved(OBJECTIVES[name], offset)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UncertifiedWarning)
+        known = po.solve(OBJECTIVES[name], tolerance=1e-9).attributions + offset
+        best = po.solve(objective, tolerance=1e-9)
+    exact = sum(weight * exact_value(loss, known) for weight, loss in objective.terms)
+    assert best.certificate.lower_bound <= float(exact) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bound_of_function_matching_stays_below_the_value_it_rounds(seed):
+    rng = np.random.default_rng(seed)
+    points = 1e3 * rng.normal(size=(5, 4, 2))
+    slopes = 1e6 + rng.normal(size=(5, 2))
+    residuals = 1e-3 * rng.normal(size=(5, 4))
+    changes = np.einsum("nsd,nd->ns", points, slopes) + residuals
+    loss = po.FunctionMatching(X[:5, :2], changes, perturbations=points)
+    W = np.stack(
+        [
+            np.linalg.lstsq(Z, f, rcond=None)[0]
+            for Z, f in zip(points, changes, strict=True)
+        ]
+    )
+    found = po.certify(1.0 * loss, W)
+    assert found.lower_bound <= float(exact_value(loss, W))
+
+
+def test_value_of_function_matching_is_known_to_what_its_map_declares(rng):
+    loss = po.FunctionMatching(X, VALUES)
+    W = 1e6 * rng.normal(size=SHAPE)
+    exact = float(exact_value(loss, W))
+    assert abs(loss.value(W) - exact) <= rounded(loss, W, exact)
+    assert rounded(loss, W, exact) <= 1e-12 * exact
+
+
+@pytest.mark.parametrize("size", [1e-3, 0.1])
+def test_what_rounding_may_do_to_gradients_is_part_of_the_gap(size, monkeypatch):
+    # the slope at W is within 2cδ of what is computed, and q is 2-strongly convex
+    objective = OBJECTIVES["kernel"]
+    best = po.solve(objective).attributions
+    monkeypatch.setattr(OverPoints, "rounding", lambda *_: Rounding(0.0, size))
+    found = po.certify(objective, best)
+    excess = (2 * 0.05 * size) ** 2 / 4
+    assert found.value - found.lower_bound == pytest.approx(excess, rel=1e-6)
+
+
+def test_what_rounding_may_do_to_residuals_is_part_of_the_gap(monkeypatch):
+    objective = OBJECTIVES["kernel"]
+    best = po.solve(objective)
+    monkeypatch.setattr(OverPoints, "rounding", lambda *_: Rounding(1e-3, 0.0))
+    found = po.certify(objective, best.attributions)
+    size = np.sqrt(best.losses["kernel_robustness"])
+    excess = 0.05 * 1e-3 * (2 * size + 1e-3)
+    assert found.value - found.lower_bound == pytest.approx(excess, rel=1e-6)
+
+
+@pytest.mark.parametrize("error", [-1e-11, -1e-12, 0.0, 1e-12, 1e-11])
+def test_duals_that_are_projected_to_rounding_leave_the_bound_a_bound(
+    error, monkeypatch, rng
+):
+    W = rng.normal(size=SHAPE)
+    changes = np.einsum("nsd,nd->ns", NOISE, W) + 1e-2 * rng.normal(size=(N, S))
+    local = po.FunctionMatching(X, changes, perturbations=NOISE)
+    exact = po.certify(1.0 * local, po.solve(1.0 * local).attributions)
+    assert exact.gap <= 1e-9
+    lsmr = spla.lsmr
+    monkeypatch.setattr("propopt.certificate.DENSE_LIMIT", 1)
+    monkeypatch.setattr(
+        spla, "lsmr", lambda *args, **kwargs: [(1 + error) * lsmr(*args, **kwargs)[0]]
+    )
+    found = po.certify(1.0 * local, 2.0 * W)
+    assert found.lower_bound <= exact.value * (1 + 1e-9)
+    if error == 0.0:
+        assert found.kind == "projected dual"
+        assert found.lower_bound == pytest.approx(exact.value, rel=1e-3, abs=0.0)
