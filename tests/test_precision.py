@@ -263,3 +263,15 @@ def test_duals_that_are_projected_to_rounding_leave_the_bound_a_bound(
     if error == 0.0:
         assert found.kind == "projected dual"
         assert found.lower_bound == pytest.approx(exact.value, rel=1e-3, abs=0.0)
+
+
+@pytest.mark.parametrize("name", ["pairwise", "kernel", "max", "l1, max", "l1, kernel"])
+def test_an_optimum_of_zero_has_no_bound_above_it_wherever_it_is_taken(name, rng):
+    terms = [t for t in OBJECTIVES[name].terms if t[1] not in (gradient, absolute)]
+    for _ in range(50):
+        target = np.broadcast_to(rng.normal(size=D), SHAPE)
+        norm = "l1" if name.startswith("l1") else "l2"
+        matching = po.GradientMatching(target, norm=norm)
+        objective = po.Objective(((1.0, matching), *terms))
+        W = target + 10.0 ** rng.uniform(-9, 3) * rng.normal(size=SHAPE)
+        assert po.certify(objective, W).lower_bound == 0.0
