@@ -9,6 +9,7 @@ from typing import final
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from propopt._typing import Array, Sparse
 from propopt.checks import read_array, read_count, read_positive
@@ -110,9 +111,9 @@ class GridGaussianGraph(Graph):
     @cached_property
     def components(self) -> Components:
         labels = np.zeros(1, dtype=np.intp)
-        for kernel in self._laplacian.kernels:
-            parts = Components.of(sp.csr_array(kernel))
-            labels = np.add.outer(labels * parts.count, parts.labels).ravel()
+        for axis, kernel in zip(self.axes, self._laplacian.kernels, strict=True):
+            parts = _parts(axis, kernel)
+            labels = np.add.outer(labels * (parts.max() + 1), parts).ravel()
         return Components(labels)
 
     @cached_property
@@ -178,6 +179,15 @@ def grid_gaussian_graph(
         )
     scale = median_distance(points) if lengthscale is None else lengthscale
     return GridGaussianGraph(axes, scale)
+
+
+def _parts(axis: Array, kernel: Array) -> NDArray[np.intp]:
+    """Parts of an axis: it falls apart where two that follow are not similar."""
+    order = np.argsort(axis)
+    apart = kernel[order[1:], order[:-1]] == 0.0
+    parts = np.zeros(len(axis), dtype=np.intp)
+    parts[order[1:]] = np.cumsum(apart)
+    return parts
 
 
 def _product(axes: list[Array]) -> Array:

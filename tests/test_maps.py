@@ -91,6 +91,24 @@ def test_normal_is_the_adjoint_of_the_map(A, rng):
 
 
 @each_map
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_gradient_is_the_adjoint_of_the_map_whatever_the_mean(A, offset, rng):
+    W = rng.normal(size=SHAPE) + offset
+    declared = A.rounding(W).gradient
+    exact = A.adjoint(A(W))
+    error = np.linalg.norm(A.gradient(W) - exact)
+    assert error <= declared + 1e-14 * np.linalg.norm(exact)
+
+
+@each_map
+def test_rounding_is_small_and_not_negative(A, rng):
+    W = rng.normal(size=SHAPE)
+    rounding = A.rounding(W)
+    assert 0.0 <= rounding.residual <= 1e-13 * np.linalg.norm(W)
+    assert 0.0 <= rounding.gradient <= 1e-12 * np.linalg.norm(W)
+
+
+@each_map
 def test_map_does_not_change_its_input(A, rng):
     W = rng.normal(size=SHAPE)
     before = W.copy()
