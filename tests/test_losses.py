@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import cvxpy as cp
 import re
 
+import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
