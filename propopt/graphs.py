@@ -282,12 +282,14 @@ def complete_graph(n_nodes: int) -> SimilarityGraph:
 def chain_graph(n_nodes: int) -> SimilarityGraph:
     """Neighbouring columns, as in a time series, with similarity one."""
     n = read_count(n_nodes, "n_nodes")
+    require_memory(56.0 * n, f"a chain of {n} nodes", "use fewer")
     return SimilarityGraph(_path(n), "chain")
 
 
 def pixel_graph(height: int, width: int) -> SimilarityGraph:
     """Pixels of an image in row-major order, each with its up to four neighbours."""
     rows, columns = read_count(height, "height"), read_count(width, "width")
+    require_memory(176.0 * rows * columns, f"{rows} × {columns} pixels", "use fewer")
     parameters = {"height": rows, "width": columns}
     return SimilarityGraph(box_neighbours((rows, columns)), "pixel", parameters)
 
@@ -299,6 +301,8 @@ def correlation_graph(X: object) -> SimilarityGraph:
     A constant column has no correlation: its similarities are zero.
     """
     points, _ = read_table(X, "X")
+    n_bytes = 40.0 * points.shape[1] ** 2
+    require_memory(n_bytes, "every pair of features", "use fewer features")
     centred = Components.single(len(points)).centred(points)
     largest = np.abs(centred).max(axis=0)
     # what the last digits of a column add up to is no spread
@@ -317,6 +321,7 @@ def group_graph(labels: ArrayLike) -> SimilarityGraph:
     names = np.asarray(labels)
     if names.ndim != 1 or len(names) == 0:
         raise InvalidInput(f"labels: expected one label per node, got {names.shape}")
+    require_memory(40.0 * len(names) ** 2, "every pair of nodes", "use fewer nodes")
     _, codes = np.unique(names, return_inverse=True)
     same = (codes[:, None] == codes[None, :]).astype(float)
     np.fill_diagonal(same, 0.0)

@@ -61,6 +61,8 @@ class LatticeGraph(Graph):
 
     @cached_property
     def similarities(self) -> Sparse:
+        n_bytes = 176.0 * self.n_nodes
+        require_memory(n_bytes, "the lattice as a matrix", "use solver='krylov'")
         return box_neighbours(self.box)
 
     @cached_property

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
 import psutil
 
 from propopt.errors import Refused
+
+
+CGROUPS = Path("/sys/fs/cgroup")
+MEMBERSHIP = Path("/proc/self/cgroup")
 
 
 def require_memory(n_bytes: float, what: str, instead: str) -> None:
@@ -16,10 +24,80 @@ def require_memory(n_bytes: float, what: str, instead: str) -> None:
 
 def memory_refusal(n_bytes: float, what: str, instead: str) -> str | None:
     """Why ``what`` does not fit into memory; None if it does."""
-    free = psutil.virtual_memory().available
+    free = free_memory()
     if n_bytes <= free:
         return None
     return (
         f"{what} needs about {n_bytes / 2**30:.1f} GiB and {free / 2**30:.1f} GiB are "
         f"free; {instead}"
     )
+
+
+def free_memory() -> float:
+    """Bytes that this process may still take, of the machine and by its own limits."""
+    machine = float(psutil.virtual_memory().available)
+    own = min(_below_address_limit(), _below_cgroup_limits())
+    return max(0.0, min(machine, own))
+
+
+def _below_address_limit() -> float:
+    """What ``ulimit -v`` leaves; infinite where there is no such limit."""
+    try:
+        import resource
+    except ImportError:  # Windows has none
+        return math.inf
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return math.inf
+    return float(limit - psutil.Process().memory_info().vms)
+
+
+def _below_cgroup_limits() -> float:
+    """What the least generous control group around this process leaves."""
+    return min(map(_left_in, _cgroups()), default=math.inf)
+
+
+def _cgroups() -> Iterator[Path]:
+    """Folders of the memory controller, of version 1 or 2, from our group upwards."""
+    try:
+        lines = MEMBERSHIP.read_text().splitlines()
+    except OSError:  # not Linux, or no /proc
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        root = CGROUPS / "memory" if controllers else CGROUPS
+        group = root / path.lstrip("/")
+        # the whole hierarchy binds; in a container our own path may not be mounted
+        own = (group, *group.parents)
+        yield from (folder for folder in own if root in (folder, *folder.parents))
+
+
+def _left_in(group: Path) -> float:
+    limit = _number(group, "memory.max", "memory.limit_in_bytes")
+    used = _number(group, "memory.current", "memory.usage_in_bytes")
+    if limit is None or used is None:
+        return math.inf
+    return limit - used + _reclaimable(group)
+
+
+def _number(group: Path, *names: str) -> float | None:
+    """The number in the first of these files that is there; None for "max" or none."""
+    for name in names:
+        try:
+            return float((group / name).read_text())
+        except (OSError, ValueError):
+            continue
+    return None
+
+
+def _reclaimable(group: Path) -> float:
+    """Bytes of files that are only cached: they are counted as used, and given back."""
+    try:
+        lines = (group / "memory.stat").read_text().splitlines()
+        entries = {name: float(count) for name, count in map(str.split, lines)}
+    except (OSError, ValueError):
+        return 0.0
+    # version 1 counts the groups within only in its totals
+    return entries.get("total_inactive_file", entries.get("inactive_file", 0.0))

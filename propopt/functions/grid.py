@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from propopt._typing import Points
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
+from propopt.memory import require_memory
 
 
 def grid(
@@ -39,6 +42,8 @@ def grid(
     InvalidInput
         If the interval is empty or not finite, a number is too small, or ``first``
         exceeds the size of the grid.
+    Refused
+        If the points do not fit into memory.
 
     Examples
     --------
@@ -55,11 +60,14 @@ def grid(
         raise InvalidInput(f"grid: expected finite low < high, got {low!r}, {high!r}")
     if read_count(per_dimension, "per_dimension") < 2:
         raise InvalidInput("per_dimension: both ends need a point; expected at least 2")
-    total = per_dimension ** read_count(dimensions, "dimensions")
+    n_digits = read_count(dimensions, "dimensions") * math.log2(per_dimension)
+    if n_digits >= np.iinfo(np.intp).bits - 1:  # before an enormous power is computed
+        raise InvalidInput(f"grid: {per_dimension}^{dimensions} points are too many")
+    total = per_dimension**dimensions
     count = total if first is None else read_count(first, "first")
     if count > total:
         raise InvalidInput(f"first: the grid has only {total} points, got {count}")
-    if total > np.iinfo(np.intp).max:
-        raise InvalidInput(f"grid: {per_dimension}^{dimensions} points are too many")
+    n_bytes = 8.0 * (count * (3 * dimensions + 1) + per_dimension)
+    require_memory(n_bytes, f"a grid of {count} points", "give fewer, or `first`")
     places = np.unravel_index(np.arange(count), (per_dimension,) * dimensions)
     return np.linspace(low, high, per_dimension)[np.stack(places, axis=1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -34,6 +35,9 @@ _TASKS: dict[str, TaskKind] = {
     "iris": "classification",
     "wine": "classification",
 }
+PARAMETER_COPIES = 42
+"""Of all parameters: ten pairs of steps and changes, and what each step needs."""
+
 _LOADERS = {name: getattr(datasets, f"load_{name}") for name in _TASKS}
 
 
@@ -155,6 +159,7 @@ def fitted_function(
         )
     data = schema.data
     columns = _columns(data.categorical)
+    _refuse_large_network(spec, table, source)
     model = make_pipeline(columns, _estimator(spec, task, schema.seed))
     try:
         model.fit(table.fitted, table.target)
@@ -186,6 +191,19 @@ def _declared(data: Data, table: Table) -> dict[str, Any]:
         "categorical": data.categorical or "auto",
         "groups": data.groups or None,
     }
+
+
+def _refuse_large_network(spec: Model, table: Table, source: Source) -> None:
+    """What L-BFGS keeps of the parameters, and what each layer keeps of the rows."""
+    if spec.kind != "mlp":
+        return
+    n_rows, n_features = table.fitted.shape
+    widths = [n_features, *spec.hidden, 1]
+    n_parameters = sum((1 + m) * n for m, n in pairwise(widths))
+    n_bytes = 8.0 * (PARAMETER_COPIES * n_parameters + 3 * n_rows * sum(widths))
+    refusal = memory_refusal(n_bytes, "a network of this size", "make `hidden` smaller")
+    if refusal is not None:
+        raise source.error(("model", "hidden"), refusal)
 
 
 def _estimator(spec: Model, task: TaskKind | None, seed: int) -> Any:
