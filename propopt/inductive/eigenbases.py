@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import Literal, final
 
 import numpy as np
 import scipy.linalg as la
-from scipy.linalg import lapack
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
+from propopt.lapack import reflected, tridiagonalised
 
 
 @final
@@ -45,16 +45,7 @@ class Eigenbasis:
     @classmethod
     def of(cls, matrix: Array) -> Eigenbasis:
         """That of a positive semidefinite matrix, which is overwritten; O(n³)."""
-        n_points = len(matrix)
-        work, _ = lapack.dsytrd_lwork(n_points, lower=1)
-        reduced, diagonal, beside, scales, _ = lapack.dsytrd(
-            # K is symmetric: its transpose is K in LAPACK's order, without a copy
-            matrix.T,
-            lower=1,
-            lwork=int(work),
-            overwrite_a=1,
-        )
-        reflectors = np.asfortranarray(reduced[1:, :-1])
+        reflectors, diagonal, beside, scales = tridiagonalised(matrix)
         values, vectors = la.eigh_tridiagonal(diagonal, beside)
         return cls(
             eigenvalues=nonnegative(values),
@@ -74,15 +65,12 @@ class Eigenbasis:
             return self.vectors.T @ columns
         return self.tridiagonal.T @ self._reflected(columns, "T")
 
-    def _reflected(self, columns: Array, transpose: str) -> Array:
+    def _reflected(self, columns: Array, transpose: Literal["N", "T"]) -> Array:
         """Q or Qᵀ times columns (n, m)."""
         found = np.array(columns, order="F")
         if len(self.scales) == 0:
             return found
-        below = np.asfortranarray(found[1:])
-        arguments = ("L", transpose, self.reflectors, self.scales, below)
-        _, work, _ = lapack.dormqr(*arguments, -1)
-        found[1:], _, _ = lapack.dormqr(*arguments, int(work[0]), overwrite_c=1)
+        found[1:] = reflected(self.reflectors, self.scales, found[1:], transpose)
         return found
 
 

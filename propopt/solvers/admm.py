@@ -21,6 +21,8 @@ RELAXATION = 1.7
 RELAXATION_LINEAR = 1.9
 """Where all terms are max-differences in l1 or linf: half the steps of 1.7 there."""
 CHECK_EVERY = 10
+LARGEST = 1e8
+"""Of ρ/2 AᵀA beside the identity: their sum is inverted in double precision."""
 
 
 class Admm:
@@ -43,7 +45,7 @@ class Admm:
         self._W = W
         self._Z = [term.map(W) for term in program.terms]
         self._rho = [
-            _penalty(term, Z, Y)
+            _bounded(term, _penalty(term, Z, Y))
             for term, Z, Y in zip(program.terms, self._Z, duals, strict=True)
         ]
         self._U = [Y / rho for Y, rho in zip(duals, self._rho, strict=True)]
@@ -71,6 +73,11 @@ class Admm:
                 # ρ settles: it must stay constant in the end for convergence
                 self._next_change = int(1.4 * self._n_steps) + CHECK_EVERY
         return self.best
+
+    @property
+    def penalties(self) -> list[float]:
+        """ρ_i."""
+        return list(self._rho)
 
     @property
     def duals(self) -> list[Array]:
@@ -111,6 +118,7 @@ class Admm:
             moved = _norm(term.adjoint(Z - before[i]))
             dual = _ratio(moved, _norm(term.adjoint(U)))
             factor = np.clip(np.sqrt(_ratio(primal, dual)), 0.05, 20.0)
+            factor = _bounded(term, rho * factor) / rho
             if not 0.5 < factor < 2.0:
                 self._rho[i], self._U[i] = rho * factor, U / factor
                 changed = True
@@ -136,6 +144,16 @@ def _penalty(term: Term, Z: Array, Y: Array) -> float:
     if term.gram is None:
         return 2.0
     return 2.0 / float(term.gram.diagonal().mean())
+
+
+def _bounded(term: Term, rho: float) -> float:
+    """ρ for which I + ρ/2 AᵀA keeps half its digits.
+
+    Where all differences vanish, residuals are rounding and their ratio would move ρ
+    on for ever.
+    """
+    size = 1.0 if term.gram is None else 0.5 * float(term.gram.diagonal().max())
+    return float(np.clip(rho, 1.0 / (LARGEST * size), LARGEST / size))
 
 
 def _norm(R: Array) -> float:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from propopt._typing import Array, Attributions, Sparse
+from propopt.lapack import positive_inverse
 from propopt.maps import dense
 
 
@@ -36,6 +37,9 @@ DENSE_LIMIT = 2000
 """Points up to which they are if the graph is not narrow."""
 LU_LIMIT = 2e10
 """Operations N·bandwidth² up to which a sparse LU is taken."""
+
+LARGEST = 1e12
+"""Of P beside δ up to which a dense inverse of δI + P keeps digits."""
 
 
 class System(ABC):
@@ -67,7 +71,7 @@ def factorise(P: Sparse | Array, shifts: Array, layout: Layout) -> System:
     """The systems made ready for many right-hand sides."""
     distinct, groups = np.unique(shifts, return_inverse=True)
     match layout:
-        case "dense" if len(distinct) == 1:
+        case "dense" if len(distinct) == 1 and _is_invertible(P, float(distinct[0])):
             return Inverse.of(dense(P), float(distinct[0]))
         case "dense":
             return Eigenbasis.of(dense(P), shifts)
@@ -89,11 +93,7 @@ class Inverse(System):
         """From the Cholesky factor of δI + P."""
         matrix = np.array(P, order="F")
         matrix.flat[:: len(matrix) + 1] += shift
-        factor, _ = la.lapack.dpotrf(matrix, lower=1, overwrite_a=1, clean=1)
-        lower, _ = la.lapack.dpotri(factor, lower=1, overwrite_c=1)
-        inverse = lower + lower.T
-        inverse.flat[:: len(matrix) + 1] *= 0.5
-        return cls(inverse)
+        return cls(positive_inverse(matrix))
 
     def solve(self, R: Attributions) -> Attributions:
         return np.asarray(self.inverse @ R)
@@ -196,6 +196,11 @@ class ConjugateGradients(System):
 
     def _diagonals(self) -> Array:
         return np.asarray(self.P.diagonal()[:, None] + self.shifts)
+
+
+def _is_invertible(P: Sparse | Array, shift: float) -> bool:
+    """Whether an inverse of δI + P keeps digits; where not, eigenvectors are stable."""
+    return float(abs(P).sum(axis=1).max()) <= LARGEST * shift
 
 
 def _bandwidth(P: Sparse) -> float:
