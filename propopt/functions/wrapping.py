@@ -37,6 +37,7 @@ from propopt.functions.tabular import TabularModel
 from propopt.functions.torch_modules import TorchModel, is_torch_module, torch_model
 from propopt.functions.trees import is_piecewise_constant
 from propopt.schema import CategoricalColumns, Groups, TableSchema
+from propopt.threads import Sparing
 
 
 def wrap(
@@ -197,7 +198,7 @@ def _tabular(
         if exact is not None:
             return replace(exact, table=schema)
     method = METHODS[output]
-    call = getattr(model, method) if has_method(model, method) else model
+    call = Sparing(getattr(model, method)) if has_method(model, method) else model
     flat = is_piecewise_constant(model)
     readout = Readout(call, schema.decode, output, index)
     return TabularModel(name, readout, _step(model, step, flat), schema, flat)
@@ -273,5 +274,5 @@ def _readout(model: Any, output: str, index: int | None) -> Readout:
     method = METHODS[output]
     if has_method(model, method):
         columns = FittedColumns.of(model)
-        return Readout(getattr(model, method), columns.table, output, index)
+        return Readout(Sparing(getattr(model, method)), columns.table, output, index)
     return Readout(model, as_given, output, index)

@@ -27,6 +27,7 @@ from propopt.problem.setting import Inductive, Setting, Transductive, check_sett
 from propopt.problem.tables import Explained, read_explained
 from propopt.solvers import find_solver
 from propopt.sweeping import sweep
+from propopt.threads import threads_of_run
 from propopt.tradeoffs import TradeOffs
 
 
@@ -173,17 +174,18 @@ class Problem:
         In the inductive setting explanations that were made without the new inputs come
         before the baselines.
         """
-        trade_offs = sweep(
-            self.objective,
-            self.weights,
-            baselines,
-            limits=self.limits,
-            solver=solver or self.schema.solver,
-            tolerance=self.schema.tolerance,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
-        return self.setting.complete(trade_offs)
+        with threads_of_run(self._explained.n_rows):
+            trade_offs = sweep(
+                self.objective,
+                self.weights,
+                baselines,
+                limits=self.limits,
+                solver=solver or self.schema.solver,
+                tolerance=self.schema.tolerance,
+                n_jobs=n_jobs,
+                progress=progress,
+            )
+            return self.setting.complete(trade_offs)
 
     def check(self) -> None:
         """Refuse what can be seen to fail without computing anything.

@@ -24,6 +24,7 @@ from propopt.memory import memory_refusal
 from propopt.problem.explained import Data, Formula, Model, Uniform
 from propopt.problem.reading import Location, Source, did_you_mean
 from propopt.problem.schema import ProblemSchema
+from propopt.threads import threads_of_run
 
 
 TaskKind: TypeAlias = Literal["classification", "regression"]
@@ -67,6 +68,11 @@ class Explained:
     points: Any
     others: Any
     function: Function
+
+    @property
+    def n_rows(self) -> int:
+        """Of the larger of the two tables."""
+        return max(len(self.points), len(self.others))
 
 
 def read_explained(schema: ProblemSchema, source: Source) -> Explained:
@@ -162,7 +168,8 @@ def fitted_function(
     _refuse_large_network(spec, table, source)
     model = make_pipeline(columns, _estimator(spec, task, schema.seed))
     try:
-        model.fit(table.fitted, table.target)
+        with threads_of_run(len(table.fitted)):
+            model.fit(table.fitted, table.target)
     except ValueError as error:  # such as text where a regression needs numbers
         message = f"cannot be fitted to the target {table.target.name!r}: {error}"
         raise source.error(("model",), message) from None

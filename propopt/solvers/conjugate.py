@@ -33,7 +33,7 @@ from propopt.solvers.base import Prepared, Solution, Solver
 from propopt.solvers.curvature import diagonal
 from propopt.solvers.determined import point_grams, undetermined_refusal
 from propopt.solvers.quadratic import all_squared_refusal, bounds_refusal
-from propopt.solvers.threads import few_threads
+from propopt.threads import few_threads
 
 
 RESTARTS = 20  # each from the true residual, which the recursion drifts away from

@@ -23,7 +23,7 @@ from propopt._typing import Array, Attributions, Sparse
 from propopt.maps import dense
 from propopt.operators import LatticeLaplacian, Operator, ProductKernelLaplacian
 from propopt.solvers.quadratic import Quadratic
-from propopt.solvers.threads import for_each_column
+from propopt.threads import for_each_column
 
 
 DENSITY = 0.1  # products with a stored matrix are faster dense from here on

@@ -21,7 +21,7 @@ from propopt._typing import Array, Attributions
 from propopt.solvers.lasso import Lasso, LassoMethod, LassoOptimum, best_dual
 from propopt.solvers.quadratic import Quadratic
 from propopt.solvers.spectral import eigenbasis
-from propopt.solvers.threads import few_threads
+from propopt.threads import few_threads
 
 
 STEPS = 20_000

@@ -36,7 +36,7 @@ from propopt.solvers.gradients import PreconditionerName, ShiftedSystem
 from propopt.solvers.lanczos import NO_NODES, Lanczos, Nodes, typical_size
 from propopt.solvers.quadratic import Quadratic, curve_refusal
 from propopt.solvers.spectral import eigenbasis
-from propopt.solvers.threads import for_each_column
+from propopt.threads import for_each_column
 
 
 MOST_STEPS = 10_000

@@ -34,7 +34,7 @@ from propopt.solvers.lasso import (
     proven_gap,
 )
 from propopt.solvers.quadratic import Quadratic
-from propopt.solvers.threads import few_threads
+from propopt.threads import few_threads
 
 
 STEPS = 300

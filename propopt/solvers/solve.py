@@ -28,7 +28,7 @@ from propopt.losses.base import common_labels
 from propopt.solvers.auto import chosen_solver
 from propopt.solvers.base import Curve, Prepared, Solution, Solver
 from propopt.solvers.edge_weights import edge_weights
-from propopt.solvers.threads import few_threads
+from propopt.threads import few_threads
 
 
 def solve(

@@ -41,7 +41,7 @@ from propopt.solvers.conic import Conic
 from propopt.solvers.edge_newton import EdgeNewton, is_applicable
 from propopt.solvers.quadratic import Quadratic, bounds_refusal, quadratic_refusal
 from propopt.solvers.systems import choose_layout
-from propopt.solvers.threads import few_threads
+from propopt.threads import few_threads
 
 
 ADMM_STEPS = 5000
