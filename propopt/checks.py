@@ -8,6 +8,10 @@ from propopt._typing import Array
 from propopt.errors import InvalidInput
 
 
+LARGEST = 1e140
+"""Of numbers that losses square: 1e28 is left for weights and numbers of terms."""
+
+
 def read_array(values: object, what: str, *, ndim: int) -> Array:
     """``values`` as a finite, non-empty float64 array with ``ndim`` dimensions."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "c":
@@ -47,6 +51,16 @@ def is_sealed(array: object) -> bool:
     what comes from outside is copied.
     """
     return isinstance(array, np.ndarray) and not array.flags.writeable
+
+
+def refuse_overflow(array: Array, what: str) -> None:
+    """Refuse numbers whose weighted sums of squares are not sure to be finite."""
+    size = float(np.abs(array).max(initial=0.0))
+    if size > LARGEST:
+        raise InvalidInput(
+            f"{what}: sums of squares of numbers up to {size:.2g} overflow; divide "
+            "them, or the output of the model, by a constant"
+        )
 
 
 def read_positive(value: object, what: str) -> float:

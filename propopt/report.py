@@ -70,7 +70,8 @@ def run_problem(
         _write(trade_offs, problem, target)
         _print(trade_offs, problem, console)
     seconds = time.perf_counter() - began
-    rows = problem.function.calls.rows
+    calls = problem.function.calls
+    rows = calls.rows + calls.trials
     asked = f"{rows:,} model evaluations, " if rows else ""
     console.print(
         f"{asked}wrote {target}.csv and .svg in {seconds:.1f} s\n", markup=False

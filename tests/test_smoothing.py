@@ -144,8 +144,8 @@ def test_models_are_called_in_tables_of_bounded_size(monkeypatch):
 
     smooth = po.smoothed(po.wrap(model), 0.5, n_samples=30)
     gradient, value = smooth.gradient(X), smooth.value(X)
-    assert rows == [2 * 30 * 12] * 2
-    assert smooth.calls.rows == sum(rows)
+    assert rows == [2 * 30 * 12, 3, 3, 2 * 30 * 12]
+    assert smooth.calls.rows + smooth.calls.trials == sum(rows)
     monkeypatch.setattr(calls_module, "BATCH_ROWS", 100)
     rows.clear()
     np.testing.assert_allclose(smooth.gradient(X), gradient)

@@ -24,6 +24,9 @@ class Calls:
         Rows given to the model.
     batches : int
         Tables that they were given in.
+    trials : int
+        Rows that it was given besides, when it was asked for the first time, to see
+        how precise its answers are and whether they are the same twice.
 
     Examples
     --------
@@ -31,16 +34,21 @@ class Calls:
     >>> function = po.wrap(lambda X: X[:, 0] * X[:, 1])
     >>> _ = function.gradient(np.ones((10, 2)))
     >>> function.calls
-    Calls(rows=40, batches=1)
+    Calls(rows=40, batches=1, trials=6)
     """
 
     rows: int = 0
     batches: int = 0
+    trials: int = 0
 
     def add(self, rows: int) -> None:
         """Count one table of so many rows."""
         self.rows += rows
         self.batches += 1
+
+    def try_out(self, rows: int) -> None:
+        """Count so many rows of a trial."""
+        self.trials += rows
 
 
 def in_batches(

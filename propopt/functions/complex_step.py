@@ -11,13 +11,12 @@ import numpy as np
 from numpy.exceptions import ComplexWarning
 from numpy.typing import NDArray
 
-from propopt._typing import Attributions, Points, Values
+from propopt._typing import Attributions, Points
 from propopt.errors import InvalidInput
-from propopt.functions.base import Function
-from propopt.functions.calls import in_batches
+from propopt.functions.called import CalledModel
 from propopt.functions.columns import as_given
 from propopt.functions.differences import batches_of_entries
-from propopt.functions.readout import Readout, read_column
+from propopt.functions.readout import read_column
 from propopt.labels import Labels
 
 
@@ -28,7 +27,7 @@ Complex: TypeAlias = NDArray[np.complexfloating[Any, Any]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ComplexStep(Function):
+class ComplexStep(CalledModel):
     """A callable that takes complex tables, ∂f/∂x_d = Im f(x + i h e_d) / h.
 
     There is no subtraction, so the error is that of rounding f itself (Squire and Trapp
@@ -39,8 +38,6 @@ class ComplexStep(Function):
 
     Parameters
     ----------
-    name : str
-        For messages.
     model : callable
         A table (n, D), real or complex, to (n,) or (n, K) numbers.
     index : int or None
@@ -54,26 +51,17 @@ class ComplexStep(Function):
     array([[3., 1.]])
     """
 
-    name: str
     model: Callable[[Any], Any]
     index: int | None
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name})"
 
     @property
     def gradient_method(self) -> str:
         """Always ``"complex step"``."""
         return "complex step"
 
-    def _value(self, points: Points, labels: Labels, /) -> Values:
-        return in_batches(self._read, points, labels)
-
-    def _read(self, points: Points, labels: Labels) -> Values:
-        self.calls.add(len(points))
-        return Readout(self.model, as_given, "value", self.index)(points, labels)
-
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
+        if not self.trial.done:
+            self._ask_twice(points, labels)
         slopes = np.empty(points.size)
         for entries in batches_of_entries(points):
             rows, columns = np.divmod(entries, points.shape[1])

@@ -13,15 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from propopt._typing import Attributions, Points, Values
 from propopt.checks import read_positive
 from propopt.errors import FlatFunctionWarning, InvalidInput
+from propopt.functions.answers import DOUBLE, SINGLE, as_numbers
 from propopt.labels import read_table
 
 
-MACHINE_EPSILON = float(np.finfo(np.float64).eps)
-DEFAULT_STEP = math.cbrt(MACHINE_EPSILON)
+DEFAULT_STEP = math.cbrt(DOUBLE)
 """Balances the truncation error, ~ step², against the rounding error, ~ ε / step."""
-
-SINGLE_STEP = math.cbrt(float(np.finfo(np.float32).eps))
-"""The same for models that compute in single precision."""
 
 BATCH_BYTES = 2**25
 """Largest table of shifted points that is built at once."""
@@ -115,12 +112,23 @@ def read_step(step: float | None) -> float:
     if step is None:
         return DEFAULT_STEP
     relative = read_positive(step, "step")
-    if relative < MACHINE_EPSILON:
+    if relative < DOUBLE:
         raise InvalidInput(
-            f"step: {relative:.2g} is lost in rounding; expected at least "
-            f"{MACHINE_EPSILON:.2g}"
+            f"step: {relative:.2g} is lost in rounding; expected at least {DOUBLE:.2g}"
         )
     return relative
+
+
+def step_for(epsilon: float, name: str) -> float:
+    """The best relative step for values of relative rounding ε, ε^(1/3)."""
+    if epsilon > SINGLE:
+        digits = math.floor(-math.log10(epsilon))
+        raise InvalidInput(
+            f"{name}: the model computes in half precision, {digits} digits, of which "
+            "differences keep one at most; let it compute in single precision, or "
+            f"give a `step` of about {math.cbrt(epsilon):.1g} all the same"
+        )
+    return math.cbrt(max(epsilon, DOUBLE))
 
 
 def describe_step(step: float) -> str:
@@ -149,7 +157,7 @@ def slopes_of(
     moved = np.arange(len(shifted)), np.tile(columns, 2)
     shifted[moved] += np.concatenate([h, -h])
     ahead, behind = np.split(shifted[moved], 2)
-    values = np.asarray(evaluate(shifted), dtype=np.float64)
+    values = as_numbers(evaluate(shifted))
     if values.shape != (2 * len(entries),):
         raise InvalidInput(
             f"the function returned shape {values.shape} for {2 * len(entries)} "

@@ -6,26 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from propopt._typing import Array, Attributions, Points, Values
-from propopt.errors import InvalidInput
-from propopt.functions.base import Function
-from propopt.functions.calls import in_batches
+from propopt._typing import Array, Attributions, Points
+from propopt.functions.answers import as_numbers
+from propopt.functions.called import CalledModel
 from propopt.labels import Labels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GivenGradient(Function):
+class GivenGradient(CalledModel):
     """A model, and a callable for its gradient; central differences can check it.
 
     Parameters
     ----------
-    name : str
-        For messages.
-    readout : callable
-        Points and labels to values (n,).
     slopes : callable
         The gradient: a table (n, D) to numbers (n, D).
     table : callable
@@ -42,30 +36,15 @@ class GivenGradient(Function):
     array([[ 2., -6.]])
     """
 
-    name: str
-    readout: Callable[[Points, Labels], Values]
     slopes: Callable[[Any], object]
     table: Callable[[Points, Labels], Array | pd.DataFrame]
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name})"
 
     @property
     def gradient_method(self) -> str:
         """Always ``"given"``."""
         return "given"
 
-    def _value(self, points: Points, labels: Labels, /) -> Values:
-        return in_batches(self._read, points, labels)
-
-    def _read(self, points: Points, labels: Labels) -> Values:
-        self.calls.add(len(points))
-        return self.readout(points, labels)
-
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         self.calls.add(len(points))
         found = self.slopes(self.table(points, labels))
-        try:
-            return np.array(found, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidInput(f"gradient: expected numbers, got {error}") from None
+        return as_numbers(found, "gradient: expected numbers; the callable")

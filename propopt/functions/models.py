@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from propopt._typing import Attributions, Points, Values
 from propopt.functions.base import EXACT, Function
-from propopt.functions.calls import in_batches
+from propopt.functions.called import DifferencedModel
 from propopt.functions.columns import FittedColumns
-from propopt.functions.differences import (
-    DEFAULT_STEP,
-    central_differences,
-    describe_step,
-    differences,
-    warn_flat,
-)
+from propopt.functions.differences import describe_step, differences
 from propopt.functions.links import Link
 from propopt.functions.networks import Network
 from propopt.labels import Labels
@@ -68,37 +61,19 @@ class ExactModel(Function):
         return gradients
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class NumericalModel(Function):
+class NumericalModel(DifferencedModel):
     """A model that can only be called, so its gradient is by central differences."""
-
-    name: str
-    readout: Callable[[Points, Labels], Values]
-    step: float
-    piecewise_constant: bool = False
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name})"
 
     @property
     def gradient_method(self) -> str:
         """The rule of the differences and its step."""
-        return describe_step(self.step)
-
-    def _value(self, points: Points, labels: Labels, /) -> Values:
-        return in_batches(self._read, points, labels)
-
-    def _read(self, points: Points, labels: Labels) -> Values:
-        self.calls.add(len(points))
-        return self.readout(points, labels)
+        return describe_step(self._known_step)
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         names = labels.of_columns()
-
-        def evaluate(shifted: Points) -> Values:
-            return self._read(shifted, names)
-
-        if self.piecewise_constant and self.step == DEFAULT_STEP:
-            warn_flat(self.name)
-            return differences(evaluate, points, self.step)
-        return central_differences(evaluate, points, self.step)
+        self._try_near(points, True, names)
+        slopes = differences(
+            lambda shifted: self._read(shifted, names), points, self._known_step
+        )
+        self._warn_if_flat(slopes)
+        return slopes

@@ -10,6 +10,7 @@ import pandas as pd
 
 from propopt._typing import Array, Points, Values
 from propopt.errors import InvalidInput
+from propopt.functions.answers import Answers, as_numbers, precision_of
 from propopt.labels import Labels
 
 
@@ -37,7 +38,18 @@ class Readout:
 
     def __call__(self, points: Points, labels: Labels) -> Values:
         """Values, shape (n,)."""
-        columns = _columns(self.method(self.table(points, labels)), len(points))
+        return self._chosen(_columns(self._found(points, labels), len(points)))
+
+    def answers(self, points: Points, labels: Labels) -> Answers:
+        """Values, with the precision in which the model computed."""
+        found = self._found(points, labels)
+        columns = _columns(found, len(points))
+        return Answers(self._chosen(columns), precision_of(found))
+
+    def _found(self, points: Points, labels: Labels) -> object:
+        return self.method(self.table(points, labels))
+
+    def _chosen(self, columns: Array) -> Values:
         n_columns = columns.shape[1]
         match self.output:
             case "log_odds":
@@ -67,10 +79,7 @@ def read_column(index: int | None, n_columns: int) -> int:
 
 def _columns(found: object, n_rows: int) -> Array:
     """What a model returned as a matrix (n, K) of our own."""
-    try:
-        array = np.array(found, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"the model returned no numbers: {error}") from None
+    array = as_numbers(found)
     if array.ndim not in (1, 2) or len(array) != n_rows:
         raise InvalidInput(
             f"the model returned shape {array.shape} for {n_rows} rows; expected "

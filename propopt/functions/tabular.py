@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt._typing import Array, Attributions, Points, Values
-from propopt.errors import FlatFunctionWarning
-from propopt.functions.base import Function
-from propopt.functions.calls import in_batches, row_blocks
-from propopt.functions.differences import (
-    DEFAULT_STEP,
-    FLAT,
-    describe_step,
-    slopes_of,
-    warn_flat,
-)
+from propopt._typing import Array, Attributions, Points
+from propopt.functions.called import DifferencedModel
+from propopt.functions.calls import row_blocks
+from propopt.functions.differences import describe_step, slopes_of
 from propopt.labels import Labels
 from propopt.schema import TableSchema
 from propopt.table_columns import Coded
@@ -30,7 +22,7 @@ CATEGORY_EFFECT = "of a category f(x) − Σ_c p_c f(x with c)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TabularModel(Function):
+class TabularModel(DifferencedModel):
     """A model that is always given the DataFrames that its schema describes.
 
     Of a numeric column the gradient is a central difference. Of a categorical column it
@@ -44,26 +36,11 @@ class TabularModel(Function):
 
     Parameters
     ----------
-    name : str
-        For messages.
-    readout : callable
-        f of points (n, D), numbers and codes, with their labels.
-    step : float
-        The relative step of the differences.
     table : TableSchema
         The columns.
-    piecewise_constant : bool
-        Whether the model is known to be, as trees are.
     """
 
-    name: str
-    readout: Callable[[Points, Labels], Values]
-    step: float
-    table: TableSchema
-    piecewise_constant: bool = False
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name})"
+    table: TableSchema = field(kw_only=True)
 
     @property
     def schema(self) -> TableSchema:
@@ -75,13 +52,10 @@ class TabularModel(Function):
         """The rule for numeric columns, its step, and the rule for categories."""
         rules = []
         if not self.schema.categorical.all():
-            rules.append(describe_step(self.step))
+            rules.append(describe_step(self._known_step))
         if self.schema.categorical.any():
             rules.append(CATEGORY_EFFECT)
         return "; ".join(rules)
-
-    def _value(self, points: Points, labels: Labels, /) -> Values:
-        return in_batches(self._read, points, labels)
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         if not self.schema.categorical.any():
@@ -90,27 +64,21 @@ class TabularModel(Function):
 
     def _slopes(self, points: Points, labels: Labels) -> Attributions:
         """Central differences in numeric columns, zero in others."""
-        names = labels.of_columns()
+        names, moved = labels.of_columns(), ~self.schema.categorical
         slopes = np.zeros(points.shape)
-        entries = np.flatnonzero(
-            np.broadcast_to(~self.schema.categorical, slopes.shape)
-        )
+        entries = np.flatnonzero(np.broadcast_to(moved, slopes.shape))
+        if len(entries) > 0:
+            self._try_near(points, moved, names)
         for block in row_blocks(len(entries), points.shape[1], copies=2):
             slopes.flat[entries[block]] = slopes_of(
                 lambda shifted: self._read(shifted, names),
                 points,
                 entries[block],
-                self.step,
+                self._known_step,
             )
         if len(entries) > 0:
             self._warn_if_flat(slopes)
         return slopes
-
-    def _warn_if_flat(self, slopes: Attributions) -> None:
-        if self.piecewise_constant and self.step == DEFAULT_STEP:
-            warn_flat(self.name)
-        elif not slopes.any():
-            warnings.warn(FLAT, FlatFunctionWarning, stacklevel=2)
 
     def _effects(self, points: Points, labels: Labels) -> Attributions:
         """f(x) − Σ_c p_c f(x with c) in categorical columns, zero in others."""
@@ -124,10 +92,6 @@ class TabularModel(Function):
             differences = shares * (values[rows] - self._read(changed, names))
             np.add.at(effects, (rows, columns), differences)
         return effects
-
-    def _read(self, points: Points, labels: Labels) -> Values:
-        self.calls.add(len(points))
-        return self.readout(points, labels)
 
     @cached_property
     def _alternatives(self) -> Alternatives:

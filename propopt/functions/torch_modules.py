@@ -21,7 +21,9 @@ import numpy as np
 from propopt._typing import Array, Attributions, Points, Values
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
+from propopt.functions.answers import Answers, refuse_other_answers
 from propopt.functions.base import EXACT, Function
+from propopt.functions.called import TRIAL_ROWS
 from propopt.functions.images import ImageShape
 from propopt.functions.links import Column, Link, class_link
 from propopt.functions.outputs import METHODS, Target, name_of, read_index
@@ -99,20 +101,39 @@ class TorchModel(Function):
         return EXACT if precision == "float64" else f"autograd, {precision}"
 
     def _value(self, points: Points, _: Labels, /) -> Values:
-        import torch
-
         self._check_width(points)
         values = np.empty(len(points))
-        with _evaluating(self.module), torch.no_grad():
-            for rows in _batches(points):
-                scores = _numbers(self._scores(self._tensor(points[rows])))
-                values[rows] = self._link(scores).value(scores)
+        for rows in _batches(points):
+            self.calls.add(len(points[rows]))
+            values[rows] = self._answers(points[rows])
+        self._try_out(points)
         return values
+
+    def _answers(self, points: Points) -> Values:
+        """Values from one call, without gradients."""
+        import torch
+
+        with _evaluating(self.module), torch.no_grad():
+            scores = _numbers(self._scores(self._tensor(points)))
+        return self._link(scores).value(scores)
+
+    def _try_out(self, points: Points) -> None:
+        """Ask for a few rows twice, once in the life of the function."""
+        import torch
+
+        if self.calls.trials:
+            return
+        asked = points[:TRIAL_ROWS]
+        self.calls.try_out(2 * len(asked))
+        epsilon = torch.finfo(_like(self.module).dtype).eps
+        first, again = (Answers(self._answers(asked), epsilon) for _ in range(2))
+        refuse_other_answers(first, again, repr(self))
 
     def _gradient(self, points: Points, _: Labels, /) -> Attributions:
         import torch
 
         self._check_width(points)
+        self._try_out(points)
         gradients = np.empty(points.shape)
         with (
             _evaluating(self.module),
@@ -120,6 +141,7 @@ class TorchModel(Function):
             torch.enable_grad(),
         ):
             for rows in _batches(points):
+                self.calls.add(len(points[rows]))
                 tensor = self._tensor(points[rows]).requires_grad_()
                 # a copy, which layers that work in place may overwrite
                 scores = self._scores(tensor.clone())
@@ -135,7 +157,6 @@ class TorchModel(Function):
 
     def _scores(self, tensor: torch.Tensor) -> torch.Tensor:
         """What the module says of points (n, D): scores (n, K)."""
-        self.calls.add(len(tensor))
         if self.input_shape is not None:
             tensor = tensor.reshape(-1, *self.input_shape)
         try:

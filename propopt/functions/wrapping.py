@@ -14,10 +14,9 @@ from propopt.functions.columns import (
     FittedColumns,
     as_given,
     check_data,
-    last_step,
 )
 from propopt.functions.complex_step import ComplexStep
-from propopt.functions.differences import SINGLE_STEP, read_step
+from propopt.functions.differences import read_step
 from propopt.functions.exact import exact_link, exact_network
 from propopt.functions.images import ImageShape
 from propopt.functions.known import GivenGradient
@@ -80,8 +79,8 @@ def wrap(
         for other models and for callables it is their value.
     step : float or "complex", optional
         Differentiate numerically, with this step relative to max(1, |x|), even where
-        the exact gradient is known. The default suits double precision; a callable
-        that computes in single precision needs about 5e-3. ``"complex"`` is for
+        the exact gradient is known. The default suits the precision in which the model
+        computes, double or single, which a few rows tell. ``"complex"`` is for
         callables that take complex arrays and are made of analytic functions:
         Im f(x + i h e_d) / h is exact to rounding.
     gradient : callable, optional
@@ -156,7 +155,7 @@ def wrap(
             return exact
     readout = _readout(model, chosen, index)
     flat = is_piecewise_constant(model)
-    return NumericalModel(name, readout, _step(model, step, flat), flat)
+    return NumericalModel(name, readout, _step(step), flat)
 
 
 def _schema(
@@ -201,15 +200,12 @@ def _tabular(
     call = Sparing(getattr(model, method)) if has_method(model, method) else model
     flat = is_piecewise_constant(model)
     readout = Readout(call, schema.decode, output, index)
-    return TabularModel(name, readout, _step(model, step, flat), schema, flat)
+    return TabularModel(name, readout, _step(step), flat, table=schema)
 
 
-def _step(model: Any, step: Any, flat: bool) -> float:
-    """The step that is given, or the best for the precision of the model."""
-    package = type(last_step(model)).__module__.partition(".")[0]
-    if step is None and not flat and package == "xgboost":
-        return SINGLE_STEP
-    return read_step(step)
+def _step(step: Any) -> float | None:
+    """The step that is given; None is the best for the precision of the model."""
+    return None if step is None else read_step(step)
 
 
 def _refuse_gradient(gradient: object, name: str) -> None:
@@ -233,7 +229,8 @@ def _complex(model: Any, output: str, index: int | None, name: str) -> ComplexSt
             f"step: 'complex' is for callables that take complex arrays, and "
             f"{name_of(model)} is an estimator; leave it out"
         )
-    return ComplexStep(name, model, index)
+    readout = Readout(model, as_given, "value", index)
+    return ComplexStep(name, readout, model, index)
 
 
 def _unchanged(model: Function, target: Target, output: str, step: Any) -> Function:
@@ -254,7 +251,8 @@ def _torch(model: TorchModel, step: Any, schema: TableSchema | None) -> Function
     if step is None:
         return replace(model, table=schema)
     _refuse_schema(schema, "numerical gradients of a torch module take no schema")
-    return NumericalModel(model.name, model.value_at, read_step(step))
+    readout = Readout(model.value, as_given, "value", None)
+    return NumericalModel(model.name, readout, read_step(step))
 
 
 def _exact(model: Any, output: str, index: int | None, name: str) -> ExactModel | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from propopt._typing import Array, Points
 from propopt.alignment import aligned_vector, read_attributions
-from propopt.checks import read_array
+from propopt.checks import read_array, refuse_overflow
 from propopt.errors import InvalidInput
 from propopt.labels import Labels, read_table
 from propopt.losses.base import Faithfulness
@@ -130,6 +130,8 @@ class FunctionMatching(Faithfulness):
                 raise InvalidInput("sample_weights: they need perturbations to weigh")
             roots = np.sqrt(_read_sample_weights(sample_weights, designs.shape[1]))
             designs, target = designs * roots[:, None], target * roots
+        refuse_overflow(designs, "X")
+        refuse_overflow(target, "values")
         self.designs = designs
         self._target = target.ravel()
         self.name = name

@@ -1,0 +1,124 @@
+"""What models return: numbers, and how precisely they were computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from propopt._typing import Array, Values
+from propopt.errors import InvalidInput
+
+
+DOUBLE: Final = float(np.finfo(np.float64).eps)
+SINGLE: Final = float(np.finfo(np.float32).eps)
+
+SHORT_BITS: Final = 12
+"""Numbers of so few bits, such as 0.25 and 130, tell nothing of a precision."""
+
+MOST_DIGITS_LOST: Final = 1e3
+MOST_CHANGE: Final = 1e-2
+"""Answers to the same question may differ by so many units of rounding, such as those
+of sums in another order, but by no more than this."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Values, and the relative rounding ε of what they were made of.
+
+    Parameters
+    ----------
+    values : array (n,)
+        One for each row.
+    epsilon : float
+        That of the precision in which the model computed.
+    """
+
+    values: Values
+    epsilon: float
+
+
+def as_numbers(found: object, source: str = "the model") -> Array:
+    """What a model returned, in float64 and our own; refused if it is no numbers."""
+    array = _plain(found, source)
+    try:
+        return np.array(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{source} returned no numbers: {error}") from None
+
+
+def precision_of(found: object) -> float:
+    """ε of the precision in which numbers were computed.
+
+    It is that of their type; numbers in double precision that single precision holds
+    exactly were computed in that and converted.
+    """
+    array = _plain(found, "the model")
+    if array.dtype.kind != "f":
+        return DOUBLE
+    epsilon = float(np.finfo(array.dtype).eps)
+    return SINGLE if epsilon < SINGLE and _was_single(array) else epsilon
+
+
+def refuse_other_answers(first: Answers, again: Answers, name: str) -> None:
+    """Refuse a model that answers the same question twice, and not alike."""
+    a, b = first.values, again.values
+    size = np.abs(a[np.isfinite(a)]).max(initial=0.0)
+    most = min(MOST_DIGITS_LOST * first.epsilon, MOST_CHANGE) * size
+    same = np.isclose(a, b, rtol=0.0, atol=most, equal_nan=True)
+    if not same.all():
+        n = int(np.argmin(same))
+        raise InvalidInput(
+            f"{name}: asked twice for the same row, the model answered {a[n]:.8g} and "
+            f"then {b[n]:.8g}; fix its seed, switch what is random off, or explain its "
+            "mean"
+        )
+
+
+def _plain(found: object, source: str) -> NDArray[Any]:
+    """Any array as NumPy has it; what would lose something on the way is refused."""
+    _refuse_containers(found, source)
+    try:
+        array = np.asarray(found)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InvalidInput(f"{source} returned no numbers: {error}") from None
+    if array.dtype.kind == "c":
+        raise InvalidInput(
+            f"{source} returned complex numbers ({array.dtype}); return their real "
+            "part or their absolute value"
+        )
+    if array.dtype.kind not in "biufO":
+        raise InvalidInput(f"{source} returned no numbers, but {array.dtype}")
+    return array
+
+
+def _refuse_containers(found: object, source: str) -> None:
+    """Those that NumPy would open without their mask, or not at all."""
+    if isinstance(found, np.ma.MaskedArray) and np.ma.is_masked(found):
+        raise InvalidInput(
+            f"{source} returned a masked array, with {found.mask.sum()} values masked; "
+            "fill them, or explain other rows"
+        )
+    if sp.issparse(found):
+        raise InvalidInput(
+            f"{source} returned a sparse {type(found).__name__}; return its toarray()"
+        )
+    if getattr(found, "requires_grad", False) is True:
+        raise InvalidInput(
+            f"{source} returned a torch tensor that requires grad; return its "
+            "detach(), or wrap the torch.nn.Module itself for gradients by autograd"
+        )
+
+
+def _was_single(array: NDArray[Any]) -> bool:
+    numbers = array[np.isfinite(array)].astype(np.float64)
+    with np.errstate(over="ignore"):
+        converted = numbers.astype(np.float32).astype(np.float64)
+    if not np.array_equal(converted, numbers):
+        return False
+    significands, _ = np.frexp(numbers)
+    return bool((np.ldexp(significands, SHORT_BITS) % 1.0 != 0.0).any())

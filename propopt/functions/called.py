@@ -1,0 +1,130 @@
+"""Functions whose values come from calls of a model, which a first few rows try."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from propopt._typing import Attributions, Points, Values
+from propopt.errors import FlatFunctionWarning
+from propopt.functions.answers import Answers, refuse_other_answers
+from propopt.functions.base import Function
+from propopt.functions.calls import in_batches
+from propopt.functions.differences import DEFAULT_STEP, FLAT, step_for, warn_flat
+from propopt.functions.readout import Readout
+from propopt.labels import Labels
+
+
+TRIAL_ROWS = 3
+"""Rows that a model is asked twice for, the first time that it is asked at all."""
+
+
+@final
+@dataclass
+class Trial:
+    """What a few rows told of a model.
+
+    Parameters
+    ----------
+    done : bool
+        Whether it has answered some rows twice, and alike.
+    epsilon : float
+        The relative rounding of its answers at points that are no whole numbers.
+    """
+
+    done: bool = False
+    epsilon: float | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CalledModel(Function):
+    """A model that is called, in batches that are counted.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    readout : Readout
+        f of points (n, D), with their labels.
+    """
+
+    name: str
+    readout: Readout
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
+    @cached_property
+    def trial(self) -> Trial:
+        """What is known of the model so far."""
+        return Trial()
+
+    def _value(self, points: Points, labels: Labels, /) -> Values:
+        values = in_batches(self._read, points, labels)
+        if not self.trial.done:
+            self._ask_twice(points, labels)
+        return values
+
+    def _read(self, points: Points, labels: Labels) -> Values:
+        self.calls.add(len(points))
+        return self.readout(points, labels)
+
+    def _ask_twice(self, points: Points, labels: Labels) -> Answers:
+        """Answers for the first rows, refused unless they are the same twice."""
+        few = slice(0, TRIAL_ROWS)
+        asked, names = points[few], labels.of_rows(few)
+        self.calls.try_out(2 * len(asked))
+        first = self.readout.answers(asked, names)
+        refuse_other_answers(first, self.readout.answers(asked, names), repr(self))
+        self.trial.done = True
+        return first
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DifferencedModel(CalledModel):
+    """A model that is differentiated by central differences.
+
+    Parameters
+    ----------
+    step : float or None
+        The relative step of the differences; None is the best for the precision in
+        which the model computes.
+    piecewise_constant : bool
+        Whether the model is known to be, as trees are.
+    """
+
+    step: float | None = None
+    piecewise_constant: bool = False
+
+    @property
+    def _known_step(self) -> float:
+        """The step, which is that of double precision until the model was tried."""
+        if self.step is not None:
+            return self.step
+        if self.piecewise_constant or self.trial.epsilon is None:
+            return DEFAULT_STEP
+        return step_for(self.trial.epsilon, self.name)
+
+    def _try_near(
+        self, points: Points, moved: bool | NDArray[np.bool_], labels: Labels
+    ) -> None:
+        """Learn the precision of values where columns that are ``moved`` are moved.
+
+        Of points that are whole numbers the values often are, of any precision.
+        """
+        if self.trial.epsilon is not None:
+            return
+        few = points[:TRIAL_ROWS]
+        near = few + moved * DEFAULT_STEP * np.maximum(1.0, np.abs(few))
+        self.trial.epsilon = self._ask_twice(near, labels.of_columns()).epsilon
+
+    def _warn_if_flat(self, slopes: Attributions) -> None:
+        if self.piecewise_constant and self.step in (None, DEFAULT_STEP):
+            warn_flat(self.name)
+        elif not slopes.any():
+            warnings.warn(FLAT, FlatFunctionWarning, stacklevel=2)

@@ -1,0 +1,222 @@
+"""Models that misbehave are named, each in one sentence."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import propopt as po
+from propopt.errors import InvalidInput
+from propopt.explainers import Gradient
+from propopt.functions.calls import Calls
+
+
+X = np.random.default_rng(2).normal(size=(6, 3))
+each_use = pytest.mark.parametrize("use", ["value", "gradient"])
+
+
+def ask(model, use, **settings):
+    return getattr(po.wrap(model, **settings), use)(X)
+
+
+# answers that are no numbers
+
+
+ANSWERS = {
+    "complex": (lambda v: v + 0j, r"complex numbers \(complex128\)"),
+    "masked": (lambda v: np.ma.masked_less(v, np.inf), "masked array, with"),
+    "sparse": (lambda v: sp.csr_array(v[:, None]), "sparse csr_array"),
+    "text": (lambda v: v.astype(str), "no numbers, but <U32"),
+    "dates": (lambda v: v.astype("M8[s]"), r"no numbers, but datetime64\[s\]"),
+    "sets": (lambda v: [{n} for n in v], "no numbers: "),
+}
+
+
+@each_use
+@pytest.mark.parametrize(("answer", "message"), ANSWERS.values(), ids=ANSWERS)
+def test_answers_that_are_no_real_numbers_are_named(answer, message, use):
+    with pytest.raises(InvalidInput, match=f"^the model returned (a )?{message}"):
+        ask(lambda P: answer(P[:, 0] ** 2), use)
+
+
+@pytest.mark.parametrize(("answer", "message"), ANSWERS.values(), ids=ANSWERS)
+def test_gradients_that_are_no_real_numbers_are_named(answer, message):
+    start = r"^gradient: expected numbers; the callable returned (a )?"
+    with pytest.raises(InvalidInput, match=start + message):
+        ask(lambda P: P[:, 0], "gradient", gradient=lambda P: answer(P[:, 0]))
+
+
+def test_masked_arrays_without_masked_values_are_numbers():
+    np.testing.assert_array_equal(ask(lambda P: np.ma.array(P[:, 0]), "value"), X[:, 0])
+
+
+@each_use
+def test_a_tensor_that_requires_grad_is_named(use):
+    torch = pytest.importorskip("torch")
+
+    def model(P):
+        return torch.tensor(P[:, 0], requires_grad=True) * 2
+
+    with pytest.raises(InvalidInput, match=r"requires grad; return its detach\(\)"):
+        ask(model, use)
+    np.testing.assert_array_equal(
+        ask(lambda P: model(P).detach(), use), ask(lambda P: 2 * P[:, 0], use)
+    )
+
+
+# answers that change
+
+
+def counting(change):
+    """x₀², with something added that grows from call to call."""
+    calls = itertools.count()
+    return lambda P: P[:, 0] ** 2 + change * next(calls)
+
+
+@each_use
+@pytest.mark.parametrize("data", [None, pd.DataFrame(X, columns=list("abc"))])
+def test_answers_that_change_between_identical_calls_are_named(use, data):
+    model = counting(1e-6)
+    function = po.wrap(lambda table: model(np.asarray(table)), data=data)
+    message = "asked twice for the same row, the model answered .* and then .*; fix its"
+    with pytest.raises(InvalidInput, match=message):
+        getattr(function, use)(X if data is None else data)
+
+
+@each_use
+@pytest.mark.parametrize("settings", [{"step": 1e-5}, {"step": "complex"}])
+def test_answers_that_change_are_named_whatever_the_step(use, settings):
+    with pytest.raises(InvalidInput, match="asked twice for the same row"):
+        ask(counting(1e-6), use, **settings)
+
+
+@each_use
+def test_answers_may_differ_by_rounding(use):
+    assert np.isfinite(ask(counting(1e-15), use)).all()
+
+
+@each_use
+def test_a_torch_module_with_chance_in_it_is_named(use):
+    torch = pytest.importorskip("torch")
+
+    class Chance(torch.nn.Module):
+        def forward(self, points):
+            return torch.nn.functional.dropout(points, 0.5, training=True).sum(axis=1)
+
+    with pytest.raises(InvalidInput, match="asked twice for the same row"):
+        ask(Chance(), use)
+
+
+def test_a_model_is_tried_with_few_rows_and_once():
+    sizes = []
+
+    def model(P):
+        sizes.append(len(P))
+        return P[:, 0] * P[:, 1]
+
+    function = po.wrap(model)
+    for _ in range(3):
+        function.value(X)
+    assert sizes == [6, 3, 3, 6, 6]
+    assert function.calls == Calls(rows=18, batches=3, trials=6)
+    for _ in range(3):
+        function.gradient(X)
+    assert function.calls.trials == 12
+    assert function.calls.rows + function.calls.trials == sum(sizes)
+
+
+def test_the_first_explanation_counts_as_many_evaluations_as_the_second():
+    function = po.wrap(lambda P: P[:, 0] * P[:, 1])
+    first, second = (Gradient().explain(function, X).evaluations for _ in range(2))
+    assert first == second == 2 * X.size
+
+
+# precision
+
+
+def smooth(P):
+    return np.sin(P[:, 0]) * np.exp(0.3 * P[:, 1]) + P[:, 2]
+
+
+def exact():
+    sine, power = np.sin(X[:, 0]), np.exp(0.3 * X[:, 1])
+    return np.column_stack(
+        [np.cos(X[:, 0]) * power, 0.3 * sine * power, np.ones(len(X))]
+    )
+
+
+SINGLE = {
+    "returned as such": lambda P: smooth(P).astype(np.float32),
+    "converted": lambda P: smooth(P).astype(np.float32).astype(np.float64),
+    "inside": lambda P: smooth(P.astype(np.float32)).astype(float),
+    "as a list": lambda P: smooth(P).astype(np.float32).tolist(),
+}
+
+
+@pytest.mark.parametrize("model", SINGLE.values(), ids=SINGLE)
+@pytest.mark.parametrize("data", [None, pd.DataFrame(X, columns=list("abc"))])
+def test_steps_suit_models_that_compute_in_single_precision(model, data):
+    function = po.wrap(lambda table: model(np.asarray(table)), data=data)
+    found = np.asarray(function.gradient(X if data is None else data))
+    # h² |f'''| / 6 ≤ 1e-5 and ε |f| / h ≤ 3e-5 at h = 4.9e-3 · max(1, |x|)
+    np.testing.assert_allclose(found, exact(), rtol=0, atol=2e-4)
+    assert "step 0.0049" in function.gradient_method
+
+
+ROUND = {
+    "a column": lambda P: P[:, 0],
+    "a square": lambda P: P[:, 0] ** 2,
+    "whole numbers": lambda P: P[:, 0] + 0.0 * np.rint(P[:, 1]),
+}
+
+
+@pytest.mark.parametrize("points", [X.astype(np.float32), np.rint(X)])
+@pytest.mark.parametrize("model", ROUND.values(), ids=ROUND)
+def test_steps_suit_double_precision_where_values_are_round(model, points):
+    function = po.wrap(model)
+    function.value(points)
+    function.gradient(points)
+    assert "step 6.1e-06" in function.gradient_method
+
+
+def test_half_precision_has_values_but_no_differences_of_them():
+    function = po.wrap(lambda P: smooth(P).astype(np.float16))
+    np.testing.assert_allclose(function.value(X), smooth(X), rtol=1e-3)
+    message = "half precision, 3 digits, .* `step` of about 0.1 "
+    with pytest.raises(InvalidInput, match=message):
+        function.gradient(X)
+    own = po.wrap(lambda P: smooth(P).astype(np.float16), step=0.1).gradient(X)
+    np.testing.assert_allclose(own, exact(), rtol=0, atol=0.1)
+
+
+# overflow
+
+
+@pytest.mark.parametrize("scale", [1e145, 1e155, 1e200, 1e300])
+def test_gradients_whose_squares_overflow_are_named(scale):
+    message = rf"^G: sums of squares of numbers up to {scale:.2g} overflow; divide"
+    with pytest.raises(InvalidInput, match=message.replace("+", r"\+")):
+        po.explain(lambda P: scale * P[:, 0], X, scale=None)
+
+
+def test_large_gradients_have_a_certified_gap():
+    best = po.explain(lambda P: 1e139 * np.sin(P[:, 0]) * P[:, 1], X)
+    assert 0.0 <= best.gap <= 1e-6
+
+
+OVERFLOWING = {
+    "values": lambda W: po.FunctionMatching(X, W[:, 0]),
+    "X": lambda W: po.FunctionMatching(W, X[:, 0]),
+    "sparsity: W": lambda W: po.Sparsity().value(W),
+    "W": lambda W: po.certify(1.0 * po.GradientMatching(X), W),
+}
+
+
+@pytest.mark.parametrize(("what", "use"), OVERFLOWING.items(), ids=OVERFLOWING)
+def test_other_tables_whose_squares_overflow_are_named(what, use):
+    with pytest.raises(InvalidInput, match=f"^{what}: sums of squares"):
+        use(1e150 * X)
