@@ -183,6 +183,13 @@ def test_steps_suit_double_precision_where_values_are_round(model, points):
     assert "step 6.1e-06" in function.gradient_method
 
 
+def test_values_of_few_bits_tell_nothing_of_a_precision():
+    function = po.wrap(lambda P: np.where(P[:, 0] > 0, 0.25, 130.0))
+    with pytest.warns(po.errors.FlatFunctionWarning):
+        function.gradient(X)
+    assert "step 6.1e-06" in function.gradient_method
+
+
 def test_half_precision_has_values_but_no_differences_of_them():
     function = po.wrap(lambda P: smooth(P).astype(np.float16))
     np.testing.assert_allclose(function.value(X), smooth(X), rtol=1e-3)
