@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
@@ -16,6 +17,11 @@ def read_array(values: object, what: str, *, ndim: int) -> Array:
     """``values`` as a finite, non-empty float64 array with ``ndim`` dimensions."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "c":
         raise InvalidInput(f"{what}: expected numbers, got complex ones")
+    if sp.issparse(values):
+        raise InvalidInput(
+            f"{what}: expected a dense table, got a sparse {type(values).__name__}; "
+            "give its toarray()"
+        )
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -14,6 +14,7 @@ from propopt.checks import read_nonnegative
 from propopt.errors import InvalidInput
 from propopt.explainers import Gradient
 from propopt.explanation import Explanation, Outcome
+from propopt.frames import is_frame
 from propopt.functions import Function, smoothed, wrap
 from propopt.functions.outputs import Output, Target
 from propopt.graphs import Graph, knn_graph
@@ -159,7 +160,7 @@ def _function(
                 f"{model!r} is wrapped already"
             )
         return wrap(model, target, output)
-    table = X if data is None and isinstance(X, pd.DataFrame) else data
+    table = X if data is None and is_frame(X, "X") else data
     return wrap(
         model, target, output, data=table, categorical=categorical, groups=groups
     )

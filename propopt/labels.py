@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any, Literal, TypeVar, cast
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from propopt._typing import Array
 from propopt.checks import read_array
 from propopt.errors import InvalidInput
+from propopt.frames import Frame, Kind, as_frame
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Labels:
         as text; None where the input had no names (a NumPy array).
     columns : tuple or None
         The columns as the DataFrame has them, of any type; only a table needs them.
+    kind : Kind or None
+        The library of the table, if not pandas; only a table needs it.
     """
 
     points: tuple[Hashable, ...] | None = None
@@ -34,14 +37,16 @@ class Labels:
     columns: tuple[Hashable, ...] | None = field(
         default=None, compare=False, repr=False
     )
+    kind: Kind | None = field(default=None, compare=False, repr=False)
 
-    def table(self, values: NDArray[Any]) -> NDArray[Any] | pd.DataFrame:
+    def table(self, values: NDArray[Any]) -> Any:
         """``values`` (any number of rows, D) in the form that the input had."""
         if self.features is None:
             return values
         index = self.points if self.names_rows_of(values) else None
         columns = self.features if self.columns is None else self.columns
-        return pd.DataFrame(values, columns=list(columns), index=index)
+        frame = pd.DataFrame(values, columns=list(columns), index=index)
+        return frame if self.kind is None else self.kind.table(frame)
 
     def frame(self, values: Array) -> pd.DataFrame:
         """A DataFrame of a copy, with ``x0, x1, ...`` for missing names of columns."""
@@ -68,17 +73,18 @@ class Labels:
             points=other.points if self.points is None else self.points,
             features=other.features if self.features is None else self.features,
             columns=other.columns if self.features is None else self.columns,
+            kind=other.kind if self.features is None else self.kind,
         )
 
     def of_rows(self, rows: slice) -> Labels:
         """The names of some of the points."""
         if self.points is None:
             return self
-        return Labels(self.points[rows], self.features, self.columns)
+        return replace(self, points=self.points[rows])
 
     def of_columns(self) -> Labels:
         """The names of the features alone, for other points."""
-        return Labels(features=self.features, columns=self.columns)
+        return replace(self, points=None)
 
     def names_rows_of(self, values: Array) -> bool:
         """Whether there is one name for each row of ``values``."""
@@ -136,21 +142,30 @@ def read_groups(
 def read_table(table: object, what: str) -> tuple[Array, Labels]:
     """A finite float64 array (N, D) and the names that came with it.
 
+    Tables of pandas, and of whatever library narwhals knows, have names; arrays have
+    none.
+
     Raises
     ------
     InvalidInput
         If the table is not two-dimensional, is empty, is not numeric, or holds a value
         that is not finite.
     """
-    return read_array(table, what, ndim=2), table_labels(table)
+    frame = table if isinstance(table, Frame) else as_frame(table, what)
+    if frame is None:
+        return read_array(table, what, ndim=2), Labels()
+    return read_array(frame.table, what, ndim=2), _labels_of(frame)
 
 
 def table_labels(table: object) -> Labels:
     """The names that come with a table; none where it is no DataFrame."""
-    if not isinstance(table, pd.DataFrame):
-        return Labels()
-    columns = tuple(table.columns)
-    return Labels(tuple(table.index), tuple(map(str, columns)), columns)
+    frame = as_frame(table, "X")
+    return Labels() if frame is None else _labels_of(frame)
+
+
+def _labels_of(frame: Frame) -> Labels:
+    columns = tuple(frame.table.columns)
+    return Labels(frame.points, tuple(map(str, columns)), columns, frame.kind)
 
 
 Builder = TypeVar("Builder", bound=Callable[..., Any])

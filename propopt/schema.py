@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from propopt._typing import Array, Points
 from propopt.checks import read_array, read_positive
 from propopt.errors import InvalidInput
+from propopt.frames import Frame, Kind, as_frame
 from propopt.labels import Labels, listed
 from propopt.table_cells import is_coded
 from propopt.table_columns import Categorical, Coded, Column, Numeric, OneHot, spreads
@@ -40,6 +41,8 @@ class TableSchema:
         Those of the encoded table, from :mod:`propopt.table_columns`: ``Numeric`` with
         ``mean`` and ``std``; ``Categorical`` and ``OneHot`` with ``categories`` and
         ``frequencies``.
+    kind : Kind or None
+        The library of the table, if not pandas.
 
     Examples
     --------
@@ -58,11 +61,12 @@ class TableSchema:
 
     given: pd.Index
     columns: tuple[Column, ...]
+    kind: Kind | None = None
 
     @classmethod
     def of(
         cls,
-        X: pd.DataFrame,
+        X: Any,
         categorical: CategoricalColumns = "auto",
         groups: Groups | None = None,
     ) -> TableSchema:
@@ -71,11 +75,12 @@ class TableSchema:
         Parameters
         ----------
         X : DataFrame (N, C)
-            Without missing values. Frequencies, means and deviations are those of its
-            rows.
+            Of pandas, polars or any library that narwhals knows, without missing
+            values. Frequencies, means and deviations are those of its rows.
         categorical : "auto" or sequence of column labels
             Columns of dtype object, string, category and bool are categorical always;
-            a sequence declares others too, such as integer codes.
+            a sequence declares others too, such as integer codes. Objects that are all
+            numbers are numbers.
         groups : mapping of a feature to its column labels, optional
             ``{"colour": ["colour_red", "colour_blue"]}`` says that these columns are 0
             or 1, exactly one of them 1 in each row, and encode one feature.
@@ -85,14 +90,16 @@ class TableSchema:
         InvalidInput
             If X is not a DataFrame with rows and distinct columns, a column is neither
             numeric nor categorical or has a missing value, a declared column does not
-            exist, or a group is not one-hot; the first such row is named.
+            exist, a group is not one-hot, or text is all numbers; the first such row is
+            named.
         """
-        _check_frame(X, "data")
-        declared = _read_declared(categorical, X.columns)
-        feature_of = _read_groups(groups or {}, X.columns, declared)
-        names = dict.fromkeys(feature_of.get(label, label) for label in X.columns)
-        columns = [_column(name, X, declared, groups or {}) for name in names]
-        return cls(X.columns, tuple(columns))
+        frame = _check_frame(X, "data")
+        table = frame.table
+        declared = _read_declared(categorical, table.columns)
+        feature_of = _read_groups(groups or {}, table.columns, declared)
+        names = dict.fromkeys(feature_of.get(label, label) for label in table.columns)
+        columns = [_column(name, table, declared, groups or {}) for name in names]
+        return cls(table.columns, tuple(columns), frame.kind)
 
     @property
     def names(self) -> tuple[Hashable, ...]:
@@ -126,17 +133,19 @@ class TableSchema:
             an unknown category; the column and the first such row are named.
         """
         frame = _check_frame(X, what)
-        self._check_columns(frame, what)
-        points = np.stack([column.encode(frame, what) for column in self.columns], 1)
+        table = frame.table
+        self._check_columns(table, what)
+        points = np.stack([column.encode(table, what) for column in self.columns], 1)
         points.setflags(write=False)
         features = tuple(str(name) for name in self.names)
-        return points, Labels(tuple(frame.index), features, self.names)
+        return points, Labels(frame.points, features, self.names, frame.kind)
 
-    def decode(self, points: Points, labels: Labels | None = None) -> pd.DataFrame:
+    def decode(self, points: Points, labels: Labels | None = None) -> Any:
         """The DataFrame that encodes to ``points``: its columns, order and dtypes.
 
         A numeric column keeps its dtype where that loses nothing and is float64
-        otherwise: integers stay integers while all their values are whole.
+        otherwise: integers stay integers while all their values are whole. The table
+        is of the library that the schema was made with.
 
         Parameters
         ----------
@@ -157,6 +166,8 @@ class TableSchema:
         }
         frame = pd.DataFrame(dict(enumerate(series[label] for label in self.given)))
         frame.columns = self.given
+        if self.kind is not None:
+            return self.kind.table(frame)
         if labels is None or not labels.names_rows_of(points):
             return frame
         return frame.set_axis(list(labels.points or ()), axis=0)
@@ -167,7 +178,7 @@ class TableSchema:
         columns = pd.Index(list(self.names)) if grouped else self.given
         return pd.DataFrame(values, index=index, columns=columns)
 
-    def coordinates(self, X: pd.DataFrame, scale: Scale = "std") -> Array:
+    def coordinates(self, X: Any, scale: Scale = "std") -> Array:
         """Where the rows lie, so that distances between them mean something.
 
         Numeric columns are divided by their scale, categories are one-hot vectors
@@ -254,12 +265,16 @@ class TableSchema:
         )
 
 
-def _check_frame(X: object, what: str) -> pd.DataFrame:
-    if not isinstance(X, pd.DataFrame):
-        raise InvalidInput(f"{what}: expected a DataFrame, got {type(X).__name__}")
-    if X.empty:
-        raise InvalidInput(f"{what}: the table is empty, of shape {X.shape}")
-    return X
+def _check_frame(X: object, what: str) -> Frame:
+    frame = as_frame(X, what)
+    if frame is None:
+        raise InvalidInput(
+            f"{what}: expected a DataFrame, got {type(X).__name__}; "
+            "pandas.DataFrame(array, columns=...) is one"
+        )
+    if frame.table.empty:
+        raise InvalidInput(f"{what}: the table is empty, of shape {frame.table.shape}")
+    return frame
 
 
 def _read_declared(
@@ -319,7 +334,7 @@ def _column(
     if name in groups:
         return OneHot.of(name, tuple(groups[name]), X, "data")
     column = X[name]
-    if name in declared or is_coded(column.dtype):
+    if name in declared or is_coded(column, "data"):
         return Categorical.of(column, "data")
     return Numeric.of(column, "data")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -17,13 +18,41 @@ LARGEST_INTEGER = 2.0**53
 """Above it float64 skips integers."""
 
 
-def is_coded(dtype: Any) -> bool:
-    """Whether a dtype says that its column holds categories: text, bool, category."""
-    return (
-        isinstance(dtype, pd.CategoricalDtype)
-        or pd.api.types.is_bool_dtype(dtype)
-        or pd.api.types.is_string_dtype(dtype)
-    )
+def is_coded(column: pd.Series[Any], what: str) -> bool:
+    """Whether a column holds categories: text, bool, category, objects but numbers.
+
+    Raises
+    ------
+    InvalidInput
+        If it holds text, and all of it is numbers: they might be either.
+    """
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(dtype):
+        return True
+    if not pd.api.types.is_string_dtype(dtype):  # which objects are said to be
+        return False
+    objects = column[column.notna()].tolist()
+    if all(map(_is_number, objects)):
+        return len(objects) == 0
+    _refuse_numbers_as_text(column, objects, what)
+    return True
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_)
+
+
+def _refuse_numbers_as_text(
+    column: pd.Series[Any], objects: list[Any], what: str
+) -> None:
+    if not all(isinstance(value, str) or _is_number(value) for value in objects):
+        return
+    if pd.to_numeric(pd.Series(objects, dtype=object), errors="coerce").notna().all():
+        text = next(value for value in objects if isinstance(value, str))
+        raise InvalidInput(
+            f"{what}: column {column.name!r} holds numbers as text, such as {text!r}; "
+            "make them numbers by pandas.to_numeric, or declare the column categorical"
+        )
 
 
 def read_numbers(column: pd.Series[Any], what: str) -> Array:
@@ -62,7 +91,7 @@ def row_name(column: pd.Series[Any] | pd.DataFrame, n: int) -> str:
 
 def _numbers_among_objects(column: pd.Series[Any], what: str) -> Array:
     objects = column.astype(object).tolist()
-    text = np.array([not isinstance(value, Real) for value in objects], dtype=bool)
+    text = np.array([not isinstance(v, Real | Decimal) for v in objects], dtype=bool)
     _refuse_row(text, column, what, "a number")
     return np.array(objects, dtype=np.float64)
 

@@ -70,14 +70,16 @@ class Numeric(Column):
     @classmethod
     def of(cls, column: pd.Series[Any], what: str) -> Numeric:
         """The column and its statistics."""
-        if column.dtype.kind not in "iuf":
+        if column.dtype.kind not in "iuf" and column.dtype != object:
             raise InvalidInput(
                 f"{what}: column {column.name!r} has dtype {column.dtype}; expected "
                 "numbers, text, booleans or categories"
             )
         values = read_numbers(column, what)
         mean, std = float(values.mean()), float(values.std())
-        return cls(column.name, column.dtype, column.to_numpy().dtype, mean, std)
+        plain = column.infer_objects().to_numpy().dtype
+        plain = plain if plain.kind in "iuf" else values.dtype
+        return cls(column.name, column.dtype, plain, mean, std)
 
     @property
     def spread(self) -> float:

@@ -7,6 +7,7 @@ import pandas as pd
 from propopt._typing import Array
 from propopt.errors import InvalidInput
 from propopt.explainers.base import Task
+from propopt.frames import as_frame
 from propopt.labels import read_table
 from propopt.table_cells import text_in
 
@@ -16,9 +17,13 @@ def own_copy(background: object) -> Array | pd.DataFrame:
 
     A table with text is read only where a function's schema says how.
     """
-    if isinstance(background, pd.DataFrame) and text_in(background) is not None:
-        return background.copy(deep=True)
-    array, labels = read_table(background, "background")
+    frame = as_frame(background, "background")
+    if frame is None:
+        array, _ = read_table(background, "background")
+        return array
+    if text_in(frame.table) is not None:
+        return frame.table.copy(deep=True)
+    array, labels = read_table(frame.table, "background")
     return labels.table(array)
 
 

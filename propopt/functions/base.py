@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from propopt._typing import Array, Attributions, Points, Values
 from propopt.errors import InvalidInput
+from propopt.frames import as_frame
 from propopt.functions.calls import Calls
 from propopt.labels import Labels, read_table
 from propopt.schema import TableSchema
@@ -81,14 +82,25 @@ class Function(ABC):
         InvalidInput
             As :meth:`value` does.
         """
-        gradients = self.gradient_at(*self.read(X))
-        if self.schema is None or not isinstance(X, pd.DataFrame):
-            return named_like(gradients, X)
-        return self.schema.frame(gradients, X.index)
+        points, labels = self.read(X)
+        return self._named(self.gradient_at(points, labels), X, labels)
+
+    def _named(self, values: Array, X: object, labels: Labels) -> Array | pd.DataFrame:
+        """``values`` (N, D) with the names of X, an array where X is one."""
+        if self.schema is None:
+            return named_like(values, X, labels)
+        n_rows = len(values)
+        index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(n_rows)
+        return self.schema.frame(values, index)
 
     @property
     def schema(self) -> TableSchema | None:
         """The table that the function takes; None if it takes any table of numbers."""
+        return None
+
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """The columns that a model was fitted on, where it tells; arrays have them."""
         return None
 
     @property
@@ -126,9 +138,11 @@ class Function(ABC):
         """
         if self.schema is not None:
             return self.schema.encode(X, what)
-        if isinstance(X, pd.DataFrame):
-            _refuse_text(X, what)
-        return read_table(X, what)
+        frame = as_frame(X, what)
+        if frame is not None:
+            _refuse_text(frame.table, what)
+        points, labels = read_table(X if frame is None else frame, what)
+        return points, labels.or_else(self._own_names(points))
 
     def value_at(self, points: Points, labels: Labels | None = None) -> Values:
         """Values at points that :meth:`read` gave, or at others of that kind.
@@ -193,6 +207,11 @@ class Function(ABC):
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         """Gradients at checked points."""
 
+    def _own_names(self, points: Points) -> Labels:
+        """The names of columns for tables that have none."""
+        fit = self.features is not None and len(self.features) == points.shape[1]
+        return Labels(features=self.features) if fit else Labels()
+
     def _check(
         self, found: Array, shape: tuple[int, ...], what: str, labels: Labels
     ) -> None:
@@ -210,11 +229,11 @@ class Function(ABC):
             )
 
 
-def named_like(values: Array, X: object) -> Array | pd.DataFrame:
-    """``values``, with the index and the columns of X where X is a DataFrame."""
+def named_like(values: Array, X: object, labels: Labels) -> Array | pd.DataFrame:
+    """``values``, with the index and the columns of X where X has names."""
     if isinstance(X, pd.DataFrame):
         return pd.DataFrame(values, index=X.index, columns=X.columns)
-    return values
+    return values if labels.kind is None else labels.frame(values)
 
 
 def _refuse_text(X: pd.DataFrame, what: str) -> None:

@@ -59,6 +59,11 @@ class CalledModel(Function):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name})"
 
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """The columns that the model was fitted on, where it tells."""
+        return self.readout.features
+
     @cached_property
     def trial(self) -> Trial:
         """What is known of the model so far."""

@@ -39,6 +39,11 @@ class ExactModel(Function):
         return self.table
 
     @property
+    def features(self) -> tuple[str, ...] | None:
+        """The columns that the model was fitted on, where it tells."""
+        return self.columns.names
+
+    @property
     def gradient_method(self) -> str:
         """Always ``"exact"``."""
         return EXACT

@@ -29,12 +29,15 @@ class Readout:
         ``"margin"``.
     index : int or None
         The column that is read; None if there can be only one.
+    features : tuple of str or None
+        The columns that the model was fitted on, where it tells.
     """
 
     method: Callable[[Array | pd.DataFrame], object]
     table: Callable[[Points, Labels], Array | pd.DataFrame]
     output: str
     index: int | None
+    features: tuple[str, ...] | None = None
 
     def __call__(self, points: Points, labels: Labels) -> Values:
         """Values, shape (n,)."""

@@ -77,7 +77,7 @@ class SmoothableSeparable(Separable):
         with np.errstate(over="ignore", invalid="ignore"):
             smoothed = self._smoothed_slope(points, width)
         self._check(smoothed, points.shape, "smoothed gradient", labels)
-        return named_like(smoothed, X)
+        return named_like(smoothed, X, labels)
 
     @abstractmethod
     def _smoothed_slope(self, x: Array, scale: float) -> Array:

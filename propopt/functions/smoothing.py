@@ -16,7 +16,7 @@ from propopt._typing import Array, Attributions, Points, Values
 from propopt.checks import read_array, read_count, read_seed
 from propopt.errors import InvalidInput
 from propopt.functions.antithetic import AntitheticPairs
-from propopt.functions.base import Function, named_like, read_function
+from propopt.functions.base import Function, read_function
 from propopt.functions.calls import Calls, row_blocks
 from propopt.functions.tabular import CATEGORY_EFFECT
 from propopt.labels import Labels
@@ -89,6 +89,11 @@ class SmoothedFunction(Function):
             return rule
         return f"{rule}; {CATEGORY_EFFECT}"
 
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """Those of the function that is smoothed."""
+        return self.function.features
+
     @cached_property
     def calls(self) -> Calls:
         """Those of the function that is smoothed."""
@@ -122,9 +127,7 @@ class SmoothedFunction(Function):
         """
         points, labels = self.read(X)
         _, errors = self._slopes_and_errors(points, labels)
-        if self.schema is None or not isinstance(X, pd.DataFrame):
-            return named_like(errors, X)
-        return self.schema.frame(errors, X.index)
+        return self._named(errors, X, labels)
 
     def changes(self, X: ArrayLike | pd.DataFrame) -> Changes:
         """Changes of f around each point, over the same pairs.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from propopt.functions.boosters import XGBoostBooster
 from propopt.functions.columns import last_step
 
 
@@ -114,6 +115,8 @@ def _is_boosted_elsewhere(model: Any, kinds: set[tuple[str, str]]) -> bool:
     if ("lightgbm", "Booster") in kinds:
         given = (model.params.get(name) for name in ("linear_tree", "linear_trees"))
         return not any(str(value).lower() in ("true", "1", "+") for value in given)
+    if isinstance(model, XGBoostBooster):
+        return model.is_made_of_trees
     if ("xgboost", "XGBModel") in kinds:
         return bool(model.get_params().get("booster") != "gblinear")
     return False

@@ -10,6 +10,7 @@ import pandas as pd
 
 from propopt.errors import InvalidInput
 from propopt.functions.base import Function
+from propopt.functions.boosters import as_estimator
 from propopt.functions.columns import (
     FittedColumns,
     as_given,
@@ -138,6 +139,7 @@ def wrap(
         _refuse_schema(schema, f"{model!r} is a Function already")
         _refuse_gradient(gradient, repr(model))
         return _unchanged(model, target, output, step)
+    model = as_estimator(model)
     check_model(model)
     chosen = read_output(model, output)
     index = read_index(model, chosen, target)
@@ -272,5 +274,6 @@ def _readout(model: Any, output: str, index: int | None) -> Readout:
     method = METHODS[output]
     if has_method(model, method):
         columns = FittedColumns.of(model)
-        return Readout(Sparing(getattr(model, method)), columns.table, output, index)
+        call = Sparing(getattr(model, method))
+        return Readout(call, columns.table, output, index, columns.names)
     return Readout(model, as_given, output, index)

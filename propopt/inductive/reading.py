@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from propopt._typing import Attributions
 from propopt.alignment import aligned
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
+from propopt.frames import is_frame
 from propopt.functions import Function
 from propopt.functions.base import read_function
 from propopt.labels import Labels
@@ -29,7 +29,7 @@ def read_gradients(
     """Gradients at X, given or from a function; names are put in the order of X."""
     given = source
     if isinstance(source, Function):
-        given = source.gradient(X if isinstance(X, pd.DataFrame) else np.asarray(X))
+        given = source.gradient(X if is_frame(X, "X") else np.asarray(X))
     gradients = aligned(given, labels, "gradients", "X")
     if gradients.shape != shape:
         raise InvalidInput(

@@ -16,6 +16,7 @@ from propopt.alignment import aligned, order_of
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.explanation import Explanation
+from propopt.frames import as_frame
 from propopt.given import Given, explanation_of
 from propopt.labels import Labels
 from propopt.plots.axes import (
@@ -220,7 +221,8 @@ def _names_with_values(found: Explanation, X: object, place: int) -> list[str]:
     names = _features(found)
     if X is None:
         return names
-    table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    frame = as_frame(X, "X")
+    table = pd.DataFrame(np.asarray(X)) if frame is None else frame.table
     if table.shape != found.attributions.shape:
         raise InvalidInput(
             f"X: expected the shape of the attributions, {found.attributions.shape}, "

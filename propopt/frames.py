@@ -1,0 +1,136 @@
+"""Tables of any dataframe library, read as those of pandas, and made again."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+import pandas as pd
+
+from propopt.errors import InvalidInput
+
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """The library that tables of one kind come from.
+
+    Parameters
+    ----------
+    backend : narwhals.Implementation
+        Such as polars or pyarrow.
+    categorical : dict of str to narwhals dtype
+        The columns of categories, whose dtypes pandas does not have.
+    """
+
+    backend: Any
+    categorical: dict[str, Any] = field(default_factory=dict)
+
+    def table(self, frame: pd.DataFrame) -> Any:
+        """A table of this kind with the columns of a DataFrame of pandas."""
+        import narwhals.stable.v2 as nw
+
+        columns = {str(label): _plain(frame[label]) for label in frame.columns}
+        table = nw.from_dict(columns, backend=self.backend)
+        casts = [nw.col(name).cast(self.categorical[name]) for name in self.categorical]
+        return (table.with_columns(*casts) if casts else table).to_native()
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A table with named columns.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As pandas has it.
+    kind : Kind or None
+        What it was; None for pandas.
+    named_rows : bool
+        Whether its index names rows; tables of other libraries mostly have none.
+    """
+
+    table: pd.DataFrame
+    kind: Kind | None = None
+    named_rows: bool = True
+
+    @property
+    def points(self) -> tuple[Hashable, ...] | None:
+        """The names of the rows, if they have any."""
+        return tuple(self.table.index) if self.named_rows else None
+
+
+def as_frame(table: object, what: str) -> Frame | None:
+    """A table of any library that narwhals knows; None if it is no table.
+
+    Raises
+    ------
+    InvalidInput
+        If it is lazy.
+    """
+    if isinstance(table, pd.DataFrame):
+        return Frame(table)
+    known = _known(table, what)
+    return None if known is None else _read(known)
+
+
+def is_frame(table: object, what: str) -> bool:
+    """Whether a table has named columns, whatever library it comes from."""
+    return isinstance(table, pd.DataFrame) or _known(table, what) is not None
+
+
+def _known(table: object, what: str) -> nw.DataFrame[Any] | None:
+    """A table as narwhals has it, None if it knows no such table."""
+    if table is None or isinstance(table, np.ndarray | list | tuple | float):
+        return None  # without importing anything
+    import narwhals.stable.v2 as nw
+
+    known = nw.from_native(table, pass_through=True)
+    if isinstance(known, nw.LazyFrame):
+        raise InvalidInput(
+            f"{what}: a lazy table has no rows yet; collect it first, by its collect() "
+            "or compute()"
+        )
+    return known if isinstance(known, nw.DataFrame) else None
+
+
+def _read(table: nw.DataFrame[Any]) -> Frame:
+    import narwhals.stable.v2 as nw
+
+    schema = table.schema
+    columns = {name: _column(table[name]) for name in table.columns}
+    index = nw.maybe_get_index(table)
+    rows = None if index is None else list(index)
+    coded = {name: dtype for name, dtype in schema.items() if _is_coded(dtype)}
+    kind = Kind(table.implementation, coded)
+    return Frame(pd.DataFrame(columns, index=rows), kind, named_rows=rows is not None)
+
+
+def _column(column: nw.Series[Any]) -> Any:
+    dtype = column.dtype
+    if _is_coded(dtype):
+        categories = column.cat.get_categories().to_list()
+        return pd.Categorical(column.to_list(), categories=categories)
+    if dtype.is_numeric() and not dtype.is_decimal():
+        return column.to_numpy()  # missing values are NaN
+    return column.to_list()
+
+
+def _is_coded(dtype: Any) -> bool:
+    import narwhals.stable.v2 as nw
+
+    return isinstance(dtype, nw.Categorical | nw.Enum)
+
+
+def _plain(column: pd.Series[Any]) -> Any:
+    """A column as libraries read it that do not know the dtypes of pandas."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
+        return column.to_numpy()
+    return column.tolist()

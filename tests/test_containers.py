@@ -1,0 +1,303 @@
+"""Tables of any library, arrays and boosters are read, or refused with the cure."""
+
+from __future__ import annotations
+
+import pickle
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
+
+import propopt as po
+from propopt.errors import InvalidInput
+from propopt.explainers import Lime, TabularLime
+
+
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
+
+RNG = np.random.default_rng(7)
+X = pd.DataFrame(RNG.normal(size=(30, 3)), columns=["mean radius", "age", "dose"])
+Y = (X["age"] + X["dose"] > 0).to_numpy()
+MIXED = X.assign(
+    colour=RNG.choice(["red", "green"], 30),
+    size=pd.Categorical(RNG.choice(list("sl"), 30), categories=list("sml")),
+    smokes=RNG.random(30) < 0.4,
+    children=RNG.integers(0, 4, 30).astype(np.int8),
+)
+
+
+def in_polars(frame):
+    columns = {label: frame[label].tolist() for label in frame}
+    schema = {}
+    for label in frame:
+        if isinstance(frame[label].dtype, pd.CategoricalDtype):
+            schema[label] = pl.Enum(frame[label].cat.categories.tolist())
+        elif frame[label].dtype == np.int8:
+            schema[label] = pl.Int8
+    return pl.DataFrame(columns, schema_overrides=schema)
+
+
+KINDS = {"polars": in_polars, "pyarrow": lambda f: pa.Table.from_pandas(f)}
+each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+
+
+# tables of other libraries
+
+
+@each_kind
+def test_an_explanation_of_a_table_is_that_of_pandas_with_its_names(kind):
+    model = LogisticRegression().fit(X, Y)
+    found, expected = po.explain(model, kind(X)), po.explain(model, X)
+    np.testing.assert_array_equal(found.attributions, expected.attributions)
+    assert list(found.to_frame().columns) == list(X.columns)
+    assert found.labels.points is None  # such tables do not name rows
+
+
+@each_kind
+def test_gradients_of_a_table_have_its_names(kind):
+    function = po.wrap(LinearRegression().fit(X, X["age"] * 2))
+    found = function.gradient(kind(X))
+    pd.testing.assert_frame_equal(found, function.gradient(X))
+    with pytest.raises(InvalidInput, match="columns are those the model was fitted on"):
+        function.gradient(kind(X[["age", "dose", "mean radius"]]))
+
+
+def value(table):
+    """A model of each library's own tables."""
+    if isinstance(table, pl.DataFrame):
+        return table.select(pl.col("age") * pl.col("dose")).to_series()
+    assert isinstance(table, pa.Table)
+    return np.asarray(table["age"]) * np.asarray(table["dose"])
+
+
+@each_kind
+@pytest.mark.parametrize("with_schema", [False, True])
+def test_a_callable_is_given_the_kind_of_table_that_was_given(kind, with_schema):
+    table = kind(X)
+    function = po.wrap(value, data=table if with_schema else None)
+    np.testing.assert_array_equal(function.value(table), X["age"] * X["dose"])
+    found = function.gradient(table)
+    np.testing.assert_allclose(found["age"], X["dose"], rtol=1e-8)
+
+
+@each_kind
+def test_a_table_of_a_schema_comes_back(kind):
+    table = kind(MIXED)
+    schema = pickle.loads(pickle.dumps(po.TableSchema.of(table)))
+    assert repr(schema) == "TableSchema(7 columns: 4 numeric, 3 categorical)"
+    again = schema.decode(*schema.encode(table))
+    assert type(again) is type(table)
+    assert again.equals(table) or again.to_pydict() == table.to_pydict()
+
+
+@each_kind
+def test_the_schema_of_a_table_is_that_of_pandas(kind):
+    ours, theirs = po.TableSchema.of(kind(MIXED)), po.TableSchema.of(MIXED)
+    np.testing.assert_array_equal(ours.encode(kind(MIXED))[0], theirs.encode(MIXED)[0])
+    for a, b in zip(ours.columns, theirs.columns, strict=True):
+        assert a.name == b.name
+        if a.name in ("colour", "size", "smokes"):
+            assert a.categories == b.categories
+            np.testing.assert_array_equal(a.frequencies, b.frequencies)
+
+
+def test_a_model_of_polars_with_categories_is_explained():
+    def model(table):
+        assert table.schema["size"] == pl.Enum(["s", "m", "l"])
+        warm = (pl.col("colour") == "red") & pl.col("smokes")
+        return table.select(pl.col("age") + 2 * warm.cast(float)).to_series()
+
+    found = po.explain(model, in_polars(MIXED), scale=None, robustness=0.0)
+    shares = (MIXED["colour"] == "red").mean()
+    expected = 2 * MIXED["smokes"] * ((MIXED["colour"] == "red") - shares)
+    np.testing.assert_allclose(found.to_frame()["colour"], expected, atol=1e-9)
+
+
+def test_categories_of_polars_without_an_order_are_read():
+    table = in_polars(MIXED).with_columns(pl.col("colour").cast(pl.Categorical))
+    schema = po.TableSchema.of(table)
+    assert sorted(schema.columns[3].categories) == ["green", "red"]
+    assert schema.decode(*schema.encode(table)).equals(table)
+
+
+@each_kind
+def test_losses_and_graphs_read_any_table(kind):
+    loss = po.GradientMatching(kind(X))
+    assert loss.labels.features == tuple(X.columns)
+    np.testing.assert_array_equal(loss.G, X)
+    assert po.knn_graph(kind(X), 3).n_edges == po.knn_graph(X, 3).n_edges
+
+
+@each_kind
+def test_explainers_read_backgrounds_of_any_table(kind):
+    function = po.wrap(LinearRegression().fit(X, Y))
+    ours = TabularLime(background=kind(X), n_samples=50)
+    assert ours.parameters == TabularLime(background=X, n_samples=50).parameters
+    found = Lime(scale=1.0, n_samples=50).explain(function, kind(X))
+    assert list(found.to_frame().columns) == list(X.columns)
+
+
+@each_kind
+def test_missing_values_and_text_are_refused_with_their_place(kind):
+    holes = X.assign(age=X["age"].where(X.index != 4))
+    with pytest.raises(InvalidInput, match=r"1 of 90 values are not finite.*\(4, 1\)"):
+        po.wrap(lambda table: table["age"]).value(kind(holes))
+    with pytest.raises(InvalidInput, match="column 'colour', row 0 holds"):
+        po.wrap(lambda table: table["age"]).value(kind(MIXED[["age", "colour"]]))
+
+
+def test_a_lazy_table_is_refused_with_the_cure():
+    with pytest.raises(InvalidInput, match=r"^X: a lazy table .* its collect\(\)"):
+        po.explain(LogisticRegression().fit(X, Y), in_polars(X).lazy())
+
+
+# sparse matrices and columns
+
+
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csc_array, sp.coo_array])
+def test_sparse_matrices_are_refused_with_the_cure(kind):
+    message = rf"^X: expected a dense table, got a sparse {kind.__name__}; give its toa"
+    with pytest.raises(InvalidInput, match=message):
+        po.explain(LogisticRegression().fit(X, Y), kind(X.to_numpy()))
+
+
+def test_sparse_columns_are_columns():
+    sparse = X.astype(pd.SparseDtype(float)).assign(
+        smokes=MIXED["smokes"].astype(pd.SparseDtype(bool))
+    )
+    dense = X.assign(smokes=MIXED["smokes"])
+    schema = po.TableSchema.of(sparse)
+    np.testing.assert_array_equal(
+        schema.encode(sparse)[0], po.TableSchema.of(dense).encode(dense)[0]
+    )
+    pd.testing.assert_frame_equal(schema.decode(*schema.encode(sparse)), sparse)
+
+
+# arrays for models that know names
+
+
+MODELS = {
+    "exact": LogisticRegression(),
+    "trees": RandomForestClassifier(5, random_state=0),
+    "numerical": KNeighborsRegressor(3, weights="distance"),
+    "pipeline": make_pipeline(StandardScaler(), SVR()),
+    "search": GridSearchCV(SVR(), {"C": [1.0, 2.0]}, cv=2),
+}
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_an_array_has_the_names_that_the_model_was_fitted_on(model):
+    model = model.fit(X, Y)
+    found = po.explain(model, X.to_numpy(), rng=0)  # and there is no warning
+    assert list(found.to_frame().columns) == list(X.columns)
+    assert isinstance(po.wrap(model, step=0.1).gradient(X.to_numpy()), np.ndarray)
+
+
+def test_an_array_for_a_table_with_a_schema_is_refused_with_the_cure():
+    message = r"X: expected a DataFrame, got ndarray; pandas.DataFrame\(array, col"
+    with pytest.raises(InvalidInput, match=message):
+        po.wrap(lambda table: table["age"], data=X).value(X.to_numpy())
+
+
+# numbers that are objects or text
+
+
+@pytest.mark.parametrize("make", [float, Decimal, np.float32])
+def test_objects_that_are_numbers_are_numbers(make):
+    objects = pd.DataFrame({"a": [make(v) for v in (0.5, 1.5, 4.0)], "b": [1, 2, 3]})
+    schema = po.TableSchema.of(objects.astype(object))
+    assert repr(schema) == "TableSchema(2 columns: 2 numeric, 0 categorical)"
+    points, _ = schema.encode(objects.astype(object))
+    np.testing.assert_array_equal(points, [[0.5, 1], [1.5, 2], [4, 3]])
+    again = schema.decode(points)
+    assert [type(v) for v in again["b"]] == [int] * 3
+    assert again["a"].tolist() == [0.5, 1.5, 4.0]
+
+
+def test_an_explanation_of_objects_is_that_of_numbers():
+    model = LogisticRegression().fit(X, Y)
+    found = po.explain(model, X.astype(object)).attributions
+    np.testing.assert_array_equal(found, po.explain(model, X).attributions)
+
+
+@pytest.mark.parametrize("values", [["1", "2.5", "3e2"], ["1", 2, 3.0], [" 7", "8"]])
+@pytest.mark.parametrize("dtype", [object, "string", "str"])
+def test_numbers_as_text_are_refused_with_the_cure(values, dtype):
+    table = pd.DataFrame({"age": pd.Series(values, dtype=object).astype(dtype)})
+    message = r"^data: column 'age' holds numbers as text, such as '.*'; .* to_numeric"
+    with pytest.raises(InvalidInput, match=message.replace(" to_num", " .*to_num")):
+        po.TableSchema.of(table)
+    assert po.TableSchema.of(table, categorical=["age"]).categorical.all()
+
+
+def test_a_table_made_text_is_refused():
+    model = LogisticRegression().fit(X, Y)
+    with pytest.raises(InvalidInput, match="column 'mean radius' holds numbers as"):
+        po.explain(model, X.astype(str))
+
+
+def test_missing_numbers_among_objects_are_missing():
+    table = pd.DataFrame({"a": pd.Series([1.0, None, 3.0], dtype=object)})
+    with pytest.raises(InvalidInput, match="column 'a', row 1: expected a number"):
+        po.TableSchema.of(table)
+
+
+# boosters
+
+
+@pytest.fixture
+def xgboost():
+    return pytest.importorskip("xgboost")
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_native_booster_of_xgboost_is_explained_as_its_estimator(xgboost, named):
+    table = X if named else X.to_numpy()
+    settings = {"max_depth": 2, "learning_rate": 0.3, "base_score": 0.5}
+    estimator = xgboost.XGBRegressor(n_estimators=10, **settings).fit(table, X["age"])
+    booster = xgboost.train(settings, xgboost.DMatrix(table, X["age"]), 10)
+    found, expected = (po.explain(model, table) for model in (booster, estimator))
+    np.testing.assert_allclose(found.attributions, expected.attributions, atol=1e-6)
+    assert po.wrap(booster).piecewise_constant
+    assert list(po.explain(booster, X.to_numpy()).to_frame().columns) == (
+        list(X.columns) if named else ["x0", "x1", "x2"]
+    )
+
+
+def test_a_linear_booster_has_slopes(xgboost):
+    matrix = xgboost.DMatrix(X, 2 * X["age"] - X["dose"])
+    booster = xgboost.train(
+        {"booster": "gblinear", "lambda": 0.0, "updater": "coord_descent"}, matrix, 300
+    )
+    function = po.wrap(booster)
+    assert not function.piecewise_constant
+    slopes = np.broadcast_to([0, 2, -1], X.shape)
+    np.testing.assert_allclose(function.gradient(X), slopes, atol=2e-3)
+
+
+def test_a_booster_of_several_classes_needs_a_target(xgboost):
+    matrix = xgboost.DMatrix(X, np.arange(30) % 3)
+    booster = xgboost.train({"objective": "multi:softprob", "num_class": 3}, matrix, 3)
+    with pytest.raises(InvalidInput, match="target: the model has 3 outputs"):
+        po.wrap(booster).value(X)
+    values = [po.wrap(booster, target=k).value(X) for k in range(3)]
+    np.testing.assert_allclose(sum(values), 1.0, rtol=1e-6)
+
+
+def test_lightgbm_with_spaces_in_its_columns_is_explained():
+    lightgbm = pytest.importorskip("lightgbm")
+    model = lightgbm.LGBMClassifier(n_estimators=5, min_child_samples=3, verbose=-1)
+    best = po.explain(model.fit(X, Y), X)
+    assert list(best.to_frame().columns) == list(X.columns)
+    with pytest.raises(InvalidInput, match=r"has renamed them, wrap\(model, data=X\)"):
+        po.wrap(model).value(X)
