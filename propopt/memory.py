@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -13,6 +14,8 @@ from propopt.errors import Refused
 
 CGROUPS = Path("/sys/fs/cgroup")
 MEMBERSHIP = Path("/proc/self/cgroup")
+UNLIMITED = 2.0**60
+"""Version 1 has no word for it, but a number of about 2^63."""
 
 
 def require_memory(n_bytes: float, what: str, instead: str) -> None:
@@ -54,32 +57,41 @@ def _below_address_limit() -> float:
 
 def _below_cgroup_limits() -> float:
     """What the least generous control group around this process leaves."""
-    return min(map(_left_in, _cgroups()), default=math.inf)
+    return min(map(_left_in, _limited_groups(MEMBERSHIP, CGROUPS)), default=math.inf)
 
 
-def _cgroups() -> Iterator[Path]:
+@cache
+def _limited_groups(membership: Path, cgroups: Path) -> tuple[Path, ...]:
+    """Those of our groups that have a limit; read once."""
+    groups = dict.fromkeys(_groups(membership, cgroups))
+    return tuple(group for group in groups if _limit(group) < UNLIMITED)
+
+
+def _groups(membership: Path, cgroups: Path) -> Iterator[Path]:
     """Folders of the memory controller, of version 1 or 2, from our group upwards."""
     try:
-        lines = MEMBERSHIP.read_text().splitlines()
+        lines = membership.read_text().splitlines()
     except OSError:  # not Linux, or no /proc
         return
     for line in lines:
         _, controllers, path = line.split(":", 2)
         if controllers and "memory" not in controllers.split(","):
             continue
-        root = CGROUPS / "memory" if controllers else CGROUPS
+        root = cgroups / "memory" if controllers else cgroups
         group = root / path.lstrip("/")
         # the whole hierarchy binds; in a container our own path may not be mounted
         own = (group, *group.parents)
         yield from (folder for folder in own if root in (folder, *folder.parents))
 
 
-def _left_in(group: Path) -> float:
+def _limit(group: Path) -> float:
     limit = _number(group, "memory.max", "memory.limit_in_bytes")
+    return math.inf if limit is None else limit
+
+
+def _left_in(group: Path) -> float:
     used = _number(group, "memory.current", "memory.usage_in_bytes")
-    if limit is None or used is None:
-        return math.inf
-    return limit - used + _reclaimable(group)
+    return math.inf if used is None else _limit(group) - used + _reclaimable(group)
 
 
 def _number(group: Path, *names: str) -> float | None:
