@@ -47,7 +47,7 @@ def test_a_model_is_asked_for_few_rows_with_one_thread(n_rows, expected):
     X = np.random.default_rng(0).normal(size=(n_rows, 2))
     model = Counting().fit(X, X[:, 0])
     po.wrap(model).value(X)
-    assert model.seen_[-1] == expected
+    assert model.seen_[0] == expected
     assert n_threads() == 2
 
 
