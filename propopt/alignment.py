@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions
-from propopt.checks import read_array, refuse_overflow
+from propopt.checks import read_array
 from propopt.errors import InvalidInput
 from propopt.labels import Labels, differ, listed, plain_name, read_table
 
@@ -32,14 +32,8 @@ def read_attributions(given: Any, what: str) -> tuple[Attributions, Labels]:
     Raises
     ------
     InvalidInput
-        If it is no finite table of numbers, or their squares overflow.
+        If it is no finite table of numbers.
     """
-    W, labels = _read(given, what)
-    refuse_overflow(W, what)
-    return W, labels
-
-
-def _read(given: Any, what: str) -> tuple[Attributions, Labels]:
     if isinstance(given, pd.DataFrame | np.ndarray):  # a column may have any name
         return read_table(given, what)
     if isinstance(getattr(given, "labels", None), Labels):  # an explanation of ours

@@ -18,7 +18,7 @@ import numpy as np
 
 from propopt._typing import Array, Attributions
 from propopt.alignment import aligned
-from propopt.checks import read_nonnegative
+from propopt.checks import read_nonnegative, refuse_overflow
 from propopt.errors import InvalidInput, Refused
 from propopt.labels import Labels, differ
 from propopt.maps import LinearMap
@@ -368,9 +368,10 @@ def read_for(losses: Sequence[PropertyLoss], W: object, what: str) -> Attributio
     Raises
     ------
     InvalidInput
-        If W has another shape or other names than the losses.
+        If W has another shape or other names than the losses, or its squares overflow.
     """
     array = aligned(W, common_labels(losses), what, "the losses")
+    refuse_overflow(array, what)
     for loss in losses:
         loss.check_shape(array.shape)
     return array

@@ -47,6 +47,7 @@ class GradientMatching(Faithfulness):
         if norm not in ("l2", "l1"):
             raise InvalidInput(f"norm: expected 'l2' or 'l1', got {norm!r}")
         self.G, self._labels = read_attributions(G, "G")
+        refuse_overflow(self.G, "G")
         self.norm = norm
         self.name = name
 
