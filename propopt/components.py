@@ -60,11 +60,15 @@ class Components:
         One node of each part is taken from the others before they are averaged: means
         of rounding, not of offsets.
         """
-        first = W[self._first]
+        first = self.firsts(W)
         R = W - self.spread(first)
         shift = self._averages(R)
         R -= self.spread(shift)
         return first + shift, R
+
+    def firsts(self, W: Array) -> Array:
+        """The values (C, D) at the first node of each part."""
+        return W[self._first]
 
     def centred(self, W: Array) -> Array:
         """R, which adds up to zero on each part."""
@@ -73,6 +77,11 @@ class Components:
     def spread(self, means: Array) -> Array:
         """M (N, D): at each node the mean of its part."""
         return means if self.count == 1 else means[self.labels]
+
+    def members(self) -> list[NDArray[np.intp]]:
+        """The nodes of each part, in order."""
+        order = np.argsort(self.labels, kind="stable")
+        return np.split(order, np.cumsum(self.sizes[:-1]).astype(np.intp))
 
     def _averages(self, R: Array) -> Array:
         if self.count == 1:

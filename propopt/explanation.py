@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,7 +19,7 @@ from propopt._typing import Array, Attributions
 from propopt.alignment import aligned_vector
 from propopt.certificate import Certificate, certify
 from propopt.checks import is_sealed, read_array, sealed
-from propopt.errors import InvalidInput
+from propopt.errors import InvalidInput, UncertifiedWarning
 from propopt.labels import Labels, read_groups
 from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.losses.base import read_for
@@ -332,25 +333,45 @@ class Explanation:
 class CurvePoint:
     """An optimal explanation on an exact curve: its losses are known before it is.
 
-    Attributions are computed, and certified by themselves, when they are first asked
-    for: a curve of hundreds of weights costs no memory for attributions nobody reads.
+    Attributions are computed when they are first asked for: a curve of hundreds of
+    weights costs no memory for attributions nobody reads. Once they are there, losses
+    and certificate are theirs, proved from the attributions themselves; a warning says
+    so if the curve was wrong by more than the tolerance.
 
     Parameters
     ----------
-    weights, losses, certificate, solver, seconds
-        As for :class:`Explanation`; the certificate is that of the losses.
+    weights, solver, seconds
+        As for :class:`Explanation`.
+    claimed : mapping
+        The value of each loss, as the curve has it.
+    claim : Certificate
+        That of the curve.
+    tolerance : float
+        By how much, relatively, the curve may err without a warning.
     compute : callable
         Gives the explanation.
     """
 
     weights: Mapping[str, float]
-    losses: Mapping[str, float]
-    certificate: Certificate
+    claimed: Mapping[str, float]
+    claim: Certificate
     solver: str
     seconds: float
+    tolerance: float
     compute: Callable[[], Explanation]
     method: str = "optimized"
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
+
+    @property
+    def losses(self) -> Mapping[str, float]:
+        """The value of each loss, unweighted."""
+        return self.claimed if self._read is None else self._read.losses
+
+    @property
+    def certificate(self) -> Certificate:
+        """The proof of optimality: that of the attributions, where they are known."""
+        known = None if self._read is None else self._read.certificate
+        return known or self.claim
 
     @property
     def objective(self) -> float:
@@ -370,7 +391,31 @@ class CurvePoint:
     @cached_property
     def explanation(self) -> Explanation:
         """The explanation in full, computed now."""
-        return self.compute()
+        found = self.compute()
+        if found.certificate is not None:
+            self._compare(found.certificate)
+        return found
+
+    @property
+    def _read(self) -> Explanation | None:
+        """The explanation, if it was computed: where ``cached_property`` keeps it."""
+        found: Explanation | None = vars(self).get("explanation")
+        return found
+
+    def _compare(self, proof: Certificate) -> None:
+        """Warn if what the attributions prove contradicts what the curve claimed."""
+        excess = self.claim.value - self.claim.lower_bound
+        too_high = self.claim.lower_bound - proof.value
+        too_low = proof.lower_bound - (self.claim.value + excess)
+        if max(too_high, too_low) > self.tolerance * proof.scale:
+            warnings.warn(
+                f"the curve of {self.solver} has an objective of "
+                f"{self.claim.value:.9g} to a gap of {self.claim.gap:.1e}, and its "
+                f"attributions have {proof.value:.9g} to a gap of {proof.gap:.1e}: "
+                "these losses count",
+                UncertifiedWarning,
+                stacklevel=3,
+            )
 
     @property
     def labels(self) -> Labels:

@@ -67,6 +67,8 @@ def run_problem(
             n_jobs=n_jobs,
             progress=False if quiet else None,
         )
+        with console.status("the curve, certified from attributions"):
+            trade_offs.prove()
         _write(trade_offs, problem, target)
         _print(trade_offs, problem, console)
     seconds = time.perf_counter() - began

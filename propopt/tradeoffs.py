@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from propopt.errors import InvalidInput
+from propopt.errors import InvalidInput, SolverFailure, UnsolvedWarning
 from propopt.explanation import Explanation, Outcome
 from propopt.files import written_whole
 from propopt.plots.trade_offs import Scale, plot_trade_offs
@@ -71,6 +72,27 @@ class TradeOffs:
         """True if each optimum is certified to a relative gap of ``tolerance``."""
         certificates = [e.certificate for e in self.optimized]
         return all(c is not None and c.holds(tolerance) for c in certificates)
+
+    def prove(self, count: int = 5) -> None:
+        """Certify some optima from their attributions, the first and the last included.
+
+        Points on exact curves have losses without attributions, and a claim of their
+        gap. Those that are taken here have both from attributions from now on; a
+        warning says so where that contradicts the claim.
+        """
+        if not self.optimized:
+            return
+        last = len(self.optimized) - 1
+        for place in sorted({round(share * last) for share in np.linspace(0, 1, count)}):
+            try:
+                _ = self.optimized[place].attributions
+            except SolverFailure as failure:
+                warnings.warn(
+                    f"attributions for weight {place + 1} of {last + 1} were not "
+                    f"found, so that its losses are not proved by them: {failure}",
+                    UnsolvedWarning,
+                    stacklevel=2,
+                )
 
     def front(self) -> TradeOffs:
         """Only the explanations on the Pareto front."""

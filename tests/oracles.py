@@ -6,6 +6,7 @@ import inspect
 import itertools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 
 import cvxpy as cp
 import numpy as np
@@ -171,3 +172,53 @@ def _exact_pairs(graph: po.Graph, V: np.ndarray) -> np.longdouble:
     S = graph.similarities.toarray().astype(np.longdouble)
     squares = ((V[:, None] - V[None]) ** 2).sum(axis=2)
     return (S * squares).sum()
+
+
+def exact_optimum(
+    G: np.ndarray, over_points: np.ndarray, over_features: np.ndarray | None = None
+) -> Fraction:
+    """min ‖W − G‖² + robustness + smoothness in whole fractions: no digit is lost.
+
+    ``over_points`` (N, N) and ``over_features`` (D, D) are similarities times weights.
+    """
+    n_points, n_features = G.shape
+    A = _fractional_laplacian(over_points)
+    B = _fractional_laplacian(
+        np.zeros((n_features, n_features)) if over_features is None else over_features
+    )
+    pairs = list(np.ndindex(n_points, n_features))
+    hessian = [
+        [
+            (i == k and d == e) + A[i][k] * (d == e) + B[d][e] * (i == k)
+            for k, e in pairs
+        ]
+        for i, d in pairs
+    ]
+    g = [Fraction(float(value)) for value in G.ravel()]
+    w = _eliminated(hessian, g)
+    return sum(value * (value - best) for value, best in zip(g, w, strict=True))
+
+
+def _fractional_laplacian(similarities: np.ndarray) -> list[list[Fraction]]:
+    """2L of similarities S: each edge counts twice."""
+    rows = [[-2 * Fraction(float(s)) for s in row] for row in similarities]
+    for n, row in enumerate(rows):
+        row[n] = -sum(row)
+    return rows
+
+
+def _eliminated(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:
+    """The solution of a positive definite system, by Gauss."""
+    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    for k, pivot in enumerate(rows):
+        for row in rows[k + 1 :]:
+            factor = row[k] / pivot[k]
+            if factor:
+                row[k:] = [
+                    x - factor * p for x, p in zip(row[k:], pivot[k:], strict=True)
+                ]
+    solution: list[Fraction] = []
+    for k, row in reversed(list(enumerate(rows))):
+        known = zip(row[k + 1 : -1], solution, strict=True)
+        solution.insert(0, (row[-1] - sum(x * y for x, y in known)) / row[k])
+    return solution

@@ -18,9 +18,9 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array, Attributions
+from propopt.solvers.eigenbasis import Eigenbasis
 from propopt.solvers.lasso import Lasso, LassoMethod, LassoOptimum, best_dual
 from propopt.solvers.quadratic import Quadratic
-from propopt.solvers.spectral import eigenbasis
 from propopt.threads import few_threads
 
 
@@ -35,8 +35,13 @@ class DiagonalLasso(LassoMethod):
 
     def __init__(self, quadratic: Quadratic) -> None:
         n_points, n_features = quadratic.G.shape
-        self._mu, self._U = eigenbasis(quadratic.points, n_points)
-        self._nu, self._V = eigenbasis(quadratic.features, n_features)
+        self._over_points = Eigenbasis(
+            quadratic.points, quadratic.point_parts, n_points
+        )
+        self._over_features = Eigenbasis(
+            quadratic.features, quadratic.feature_parts, n_features
+        )
+        self._mu, self._nu = self._over_points.values, self._over_features.values
         self._zero = float(np.vdot(quadratic.G, quadratic.G))
         self._pull = 2.0 * self._forward(quadratic.G)
 
@@ -84,10 +89,10 @@ class DiagonalLasso(LassoMethod):
         return 0.25 * float(np.vdot(slope, slope)) / scale
 
     def _forward(self, W: Attributions) -> Array:
-        return np.asarray(self._U.T @ W @ self._V)
+        return self._over_features.forward(self._over_points.forward(W).T).T
 
     def _backward(self, W_hat: Array) -> Attributions:
-        return np.asarray(self._U @ W_hat @ self._V.T)
+        return self._over_points.backward(self._over_features.backward(W_hat.T).T)
 
 
 def _imbalance(apart: Array, moved: Array, Z: Array, Y: Array, rho: float) -> float:

@@ -19,6 +19,8 @@ Preconditioner: TypeAlias = Callable[[Array], Array]
 
 MOST_STEPS = 50_000
 LOOK_EVERY = 5
+RESTARTS = 3
+"""From the residual itself, where that of the recurrence has lost it to rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,14 +46,34 @@ class ShiftedSystem:
     def solve(self, w: Array, tolerance: float, name: PreconditionerName) -> Array:
         """The minimiser to a relative excess of a tenth of ``tolerance``."""
         precondition = self._preconditioner(name)
-        w = w.copy()
-        r = self.a * self.g - self.s * w - self.b * (self.P @ w)
+        w, r = self._nearer(w)
+        for _ in range(RESTARTS):
+            w = self._descend(w, r, 0.1 * tolerance, precondition)
+            r = self._residual(w)  # the one of the recurrence is free of w's rounding
+            if self._is_done(w, r, 0.1 * tolerance):
+                break
+        return w
+
+    def _nearer(self, w: Array) -> tuple[Array, Array]:
+        """w or zero, the one of the smaller residual: what is large leaves rounding."""
+        r = self._residual(w)
+        if float(r @ r) <= self.a**2 * float(self.g @ self.g):
+            return w.copy(), r
+        return np.zeros_like(w), self.a * self.g
+
+    def _residual(self, w: Array) -> Array:
+        r: Array = self.a * self.g - self.s * w - self.b * (self.P @ w)
+        return r
+
+    def _descend(
+        self, w: Array, r: Array, tolerance: float, precondition: Preconditioner
+    ) -> Array:
         z = precondition(r)
         p = z.copy()
         rz = float(r @ z)
         for step in range(MOST_STEPS):
             look = step % LOOK_EVERY == 0
-            if rz == 0.0 or (look and self._is_done(w, r, 0.1 * tolerance)):
+            if rz == 0.0 or (look and self._is_done(w, r, tolerance)):
                 return w
             Ap = self.P @ p
             Ap *= self.b

@@ -25,17 +25,18 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-import scipy.sparse as sp
 
-from propopt._typing import Array
+from propopt._typing import Array, Attributions
 from propopt.errors import SolverFailure
 from propopt.losses import Program
 from propopt.memory import memory_refusal
 from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
+from propopt.solvers.eigenbasis import Eigenbasis
 from propopt.solvers.gradients import PreconditionerName, ShiftedSystem
-from propopt.solvers.lanczos import NO_NODES, Lanczos, Nodes, typical_size
+from propopt.solvers.lanczos import Column, Lanczos
+from propopt.solvers.nodes import NO_NODES, Nodes
 from propopt.solvers.quadratic import Quadratic, curve_refusal
-from propopt.solvers.spectral import eigenbasis
+from propopt.solvers.scales import scales_of
 from propopt.threads import for_each_column
 
 
@@ -84,19 +85,42 @@ class _KrylovSpaces(Curve):
         self._quadratic = quadratic
         self._preconditioner = preconditioner
         n_points, n_features = quadratic.G.shape
-        self._nu, self._V = eigenbasis(quadratic.features, n_features)
-        self._P = sp.csr_array((n_points, n_points))
-        if quadratic.points is not None:
-            self._P = quadratic.points
-        self._columns = np.ascontiguousarray((quadratic.G @ self._V).T)
+        self._basis = Eigenbasis(
+            quadratic.features, quadratic.feature_parts, n_features
+        )
+        self._nu = self._basis.values
+        self._parts = quadratic.point_parts
+        self._means = np.zeros((n_features, 0))
+        R = quadratic.G - quadratic.constants
+        if self._parts is not None:
+            means, R = self._parts.split(R)
+            self._means = self._basis.forward(means.T)
+        self._columns = self._basis.forward(R.T)
+        P = quadratic.points
+        self._scales = [] if P is None else scales_of(P, self._parts)
         self._gauss = self._earlier = self._radau = NO_NODES
         self._exhausted = False
 
     @cached_property
     def _spaces(self) -> list[Lanczos]:
-        columns = zip(self._columns, self._nu, strict=True)
-        size = typical_size(self._P, self._columns.shape[1])
-        return [Lanczos(self._P, g, float(nu), size) for g, nu in columns]
+        return [
+            Lanczos(scale.P, Column(g[scale.nodes], float(nu), float(error)), scale.norm)
+            for scale in self._scales
+            for g, nu, error in zip(
+                self._columns, self._nu, self._basis.errors, strict=True
+            )
+        ]
+
+    @cached_property
+    def _constants(self) -> Nodes:
+        """What P does not see: means, and all of G where there is no P."""
+        tau = np.zeros(len(self._nu))
+        if self._parts is not None:
+            tau += self._means**2 @ self._parts.sizes
+        if not self._scales:
+            tau += (self._columns**2).sum(axis=1)
+        zero = np.zeros(len(tau))
+        return Nodes(zero, self._nu, tau, zero, self._basis.errors)
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
         abc = np.array(self._quadratic.coefficients(weights))
@@ -104,39 +128,64 @@ class _KrylovSpaces(Curve):
             self._extend()
         while True:
             losses = self._gauss.losses(abc)
-            excess = max(self._gauss.optimum(abc) - self._radau.optimum(abc), 0.0)
-            change = np.abs(losses - self._earlier.losses(abc))
-            small = (change <= tolerance * losses).all()
-            if self._exhausted or (small and excess <= tolerance * (abc @ losses)):
+            rounding = self._gauss.rounding(abc)
+            # theory has the Radau rule below the Gauss rule; what is not is an error too
+            apart = abs(self._gauss.optimum(abc) - self._radau.optimum(abc))
+            settled = apart <= max(tolerance * float(abc @ losses), rounding)
+            if self._exhausted or (settled and self._is_still(abc, losses, tolerance)):
                 placed = self._quadratic.placed(*losses.tolist())
-                return Measurement(losses=placed, excess=excess)
+                return Measurement(losses=placed, excess=apart + rounding)
             self._extend()
 
+    def _is_still(self, abc: Array, losses: Array, tolerance: float) -> bool:
+        """True if the last steps changed each loss by little, or by rounding."""
+        change = np.abs(losses - self._earlier.losses(abc))
+        little = np.maximum(tolerance * losses, self._gauss.losses_rounding(abc))
+        return bool((change <= little).all())
+
     def _extend(self) -> None:
-        steps = max(space.n_steps for space in self._spaces)
+        steps = max((space.n_steps for space in self._spaces), default=0)
         if steps > MOST_STEPS:
             raise SolverFailure(
                 f"Lanczos did not converge in {steps} steps: the graph is badly "
                 "scaled, as the precision of a kernel is; the spectral solver may do"
             )
-        for_each_column(lambda j: self._spaces[j].extend(), *self._columns.shape)
-        self._gauss = Nodes.joined([space.gauss for space in self._spaces])
-        self._earlier = Nodes.joined([space.earlier for space in self._spaces])
-        self._radau = Nodes.joined([space.radau for space in self._spaces])
-        self._exhausted = all(space.exhausted for space in self._spaces)
+        spaces = self._spaces
+        for_each_column(
+            lambda k: spaces[k].extend(), len(spaces), self._columns.shape[1]
+        )
+        fixed = self._constants
+        self._gauss = Nodes.joined([fixed, *(space.gauss for space in spaces)])
+        self._earlier = Nodes.joined([fixed, *(space.earlier for space in spaces)])
+        self._radau = Nodes.joined([fixed, *(space.radau for space in spaces)])
+        self._exhausted = all(space.exhausted for space in spaces)
 
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
         a, b, c = self._quadratic.coefficients(weights)
-        shifts = a + c * self._nu
-        begin = a * self._columns / shifts[:, None]
+        shifts = (a + c * self._nu)[:, None]
+        begin = a * self._columns / shifts
+        means = a * self._means / shifts
+        W_hat = begin.copy()
         if start is not None:
-            begin = np.ascontiguousarray((start.W @ self._V).T)
+            begin = self._basis.forward(self._centred(start.W).T)
 
-        def column(j: int) -> Array:
-            system = ShiftedSystem(self._P, a, b, float(shifts[j]), self._columns[j])
-            return system.solve(begin[j], tolerance, self._preconditioner)
+        def column(k: int) -> None:
+            scale, j = self._scales[k // len(begin)], k % len(begin)
+            system = ShiftedSystem(
+                scale.P, a, b, float(shifts[j, 0]), self._columns[j, scale.nodes]
+            )
+            W_hat[j, scale.nodes] = system.solve(
+                begin[j, scale.nodes], tolerance, self._preconditioner
+            )
 
-        W_hat = np.stack(for_each_column(column, *self._columns.shape), axis=1)
-        return Solution(W=W_hat @ self._V.T)
+        for_each_column(column, len(self._scales) * len(begin), begin.shape[1])
+        W = np.ascontiguousarray(self._basis.backward(W_hat).T)
+        if self._parts is not None:
+            W += self._parts.spread(self._basis.backward(means).T)
+        W += self._quadratic.constants
+        return Solution(W=W)
+
+    def _centred(self, W: Attributions) -> Attributions:
+        return W if self._parts is None else self._parts.centred(W)

@@ -1,8 +1,13 @@
-"""Gauss and Gauss–Radau quadrature for the spectral measure of a vector."""
+"""Gauss and Gauss–Radau quadrature for the spectral measure of a vector.
+
+In floating point, Lanczos does what it would do exactly with a matrix whose eigenvalues
+are those of P to a small multiple of the unit of rounding at ‖P‖ (Greenbaum, "Behavior
+of slightly perturbed Lanczos and conjugate-gradient recurrences", 1989). Each node is
+known to within that, and no better: what is smaller beside ‖P‖ is not seen.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,75 +16,45 @@ import scipy.linalg as la
 
 from propopt._typing import Array
 from propopt.operators import Operator
+from propopt.solvers.nodes import NO_NODES, Nodes
 
 
 FIRST_STEPS = 10
 GROWTH = 0.4  # each extension adds so much, for looking costs as much as many steps
+ROUNDING = 8 * float(np.finfo(float).eps)
+"""To what nodes are known, beside ‖P‖; see the tests for what was measured."""
 
 
 @dataclass(frozen=True, eq=False)
-class Nodes:
-    """Quadrature rules ∫ f dα ≈ Σ τ_k f(θ_k, ν_k), of one column or of all together.
+class Column:
+    """One feature, turned: a vector g (N,), and its eigenvalue over features."""
 
-    Parameters
-    ----------
-    theta, tau : array (m,)
-        Nodes, and weights that add up to ‖g‖².
-    nu : array (m,)
-        The eigenvalue of the column that each node belongs to.
-    """
+    g: Array
+    nu: float = 0.0
+    nu_error: float = 0.0
 
-    theta: Array
-    tau: Array
-    nu: Array
-
-    @classmethod
-    def joined(cls, rules: Sequence[Nodes]) -> Nodes:
-        """The sum of some rules."""
-        parts = zip(*((r.theta, r.tau, r.nu) for r in rules), strict=True)
-        return cls(*(np.concatenate(part) for part in parts))
-
-    def losses(self, abc: Array) -> Array:
-        """Matching, over-points and over-features loss."""
-        a, b, c = abc
-        stiffness = c * self.nu + b * self.theta
-        h = a / (a + stiffness)
-        rest = stiffness / a * h  # 1 − h without cancellation
-        kept = self.tau * h**2
-        return np.array([self.tau @ rest**2, kept @ self.theta, kept @ self.nu])
-
-    def optimum(self, abc: Array) -> float:
-        """Σ τ (a − a h): the smallest objective, as this rule sees it."""
-        a, b, c = abc
-        stiffness = c * self.nu + b * self.theta
-        return float(self.tau @ (a * stiffness / (a + stiffness)))
-
-
-NO_NODES = Nodes(np.zeros(0), np.zeros(0), np.zeros(0))
-
-
-def typical_size(P: Any, n_points: int) -> float:
-    """‖P u‖ for a random unit vector u: the root mean square of the eigenvalues."""
-    u = np.random.default_rng(0).standard_normal(n_points)
-    u /= np.linalg.norm(u)
-    return float(np.linalg.norm(P @ u))
+    def nodes(self, theta: Array, tau: Array, theta_error: float) -> Nodes:
+        """A rule over points, at this feature."""
+        columns = (self.nu, theta_error, self.nu_error)
+        nu, errors, nu_errors = (np.full(len(theta), value) for value in columns)
+        return Nodes(theta, nu, tau, errors, nu_errors)
 
 
 class Lanczos:
     """A Lanczos run with a matrix P ≥ 0 from a vector g, extended on request.
 
     ``gauss`` and ``radau`` are its rules, ``earlier`` the Gauss rule a while ago.
+    ``norm`` bounds the eigenvalues of P.
 
     Without reorthogonalisation: rounding lets converged eigenvalues appear again, which
     costs steps and does no harm to the quadrature.
     """
 
-    def __init__(
-        self, P: Any, g: Array, nu: float = 0.0, size: float | None = None
-    ) -> None:
+    def __init__(self, P: Any, column: Column, norm: float) -> None:
         self._P = P
-        self._size = typical_size(P, len(g)) if size is None else size
-        self._nu = nu
+        self._error = ROUNDING * norm
+        self._column = column
+        g = column.g
         self._mass = float(g @ g)
         self._alpha: list[float] = []
         self._beta: list[float] = []
@@ -118,8 +93,8 @@ class Lanczos:
         beta = float(np.sqrt(following @ following))
         self._alpha.append(alpha)
         self._beta.append(beta)
-        # beside P, not beside α: of a constant vector, both are rounding
-        self.exhausted = beta <= 1e-14 * self._size
+        # such a β moves the nodes by no more than rounding does
+        self.exhausted = beta <= self._error
         if not self.exhausted:
             following /= beta
             self._before, self._vector, self._spare = v, following, work
@@ -134,14 +109,20 @@ class Lanczos:
         if not alpha:
             return NO_NODES
         theta, vectors = la.eigh_tridiagonal(alpha, beta)
-        nu = np.full(len(theta), self._nu)
-        return Nodes(np.maximum(theta, 0.0), self._mass * vectors[0] ** 2, nu)
+        tau = self._mass * vectors[0] ** 2
+        return self._column.nodes(np.maximum(theta, 0.0), tau, self._error)
 
     def _radau_rule(self) -> Nodes:
         """The rule with one more node, which is put at zero, below all eigenvalues."""
-        zero = -1e-13 * self._size  # rounding may leave eigenvalues this low
+        zero = -self._error  # rounding may leave eigenvalues this low
         pivot = np.inf
         for alpha, beta in zip(self._alpha, [0.0, *self._beta[:-1]], strict=True):
             pivot = alpha - zero - beta**2 / pivot
+            if pivot <= 0.0:  # a node is lower still
+                return self._all_at_zero()
         last = zero + self._beta[-1] ** 2 / pivot
         return self._rule([*self._alpha, last], self._beta)
+
+    def _all_at_zero(self) -> Nodes:
+        """All mass at θ = 0: no rule gives a smaller optimum."""
+        return self._column.nodes(np.zeros(1), np.array([self._mass]), 0.0)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from propopt._typing import Array, Attributions, Sparse
+from propopt.components import Components
 from propopt.losses import Program, PropertyLoss
 from propopt.maps import (
     Identity,
@@ -38,6 +39,8 @@ class Quadratic:
         The target of the loss of W itself.
     points, features : matrix or None
         KᵀK (N, N), sparse, dense or an operator, and CᵀC (D, D), dense.
+    point_parts, feature_parts : Components or None
+        Parts on which K, or C, maps constants to zero, and which it does not couple.
     places : tuple of (int or None)
         Where the three losses stand among those of the program.
     """
@@ -45,6 +48,8 @@ class Quadratic:
     G: Attributions
     points: Sparse | Array | Operator | None
     features: Array | None
+    point_parts: Components | None
+    feature_parts: Components | None
     places: tuple[int | None, int | None, int | None]
 
     @classmethod
@@ -63,8 +68,25 @@ class Quadratic:
             G=np.array(np.broadcast_to(losses[own].target, shape)),
             points=_gram(losses, over_points),
             features=_gram(losses, over_features),
+            point_parts=_parts(losses, over_points),
+            feature_parts=_parts(losses, over_features),
             places=(own, over_points, over_features),
         )
+
+    @property
+    def constants(self) -> Array:
+        """Values of G that are constant on each pair of parts, of a shape that broadcasts.
+
+        No loss but the first sees them, so that the optimum for G is the one for the
+        rest of G and these constants. Numbers near each other have no rounding in their
+        difference: the rest is what it is without an offset.
+        """
+        constants = self.G
+        if self.points is not None:
+            constants = _constants(constants, self.point_parts)
+        if self.features is not None:
+            constants = _constants(constants.T, self.feature_parts).T
+        return constants
 
     def coefficients(self, weights: Array) -> tuple[float, float, float]:
         """(a, b, c) among the weights of a program."""
@@ -144,3 +166,16 @@ def _gram(losses: tuple[PropertyLoss, ...], place: int | None) -> Any:
             return coupled.gram
         case other:
             raise TypeError(f"{type(other).__name__} has no Gram matrix")
+
+
+def _parts(losses: tuple[PropertyLoss, ...], place: int | None) -> Components | None:
+    match None if place is None else losses[place].map:
+        case OverPoints() | ImplicitOverPoints() | OverFeatures() as coupled:
+            return coupled.components
+        case _:
+            return None
+
+
+def _constants(G: Array, parts: Components | None) -> Array:
+    """At each node what stands at the first of its part; zero where none are free."""
+    return np.zeros((1, 1)) if parts is None else parts.spread(parts.firsts(G))

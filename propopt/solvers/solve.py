@@ -31,6 +31,10 @@ from propopt.solvers.edge_weights import edge_weights
 from propopt.threads import few_threads
 
 
+FINEST = 1e-13
+"""No gap below this is asked of attributions on a curve: rounding takes the rest."""
+
+
 def solve(
     objective: Objective | PropertyLoss,
     solver: str | Solver = "auto",
@@ -216,17 +220,21 @@ class Task:
     def on_curve(
         self, objective: Objective, tolerance: float, began: float
     ) -> CurvePoint:
-        """The losses of the optimum; its attributions when they are asked for."""
+        """The losses of the optimum; its attributions when they are asked for.
+
+        Now, if the curve does not know its losses to the tolerance: attributions may
+        prove more, and say so if they do not.
+        """
         assert isinstance(self.prepared, Curve), "see knows_curve"
         names = [loss.name for loss in self.program.losses]
         weights = self._weights(objective)
         found = self.prepared.measure(weights, tolerance)
         value = float(weights @ found.losses)
         zero = self._value_of_zero(objective)
-        return CurvePoint(
+        point = CurvePoint(
             weights=objective.weights,
-            losses=dict(zip(names, found.losses.tolist(), strict=True)),
-            certificate=Certificate(
+            claimed=dict(zip(names, found.losses.tolist(), strict=True)),
+            claim=Certificate(
                 value=value,
                 lower_bound=value - found.excess,
                 scale=max(value, 1e-9 * zero),
@@ -234,8 +242,12 @@ class Task:
             ),
             solver=self.chosen.name,
             seconds=time.perf_counter() - began,
+            tolerance=tolerance,
             compute=lambda: self._explained(objective, tolerance),
         )
+        if not point.claim.holds(tolerance):
+            _ = point.explanation
+        return point
 
     def _weights(self, objective: Objective) -> Array:
         """The weights in the order of the program."""
@@ -244,7 +256,9 @@ class Task:
 
     def _explained(self, objective: Objective, tolerance: float) -> Explanation:
         began = time.perf_counter()
-        found = self.solve(objective, tolerance)
+        # losses err by the root of the excess: these are to agree with the curve's
+        fine = max(tolerance**2, min(tolerance, FINEST))
+        found = self.solve(objective, fine)
         return self.explain(found, objective, tolerance, began)
 
     def _zero_is_free(self, objective: Objective) -> bool:
