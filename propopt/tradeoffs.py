@@ -83,7 +83,9 @@ class TradeOffs:
         if not self.optimized:
             return
         last = len(self.optimized) - 1
-        for place in sorted({round(share * last) for share in np.linspace(0, 1, count)}):
+        for place in sorted(
+            {round(share * last) for share in np.linspace(0, 1, count)}
+        ):
             try:
                 _ = self.optimized[place].attributions
             except SolverFailure as failure:

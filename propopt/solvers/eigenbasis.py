@@ -21,6 +21,7 @@ from propopt._typing import Array, Sparse
 from propopt.components import Components
 from propopt.maps import dense
 from propopt.operators import Operator
+from propopt.solvers.levels import LEVEL, is_laplacian, refine
 
 
 Nodes: TypeAlias = NDArray[np.intp] | slice
@@ -61,7 +62,7 @@ class Eigenbasis:
     @cached_property
     def errors(self) -> Array:
         """To what the eigenvalues are known, shape (n,)."""
-        blocks = [np.full(len(block.values), block.error) for block in self._blocks]
+        blocks = [block.errors for block in self._blocks]
         return np.concatenate([np.zeros(self._n_constants), *blocks])
 
     def forward(self, X: Array) -> Array:
@@ -120,27 +121,31 @@ class _Block:
 
     nodes: Nodes
     values: Array
+    errors: Array
     vectors: Array
-    matrix: Array
 
     @classmethod
     def of(cls, P: Array, nodes: Nodes, constants_are_free: bool) -> _Block:
         if not constants_are_free:
             values, vectors = la.eigh(P)
-            return cls(nodes, np.maximum(values, 0.0), vectors, P)
+            return cls(
+                nodes, np.maximum(values, 0.0), _errors(P, values, vectors), vectors
+            )
         # P + σ 11ᵀ/n with σ above all eigenvalues: the constant comes last, far from all
         shift = 2.0 * _norm(P) or 1.0
         values, vectors = la.eigh(P + shift / len(P))
-        vectors = vectors[:, :-1]
+        values, vectors = values[:-1], vectors[:, :-1]
         vectors -= vectors.mean(axis=0)
-        return cls(nodes, np.maximum(values[:-1], 0.0), vectors, P)
+        errors = _errors(P, values, vectors)
+        if values[0] < LEVEL * values[-1] and is_laplacian(P):
+            refine(P, values, vectors, errors)
+        return cls(nodes, np.maximum(values, 0.0), errors, vectors)
 
-    @cached_property
-    def error(self) -> float:
-        """‖P U − U diag(values)‖, and what rounding may hide in that product."""
-        residual = self.matrix @ self.vectors - self.vectors * self.values
-        rounding = EPS * np.sqrt(len(self.matrix)) * _norm(self.matrix)
-        return float(np.linalg.norm(residual) + rounding)
+
+def _errors(P: Array, values: Array, vectors: Array) -> Array:
+    """‖P U − U diag(values)‖, and what rounding may hide in that product."""
+    residual = float(np.linalg.norm(P @ vectors - vectors * values))
+    return np.full(len(values), residual + EPS * np.sqrt(len(P)) * _norm(P))
 
 
 def _norm(P: Array) -> float:

@@ -104,7 +104,9 @@ class _KrylovSpaces(Curve):
     @cached_property
     def _spaces(self) -> list[Lanczos]:
         return [
-            Lanczos(scale.P, Column(g[scale.nodes], float(nu), float(error)), scale.norm)
+            Lanczos(
+                scale.P, Column(g[scale.nodes], float(nu), float(error)), scale.norm
+            )
             for scale in self._scales
             for g, nu, error in zip(
                 self._columns, self._nu, self._basis.errors, strict=True

@@ -76,9 +76,10 @@ class Lanczos:
                 break
             self._step()
         earlier = self.gauss
+        radau = None if self.exhausted else self._radau_rule()
         self.gauss = self._rule(self._alpha, self._beta[:-1])
-        self.earlier = self.gauss if self.exhausted else earlier
-        self.radau = self.gauss if self.exhausted else self._radau_rule()
+        self.earlier = earlier if radau else self.gauss
+        self.radau = radau or self.gauss
 
     def _step(self) -> None:
         # β_{k+1} v_{k+1} = P v_k − α_k v_k − β_k v_{k−1}, in three arrays that rotate
@@ -115,14 +116,19 @@ class Lanczos:
     def _radau_rule(self) -> Nodes:
         """The rule with one more node, which is put at zero, below all eigenvalues."""
         zero = -self._error  # rounding may leave eigenvalues this low
-        pivot = np.inf
-        for alpha, beta in zip(self._alpha, [0.0, *self._beta[:-1]], strict=True):
-            pivot = alpha - zero - beta**2 / pivot
-            if pivot <= 0.0:  # a node is lower still
-                return self._all_at_zero()
+        pivot = self._last_pivot(zero)
+        while pivot <= 0.0:  # and shows that it leaves lower ones
+            self._error *= 2.0
+            zero = -self._error
+            pivot = self._last_pivot(zero)
         last = zero + self._beta[-1] ** 2 / pivot
         return self._rule([*self._alpha, last], self._beta)
 
-    def _all_at_zero(self) -> Nodes:
-        """All mass at θ = 0: no rule gives a smaller optimum."""
-        return self._column.nodes(np.zeros(1), np.array([self._mass]), 0.0)
+    def _last_pivot(self, zero: float) -> float:
+        """Of T − zero I, if all are positive: if no eigenvalue is below; else 0."""
+        pivot = np.inf
+        for alpha, beta in zip(self._alpha, [0.0, *self._beta[:-1]], strict=True):
+            pivot = alpha - zero - beta**2 / pivot
+            if pivot <= 0.0:
+                return 0.0
+        return pivot

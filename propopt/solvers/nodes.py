@@ -5,8 +5,8 @@ optimum keeps the share h = a/(a + bθ + cν) of each part, so that with τ = ĝ
 
     ‖W − G‖² = Σ τ (1 − h)²,   ‖K W‖² = Σ τ θ h²,   ‖W Cᵀ‖² = Σ τ ν h²,
 
-and the optimum is Σ τ a (1 − h). An eigenvalue θ that is known to ±δ leaves the optimum
-to ±b δ τ h²: that is its slope, ∂/∂θ τ a (1 − h) = b τ h².
+and the optimum is Σ τ a (1 − h). A matrix KᵀK that is known to ΔP leaves the optimum to
+within b ⟨W, ΔP W⟩: that is its slope.
 """
 
 from __future__ import annotations
@@ -66,17 +66,27 @@ class Nodes:
         return float(abc[0] * (self.tau * self._shares(abc)[1]).sum())
 
     def rounding(self, abc: Array) -> float:
-        """The optimum is known to within this: Σ τ h² (b δθ + c δν), and its digits."""
-        h, _ = self._shares(abc)
-        moved = float((self.tau * h**2 * self._moved(abc)).sum())
-        return moved + DIGITS * self.optimum(abc)
+        """The optimum is known to within this: b ‖W‖ ‖δθ W‖, its like, and its digits.
+
+        For ⟨W, ΔP W⟩ ≤ ‖W‖ ‖ΔP W‖, where ΔP takes a unit eigenvector to at most δθ; W
+        is the largest that it may be.
+        """
+        kept = self.tau * self._largest_share(abc) ** 2
+        moved = sum(
+            weight * _root_sum(kept * errors**2)
+            for weight, errors in ((abc[1], self.theta_error), (abc[2], self.nu_error))
+        )
+        seen = np.maximum(self.theta_error, self.nu_error) > 0.0
+        size = _root_sum(kept * seen)
+        return 2.0 * size * moved + DIGITS * self.optimum(abc)
 
     def losses_rounding(self, abc: Array) -> Array:
         """Each loss is known to within this; h to within h (b δθ + c δν)/(a + bθ + cν).
 
         Below that, losses cannot settle however long one goes on.
         """
-        h, rest = self._shares(abc)
+        _, rest = self._shares(abc)
+        h = self._largest_share(abc)
         moved = self._moved(abc) * h / abc[0]
         kept = self.tau * h**2
         return np.array(
@@ -94,8 +104,19 @@ class Nodes:
         h = a / (a + stiffness)
         return h, stiffness / a * h
 
+    def _largest_share(self, abc: Array) -> Array:
+        """h where θ and ν are as small as they may be."""
+        a, b, c = abc
+        theta = np.maximum(self.theta - self.theta_error, 0.0)
+        nu = np.maximum(self.nu - self.nu_error, 0.0)
+        return np.asarray(a / (a + b * theta + c * nu))
+
     def _moved(self, abc: Array) -> Array:
         return abc[1] * self.theta_error + abc[2] * self.nu_error
+
+
+def _root_sum(squares: Array) -> float:
+    return float(np.sqrt(squares.sum()))
 
 
 NO_NODES = Nodes(*(np.zeros(0) for _ in range(5)))
