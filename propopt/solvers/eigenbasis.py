@@ -128,10 +128,9 @@ class _Block:
     def of(cls, P: Array, nodes: Nodes, constants_are_free: bool) -> _Block:
         if not constants_are_free:
             values, vectors = la.eigh(P)
-            return cls(
-                nodes, np.maximum(values, 0.0), _errors(P, values, vectors), vectors
-            )
-        # P + σ 11ᵀ/n with σ above all eigenvalues: the constant comes last, far from all
+            errors = _errors(P, values, vectors)
+            return cls(nodes, np.maximum(values, 0.0), errors, vectors)
+        # P + σ 11ᵀ/n with σ far above all eigenvalues: the constant comes last
         shift = 2.0 * _norm(P) or 1.0
         values, vectors = la.eigh(P + shift / len(P))
         values, vectors = values[:-1], vectors[:, :-1]

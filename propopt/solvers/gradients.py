@@ -55,7 +55,7 @@ class ShiftedSystem:
         return w
 
     def _nearer(self, w: Array) -> tuple[Array, Array]:
-        """w or zero, the one of the smaller residual: what is large leaves rounding."""
+        """The one of w and zero with the smaller residual: it leaves less rounding."""
         r = self._residual(w)
         if float(r @ r) <= self.a**2 * float(self.g @ self.g):
             return w.copy(), r

@@ -11,9 +11,12 @@ conjugate-gradient iterate of that many steps are exactly
     ‖g‖² Σ τ (1 − h)²,   ‖g‖² Σ τ θ h²,   ν_j ‖g‖² Σ τ h²   with h = a/(s_j + b θ).
 
 With one node moved to zero (Gauss–Radau), the same sum of a − a h bounds the optimum
-from below: P is positive semidefinite and 1/(s + b p) completely monotone in p. The
-difference is the certified gap, and Lanczos goes on until it is small enough (Golub and
-Meurant, "Matrices, Moments and Quadrature with Applications", 2010).
+from below: P is positive semidefinite and 1/(s + b p) completely monotone in p. Their
+difference, and what rounding may do to nodes, is the certified gap; Lanczos goes on
+until it is small enough, or rounding is all that is left of it (Golub and Meurant,
+"Matrices, Moments and Quadrature with Applications", 2010).
+
+Means over connected components are taken out of G first: nodes at θ = 0, exactly.
 
 **Attributions.** Preconditioned conjugate gradients, for weights that are asked for.
 """
@@ -84,7 +87,7 @@ class _KrylovSpaces(Curve):
     ) -> None:
         self._quadratic = quadratic
         self._preconditioner = preconditioner
-        n_points, n_features = quadratic.G.shape
+        n_features = quadratic.G.shape[1]
         self._basis = Eigenbasis(
             quadratic.features, quadratic.feature_parts, n_features
         )
@@ -131,7 +134,7 @@ class _KrylovSpaces(Curve):
         while True:
             losses = self._gauss.losses(abc)
             rounding = self._gauss.rounding(abc)
-            # theory has the Radau rule below the Gauss rule; what is not is an error too
+            # in theory the Radau rule is below the Gauss rule: else that is an error too
             apart = abs(self._gauss.optimum(abc) - self._radau.optimum(abc))
             settled = apart <= max(tolerance * float(abc @ losses), rounding)
             if self._exhausted or (settled and self._is_still(abc, losses, tolerance)):

@@ -28,7 +28,7 @@ EPS = float(np.finfo(float).eps)
 
 
 def is_laplacian(P: Array) -> bool:
-    """True if nothing off the diagonal is positive: then the form is a sum of squares."""
+    """True if nothing off the diagonal is positive: the form is a sum of squares."""
     return not (np.triu(P, k=1) > 0.0).any()
 
 

@@ -105,7 +105,7 @@ class Nodes:
         return h, stiffness / a * h
 
     def _largest_share(self, abc: Array) -> Array:
-        """h where θ and ν are as small as they may be."""
+        """The share h where θ and ν are as small as they may be."""
         a, b, c = abc
         theta = np.maximum(self.theta - self.theta_error, 0.0)
         nu = np.maximum(self.nu - self.nu_error, 0.0)

@@ -75,7 +75,7 @@ class Quadratic:
 
     @property
     def constants(self) -> Array:
-        """Values of G that are constant on each pair of parts, of a shape that broadcasts.
+        """Values of G that are constant on each pair of parts; a shape that broadcasts.
 
         No loss but the first sees them, so that the optimum for G is the one for the
         rest of G and these constants. Numbers near each other have no rounding in their
