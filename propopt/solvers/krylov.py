@@ -134,7 +134,7 @@ class _KrylovSpaces(Curve):
         while True:
             losses = self._gauss.losses(abc)
             rounding = self._gauss.rounding(abc)
-            # in theory the Radau rule is below the Gauss rule: else that is an error too
+            # in theory the Radau rule is below the Gauss rule: else, it is an error too
             apart = abs(self._gauss.optimum(abc) - self._radau.optimum(abc))
             settled = apart <= max(tolerance * float(abc @ losses), rounding)
             if self._exhausted or (settled and self._is_still(abc, losses, tolerance)):
