@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -67,8 +68,9 @@ def run_problem(
             n_jobs=n_jobs,
             progress=False if quiet else None,
         )
-        with console.status("the curve, certified from attributions"):
-            trade_offs.prove()
+        if not trade_offs.interrupted:
+            with console.status("the curve, certified from attributions"):
+                trade_offs = _proved(trade_offs)
         _write(trade_offs, problem, target)
         _print(trade_offs, problem, console)
     seconds = time.perf_counter() - began
@@ -78,6 +80,15 @@ def run_problem(
     console.print(
         f"{asked}wrote {target}.csv and .svg in {seconds:.1f} s\n", markup=False
     )
+    return trade_offs
+
+
+def _proved(trade_offs: TradeOffs) -> TradeOffs:
+    """The same with some points certified from attributions; all of it if stopped."""
+    try:
+        trade_offs.prove()
+    except KeyboardInterrupt:
+        return replace(trade_offs, interrupted=True)
     return trade_offs
 
 

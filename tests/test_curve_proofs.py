@@ -164,3 +164,15 @@ def test_a_run_of_a_problem_file_proves_its_curve(tmp_path, monkeypatch, capsys)
     for place in (0, 2, 4, 6, 8):
         losses = problem.objective.breakdown(curve.optimized[place].attributions)
         assert written["loss.gradient_matching"][place] == losses["gradient_matching"]
+
+
+def test_a_run_stopped_while_it_proves_loses_no_point(tmp_path, monkeypatch):
+    def stop(_):
+        raise KeyboardInterrupt
+
+    (tmp_path / "cubic.yaml").write_text(REPORTED)
+    monkeypatch.setattr(po.TradeOffs, "prove", stop)
+    problem = po.read_problem(tmp_path / "cubic.yaml")
+    curve = po.run_problem(problem, tmp_path, quiet=True)
+    assert curve.interrupted
+    assert len(pd.read_csv(tmp_path / "cubic.csv")) == 9
