@@ -340,12 +340,9 @@ class CurvePoint:
 
     Parameters
     ----------
-    weights, solver, seconds
-        As for :class:`Explanation`.
-    claimed : mapping
-        The value of each loss, as the curve has it.
-    claim : Certificate
-        That of the curve.
+    weights, losses, certificate, solver, seconds
+        As for :class:`Explanation`; losses and certificate are those of the curve until
+        attributions are read.
     tolerance : float
         By how much, relatively, the curve may err without a warning.
     compute : callable
@@ -353,25 +350,14 @@ class CurvePoint:
     """
 
     weights: Mapping[str, float]
-    claimed: Mapping[str, float]
-    claim: Certificate
+    losses: Mapping[str, float]
+    certificate: Certificate
     solver: str
     seconds: float
     tolerance: float
     compute: Callable[[], Explanation]
     method: str = "optimized"
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
-
-    @property
-    def losses(self) -> Mapping[str, float]:
-        """The value of each loss, unweighted."""
-        return self.claimed if self._read is None else self._read.losses
-
-    @property
-    def certificate(self) -> Certificate:
-        """The proof of optimality: that of the attributions, where they are known."""
-        known = None if self._read is None else self._read.certificate
-        return known or self.claim
 
     @property
     def objective(self) -> float:
@@ -390,27 +376,23 @@ class CurvePoint:
 
     @cached_property
     def explanation(self) -> Explanation:
-        """The explanation in full, computed now."""
+        """The explanation in full, computed now; from now on this has its losses."""
         found = self.compute()
         if found.certificate is not None:
             self._compare(found.certificate)
-        return found
-
-    @property
-    def _read(self) -> Explanation | None:
-        """The explanation, if it was computed: where ``cached_property`` keeps it."""
-        found: Explanation | None = vars(self).get("explanation")
+            # kept as ``cached_property`` keeps what it returns
+            vars(self).update(losses=found.losses, certificate=found.certificate)
         return found
 
     def _compare(self, proof: Certificate) -> None:
         """Warn if what the attributions prove contradicts what the curve claimed."""
-        excess = self.claim.value - self.claim.lower_bound
-        too_high = self.claim.lower_bound - proof.value
-        too_low = proof.lower_bound - (self.claim.value + excess)
+        claim = self.certificate
+        too_high = claim.lower_bound - proof.value
+        too_low = proof.lower_bound - (2.0 * claim.value - claim.lower_bound)
         if max(too_high, too_low) > self.tolerance * proof.scale:
             warnings.warn(
                 f"the curve of {self.solver} has an objective of "
-                f"{self.claim.value:.9g} to a gap of {self.claim.gap:.1e}, and its "
+                f"{claim.value:.9g} to a gap of {claim.gap:.1e}, and its "
                 f"attributions have {proof.value:.9g} to a gap of {proof.gap:.1e}: "
                 "these losses count",
                 UncertifiedWarning,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
-from oracles import exact_optimum
+from oracles import exact_optimum, normal_equations
 
 import propopt as po
 from propopt.errors import UncertifiedWarning
@@ -59,6 +59,19 @@ def test_attributions_keep_the_offset_of_each_component(solver, rng):
     expected = plain.solve(weights, 1e-13).W + offset
     # to the last digit of numbers of that size
     np.testing.assert_allclose(moved.solve(weights, 1e-13).W, expected, rtol=4e-16)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: solver.name)
+def test_where_constants_cost_on_one_axis_none_are_taken_out(solver, rng):
+    kernel = np.exp(-np.abs(np.subtract.outer(np.arange(6.0), np.arange(6.0))))
+    objective = (
+        po.GradientMatching(rng.normal(size=(6, 3)) + 5.0)
+        + 0.3 * po.KernelRobustness(kernel, mean="none")
+        + 0.2 * po.Smoothness(po.chain_graph(3))
+    )
+    found = po.solve(objective, solver, tolerance=1e-12)
+    expected = normal_equations(objective, (6, 3))
+    np.testing.assert_allclose(found.attributions, expected, atol=1e-9)
 
 
 # ---- scales

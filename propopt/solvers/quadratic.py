@@ -178,4 +178,4 @@ def _parts(losses: tuple[PropertyLoss, ...], place: int | None) -> Components | 
 
 def _constants(G: Array, parts: Components | None) -> Array:
     """At each node what stands at the first of its part; zero where none are free."""
-    return np.zeros((1, 1)) if parts is None else parts.spread(parts.firsts(G))
+    return np.zeros_like(G) if parts is None else parts.spread(parts.firsts(G))

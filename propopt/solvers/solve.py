@@ -233,8 +233,8 @@ class Task:
         zero = self._value_of_zero(objective)
         point = CurvePoint(
             weights=objective.weights,
-            claimed=dict(zip(names, found.losses.tolist(), strict=True)),
-            claim=Certificate(
+            losses=dict(zip(names, found.losses.tolist(), strict=True)),
+            certificate=Certificate(
                 value=value,
                 lower_bound=value - found.excess,
                 scale=max(value, 1e-9 * zero),
@@ -245,7 +245,7 @@ class Task:
             tolerance=tolerance,
             compute=lambda: self._explained(objective, tolerance),
         )
-        if not point.claim.holds(tolerance):
+        if not point.certificate.holds(tolerance):
             _ = point.explanation
         return point
 
