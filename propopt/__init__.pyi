@@ -56,6 +56,7 @@ from .solvers import Exchanged as Exchanged
 from .solvers import Krylov as Krylov
 from .solvers import MinimumNorm as MinimumNorm
 from .solvers import Proximal as Proximal
+from .solvers import Restricted as Restricted
 from .solvers import Spectral as Spectral
 from .solvers import Splitting as Splitting
 from .solvers import solve as solve

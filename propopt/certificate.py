@@ -14,7 +14,8 @@ any duals Y_i, Fenchel's inequality c_i φ_i(R) ≥ ⟨Y_i, R⟩ − (c_i φ_i)*
   rounding), by least squares.
 
 Bounds ``loss <= limit`` enter as losses weighted by their multipliers: the optimum of
-the Lagrangian is a lower bound too.
+the Lagrangian is a lower bound too. A limit of zero leaves a part of all V alone, over
+which the same arguments are made (:mod:`propopt.losses.restricted`).
 
 Both duals are evaluated at W, as Σ_i ⟨Y_i, A_i W − T_i⟩ − (c_i φ_i)*(Y_i): the same
 number as at zero, without the cancellation of large targets. What rounding may have
@@ -36,7 +37,8 @@ import scipy.sparse.linalg as spla
 from propopt._typing import Array, Attributions, Sparse
 from propopt.checks import read_nonnegative
 from propopt.losses import Bound, Objective, PropertyLoss
-from propopt.losses.base import read_for
+from propopt.losses import Bound, Objective, PropertyLoss, read_for
+from propopt.losses.restricted import Restriction, zeros
 from propopt.maps import Identity
 from propopt.penalties import Absolute, Squared
 from propopt.products import Rounding
@@ -62,8 +64,9 @@ class Certificate:
         zero explanation where that is larger (an optimum of zero has no scale).
     kind : str
         The argument: ``"strong convexity"``, ``"dual"``, ``"projected dual"``,
-        ``"curve"`` for points on exact curves, or ``"nonnegative losses"`` where
-        nothing better than zero is known.
+        ``"curve"`` for points on exact curves, ``"only explanation"`` where limits of
+        zero leave no other, or ``"nonnegative losses"`` where nothing better than zero
+        is known.
     violation : float
         The largest relative excess over a bound; zero without bounds.
     distance : float or None
@@ -135,14 +138,22 @@ def certify(
     objective = Objective.of(objective)
     every = [*objective.losses, *(bound.loss for bound in bounds)]
     array = read_for(every, W, "W")
-    prices = [read_nonnegative(mu, "multipliers") for mu in multipliers]
-    priced = list(zip(prices, bounds, strict=False))
+    restriction = Restriction.of(bounds, (array.shape[0], array.shape[1]))
+    free = [] if restriction is None else zeros(bounds)
+    priced = [
+        (read_nonnegative(mu, "multipliers"), bound)
+        for mu, bound in zip(multipliers, bounds, strict=False)
+        if bound not in free  # which W respects a limit of zero is known instead
+    ]
     extra = [(mu, bound.loss) for mu, bound in priced]
     terms = [(c, loss) for c, loss in (*objective.terms, *extra) if c > 0]
     values = _values(every, array, losses or {})
     value = math.fsum(c * values[id(loss)] for c, loss in objective.terms)
-    lagrangian = _Lagrangian(terms, array, dict(duals or {}), values)
-    lower, kind, distance = lagrangian.lower_bound()
+    given = dict(duals or {})
+    if restriction is None:
+        lower, kind, distance = _Lagrangian(terms, array, given, values).lower_bound()
+    else:
+        lower, kind, distance = _restricted_bound(restriction, terms, array, given)
     # L(V) = F(V) + Σ μ (loss(V) − limit)
     lower -= math.fsum(mu * bound.limit for mu, bound in priced)
     if lower <= 0.0:
@@ -161,12 +172,29 @@ def certify(
     )
 
 
+def _restricted_bound(
+    restriction: Restriction,
+    terms: list[tuple[float, PropertyLoss]],
+    W: Attributions,
+    duals: dict[str, Array],
+) -> tuple[float, str, float | None]:
+    """A lower bound over the V that limits of zero allow; see :class:`_Lagrangian`."""
+    if restriction.only is not None:
+        value = math.fsum(c * loss.value(restriction.only) for c, loss in terms)
+        return value, "only explanation", None
+    inner = [(c, restriction.loss(loss)) for c, loss in terms]
+    U = restriction.coordinates(W)
+    values = _values([loss for _, loss in inner], U, {})
+    lower, kind, distance = _Lagrangian(inner, U, duals, values).lower_bound()
+    return lower + math.fsum(c * loss.constant for c, loss in inner), kind, distance
+
+
 class _Lagrangian:
     """Lower bounds on Σ c·loss over all V, from what is known at W."""
 
     def __init__(
         self,
-        terms: list[tuple[float, PropertyLoss]],
+        terms: Sequence[tuple[float, PropertyLoss]],
         W: Attributions,
         duals: dict[str, Array],
         values: dict[int, float],

@@ -128,6 +128,11 @@ class OverPoints(LinearMap):
         return self.matrix.shape[0] * shape[1]
 
     @cached_property
+    def sees_all_but_constants(self) -> bool:
+        """True if K takes the constants of each part to zero, and nothing else."""
+        return _sees_all_but_constants(self.matrix, self.components)
+
+    @cached_property
     def gram(self) -> Sparse | Array:
         """KᵀK (N, N), sparse where K is."""
         return self.matrix.T @ self.matrix
@@ -227,6 +232,11 @@ class OverFeatures(LinearMap):
         return shape[0] * self.matrix.shape[0]
 
     @cached_property
+    def sees_all_but_constants(self) -> bool:
+        """True if C takes the constants of each part to zero, and nothing else."""
+        return _sees_all_but_constants(self.matrix, self.components)
+
+    @cached_property
     def gram(self) -> Array:
         """CᵀC, dense (D, D)."""
         return dense(self.matrix.T @ self.matrix)
@@ -289,6 +299,14 @@ class PerPoint(LinearMap):
 def dense(matrix: Sparse | Array | Operator) -> Array:
     """``matrix`` as a NumPy array."""
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
+
+
+def _sees_all_but_constants(matrix: Sparse | Array, parts: Components | None) -> bool:
+    """By the rank; the rows of a sparse matrix are differences within parts."""
+    if not isinstance(matrix, np.ndarray):
+        return parts is not None
+    n_free = 0 if parts is None else parts.count
+    return int(np.linalg.matrix_rank(matrix)) == matrix.shape[1] - n_free
 
 
 def _for_products(gram: Sparse | Array) -> Sparse | Array:

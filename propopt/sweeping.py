@@ -90,7 +90,7 @@ def sweep(
     workers = _read_workers(n_jobs, len(points))
     job = _Job(
         whole, tuple(subject_to), solver, read_positive(tolerance, "tolerance")
-    ).ready(points[0])
+    ).ready(points)
     every = job.all_losses(points[0])
     measured: list[Explanation] = []
     found: list[Outcome] = []
@@ -134,6 +134,11 @@ class _Point:
     weights: dict[str, float]
     bounds: tuple[Bound, ...]
 
+    @property
+    def has_zero(self) -> bool:
+        """True if one of its limits is zero."""
+        return any(bound.limit == 0.0 for bound in self.bounds)
+
 
 @dataclass(frozen=True, eq=False)
 class _Job:
@@ -143,19 +148,26 @@ class _Job:
     bounds: tuple[Bound, ...]
     solver: str | Solver
     tolerance: float
+    chosen: Solver | None = None
 
-    def ready(self, point: _Point) -> _Job:
+    def ready(self, points: Sequence[_Point]) -> _Job:
         """The same job with its solver chosen, which raises if none takes it.
 
         Where one limit varies and the curve of its loss is known, that curve serves for
-        all limits.
+        all limits above zero. Each limit of zero makes a program of its own.
         """
-        bounds = self.bounds + point.bounds
-        chosen = Task(self.objective, bounds, self.solver, all_losses=True).chosen
+        point = next((p for p in points if not p.has_zero), points[0])
+        task = self.task(point)
+        chosen = task.chosen
         if isinstance(chosen, Constrained):
-            program = Task(self.objective, bounds, all_losses=True).program
-            chosen = Constrained(curve=chosen.curve_of(program))
-        return replace(self, solver=chosen)
+            chosen = Constrained(curve=chosen.curve_of(task.program))
+        return self if point.has_zero else replace(self, chosen=chosen)
+
+    def task(self, point: _Point) -> Task:
+        """The program of one point, for all its weights."""
+        bounds = self.bounds + point.bounds
+        solver = self.solver if point.has_zero else self.chosen or self.solver
+        return Task(self.objective, bounds, solver, all_losses=True)
 
     def all_losses(self, point: _Point) -> Objective:
         """The objective, with the limited losses at weight zero."""
@@ -169,8 +181,7 @@ class _Job:
         for point in points:
             began = time.perf_counter()
             if task is None or point.bounds:
-                bounds = self.bounds + point.bounds
-                task = Task(self.objective, bounds, self.solver, all_losses=True)
+                task = self.task(point)
             objective = self.objective.with_weights(point.weights)
             try:
                 if task.knows_curve(objective):
@@ -195,7 +206,7 @@ class _Job:
 def _results(
     job: _Job, points: list[_Point], workers: int
 ) -> Iterator[Outcome | SolverFailure]:
-    if workers == 1 or isinstance(job.solver, Spectral | Krylov | Constrained):
+    if workers == 1 or isinstance(job.chosen, Spectral | Krylov | Constrained):
         # a curve is shared, and a point on it costs less than a worker
         yield from job.run(points)
         return

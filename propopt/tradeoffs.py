@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -231,7 +232,12 @@ class TradeOffs:
 
 
 def _excess(baseline: Explanation, best: Outcome) -> float:
-    """(F(baseline) − F*)/F* for the weights of ``best``."""
+    """(F(baseline) − F*)/F* for the weights of ``best``; infinite where one of them is.
+
+    The multiplier of a limit of zero is no weight.
+    """
+    if not all(map(math.isfinite, best.rates.values())):
+        return math.inf
     value = sum(c * baseline.losses[name] for name, c in best.rates.items())
     optimum = sum(c * best.losses[name] for name, c in best.rates.items())
     return value / optimum - 1.0 if optimum > 0 else float(np.inf if value else 0.0)

@@ -9,6 +9,7 @@ from propopt.solvers.exchanged import Exchanged
 from propopt.solvers.krylov import Krylov
 from propopt.solvers.minimum_norm import MinimumNorm
 from propopt.solvers.proximal import Proximal
+from propopt.solvers.restricted import Restricted
 from propopt.solvers.solve import Task, solve
 from propopt.solvers.spectral import Spectral
 from propopt.solvers.splitting import Splitting
@@ -25,6 +26,7 @@ __all__ = [
     "MinimumNorm",
     "Prepared",
     "Proximal",
+    "Restricted",
     "Solution",
     "Solver",
     "Spectral",

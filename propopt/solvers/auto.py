@@ -10,6 +10,7 @@ import cvxpy as cp
 
 from propopt.errors import InvalidInput, Refused
 from propopt.losses import Program
+from propopt.losses.restricted import Restriction
 from propopt.solvers.base import Prepared, Solver
 from propopt.solvers.conic import Conic
 from propopt.solvers.conjugate import Conjugate
@@ -19,6 +20,7 @@ from propopt.solvers.exchanged import Exchanged, exchanged
 from propopt.solvers.krylov import Krylov
 from propopt.solvers.minimum_norm import MinimumNorm
 from propopt.solvers.proximal import Proximal
+from propopt.solvers.restricted import Restricted
 from propopt.solvers.spectral import Spectral
 from propopt.solvers.splitting import Splitting
 
@@ -135,8 +137,16 @@ def find_solver(name: str | Solver) -> Solver:
 
 
 def chosen_solver(name: str | Solver, program: Program) -> Solver:
-    """The named solver, or :class:`Refused` with its reason."""
+    """The named solver, or :class:`Refused` with its reason.
+
+    Limits of zero are taken out of the program before a solver sees it.
+    """
     solver = find_solver(name)
+    restriction = Restriction.of(program.bounds, program.shape)
+    if restriction is not None and not isinstance(solver, Restricted):
+        if restriction.only is not None:
+            return Restricted(None)
+        return Restricted(chosen_solver(solver, restriction.program(program)))
     if isinstance(solver, Auto):
         return solver.select(program)
     reason = solver.refusal(program)

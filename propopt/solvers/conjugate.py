@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import TypeAlias, final, get_args
 
 import numpy as np
 
@@ -36,6 +36,8 @@ from propopt.solvers.quadratic import all_squared_refusal, bounds_refusal
 from propopt.threads import few_threads
 
 
+_Block: TypeAlias = Identity | OverPoints | ImplicitOverPoints | OverFeatures | PerPoint
+
 RESTARTS = 20  # each from the true residual, which the recursion drifts away from
 STEPS = 2_000
 REDUCTION = 1e-8  # of the residual, from one restart to the next
@@ -55,6 +57,7 @@ class Conjugate(Solver):
         return (
             bounds_refusal(program)
             or all_squared_refusal(program.losses)
+            or _map_refusal(program.losses)
             or _memory_refusal(program)
             or undetermined_refusal(program)
         )
@@ -174,6 +177,13 @@ class _System:
         """F(0)."""
         zero = np.zeros(self.inverses.shape[:2])
         return float(sum(c * loss.value(zero) for c, loss in self.terms))
+
+
+def _map_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
+    for loss in losses:
+        if not isinstance(loss.map, get_args(_Block)):
+            return f"{loss.name} has a map whose blocks are not known"
+    return None
 
 
 def _blocks(loss: PropertyLoss, eye: Array) -> Array:

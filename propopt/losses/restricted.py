@@ -1,0 +1,314 @@
+"""What limits of zero leave of W, and what the losses are there.
+
+``loss <= 0`` is linear in W: A(W) = T. It leaves one W alone (that of gradient matching,
+or zero), or what is constant on parts of the points and of the features,
+
+    W = L U Rᵀ,   L (N, C) and R (D, B) with orthonormal columns,
+
+where column c of L is 1/√n_c on the n_c points of part c, and R is its like. A squared
+loss of W is one of U: ‖L U Rᵀ − G‖² = ‖U − LᵀG R‖² + a constant, ‖K L U Rᵀ‖ = ‖K L U‖.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+import scipy.sparse as sp
+
+from propopt._typing import Array, Attributions, Sparse
+from propopt.components import Components
+from propopt.errors import Infeasible
+from propopt.losses.base import Bound, Program, PropertyLoss
+from propopt.maps import (
+    Identity,
+    ImplicitOverPoints,
+    LinearMap,
+    OverFeatures,
+    OverPoints,
+)
+from propopt.penalties import Penalty, Squared
+
+
+ROUNDING = 1e-12  # of a limit: what is left of it below that is zero
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Restriction:
+    """The attributions W = L U Rᵀ, or a single W.
+
+    Parameters
+    ----------
+    points, features : Components
+        W is constant on each of their parts.
+    only : array (N, D), optional
+        The only W, where there is no other.
+    """
+
+    points: Components
+    features: Components
+    only: Attributions | None = None
+
+    @classmethod
+    def of(cls, bounds: Sequence[Bound], shape: tuple[int, int]) -> Restriction | None:
+        """What the limits of zero leave; None where there are none, or none is known.
+
+        Raises
+        ------
+        Infeasible
+            If two of them leave one W each, and not the same.
+        """
+        losses = [bound.loss for bound in zeros(bounds)]
+        return cls.to_zero(losses, shape) if losses else None
+
+    @classmethod
+    def to_zero(
+        cls, losses: Sequence[PropertyLoss], shape: tuple[int, int]
+    ) -> Restriction:
+        """The attributions that cost nothing, by losses with :func:`has_known_zeros`.
+
+        Raises
+        ------
+        Infeasible
+            If two of them leave one W each, and not the same.
+        """
+        parts = [cls._by(loss, shape) for loss in losses]
+        only = [part.only for part in parts if part.only is not None]
+        if any(not np.array_equal(only[0], other) for other in only[1:]):
+            named = " and ".join(loss.name for loss in losses)
+            raise Infeasible(f"no explanation brings {named} to zero")
+        return cls(
+            _joined([part.points for part in parts]),
+            _joined([part.features for part in parts]),
+            only[0] if only else None,
+        )
+
+    @classmethod
+    def _by(cls, loss: PropertyLoss, shape: tuple[int, int]) -> Restriction:
+        points, features = (Components(np.arange(size)) for size in shape)
+        match loss.map:
+            case Identity():
+                only = np.array(np.broadcast_to(loss.target, shape), dtype=np.float64)
+                return cls(points, features, only)
+            case OverPoints(components=None):
+                return cls(points, features, np.zeros(shape))
+            case OverPoints(components=parts) | ImplicitOverPoints(components=parts):
+                return cls(parts or points, features)
+            case OverFeatures(components=None):
+                return cls(points, features, np.zeros(shape))
+            case OverFeatures(components=parts):
+                return cls(points, parts or features)
+            case other:
+                raise TypeError(f"the zeros of {type(other).__name__} are not known")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of U."""
+        return self.points.count, self.features.count
+
+    def coordinates(self, W: Attributions) -> Array:
+        """LᵀW R, the nearest U."""
+        over_points = self.points.split(W)[0] * np.sqrt(self.points.sizes)[:, None]
+        over_both = self.features.split(over_points.T)[0].T
+        return np.asarray(over_both * np.sqrt(self.features.sizes))
+
+    def expanded(self, U: Array) -> Attributions:
+        """L U Rᵀ; equal to the last digit where it is constant."""
+        return np.asarray(self._L @ U @ self._R.T)
+
+    def program(self, program: Program) -> Program:
+        """The program of U, without the limits of zero.
+
+        Raises
+        ------
+        Infeasible
+            If a limit is below the smallest value that is left.
+        """
+        zero = zeros(program.bounds)
+        return Program(
+            tuple(map(self.loss, program.losses)),
+            tuple(self._bound(b, zero) for b in program.bounds if b not in zero),
+            self.shape,
+        )
+
+    def _bound(self, bound: Bound, zero: list[Bound]) -> Bound:
+        loss = self.loss(bound.loss)
+        rest = bound.limit - loss.constant
+        if rest < -ROUNDING * bound.limit:
+            raise Infeasible(
+                f"{bound} cannot hold: under {', '.join(map(repr, zero))} the smallest "
+                f"attainable value of {bound.loss.name} is {loss.constant:.6g}"
+            )
+        return Bound(loss, rest if rest > ROUNDING * bound.limit else 0.0)
+
+    def loss(self, loss: PropertyLoss) -> RestrictedLoss:
+        """The loss of L U Rᵀ as one of U."""
+        if not isinstance(loss.penalty, Squared):
+            return RestrictedLoss(loss, Composed(loss.map, self._L, self._R))
+        match loss.map:
+            case Identity() as same:
+                return self._matching(loss, same)
+            case OverPoints() | ImplicitOverPoints() as coupled:
+                return RestrictedLoss(loss, self._over_points(coupled))
+            case OverFeatures(matrix=C) as coupled:
+                over = OverFeatures(C @ self._R) if self._joins_features else coupled
+                return RestrictedLoss(loss, over)
+            case other:
+                return RestrictedLoss(loss, Composed(other, self._L, self._R))
+
+    def _matching(self, loss: PropertyLoss, same: Identity) -> RestrictedLoss:
+        if not loss.has_target:
+            return RestrictedLoss(loss, same)
+        T = np.asarray(loss.target)
+        means, rest = self.points.split(T)
+        # ‖T − LLᵀT RRᵀ‖² = ‖T − LLᵀT‖² + ‖LLᵀT(I − RRᵀ)‖²
+        over_features = self.features.centred(means.T).T
+        constant = np.vdot(rest, rest) + self.points.sizes @ (over_features**2).sum(1)
+        return RestrictedLoss(loss, same, self.coordinates(T), float(constant))
+
+    def _over_points(self, coupled: OverPoints | ImplicitOverPoints) -> LinearMap:
+        if self.points.count == len(self.points.labels):
+            return coupled
+        listed = coupled if isinstance(coupled, OverPoints) else coupled.explicit()
+        return OverPoints(listed.matrix @ self._L)
+
+    @property
+    def _joins_features(self) -> bool:
+        return self.features.count < len(self.features.labels)
+
+    @cached_property
+    def _L(self) -> Sparse:
+        return _basis(self.points)
+
+    @cached_property
+    def _R(self) -> Sparse:
+        return _basis(self.features)
+
+
+def zeros(bounds: Iterable[Bound]) -> list[Bound]:
+    """The limits of zero that are known to leave one W, or constants."""
+    return [b for b in bounds if b.limit == 0.0 and has_known_zeros(b.loss)]
+
+
+def has_known_zeros(loss: PropertyLoss) -> bool:
+    """True if the loss is zero for one W alone, or for constants and nothing else."""
+    match loss.map:
+        case Identity():
+            return True
+        case OverPoints() | OverFeatures() as coupled:
+            return not loss.has_target and coupled.sees_all_but_constants
+        case ImplicitOverPoints(components=parts):
+            return not loss.has_target and parts is not None
+        case _:
+            return False
+
+
+def _joined(partitions: Sequence[Components]) -> Components:
+    """The finest partition of which all of these are refinements."""
+    if len(partitions) == 1:
+        return partitions[0]
+    # nodes of the same part hang on the first of them
+    n_nodes = len(partitions[0].labels)
+    firsts = [np.unique(p.labels, return_index=True)[1][p.labels] for p in partitions]
+    rows = np.tile(np.arange(n_nodes), len(partitions))
+    entries = (np.ones(len(rows)), (rows, np.concatenate(firsts)))
+    return Components.of(sp.csr_array(entries, shape=(n_nodes, n_nodes)))
+
+
+def _basis(parts: Components) -> Sparse:
+    """One column for each part, 1/√n_c on its n_c nodes."""
+    n_nodes = len(parts.labels)
+    entries = 1.0 / np.sqrt(parts.sizes)[parts.labels]
+    rows = np.arange(n_nodes + 1)
+    labels = np.asarray(parts.labels, dtype=np.int64)
+    return sp.csr_array((entries, labels, rows), shape=(n_nodes, parts.count))
+
+
+@final
+class RestrictedLoss(PropertyLoss):
+    """A loss as one of U, less a constant.
+
+    Parameters
+    ----------
+    loss : PropertyLoss
+        The loss of W.
+    over : LinearMap
+        Its map of U.
+    target : array, optional
+        Its target, where that is another.
+    constant : float
+        What it costs besides.
+    """
+
+    def __init__(
+        self,
+        loss: PropertyLoss,
+        over: LinearMap,
+        target: Array | None = None,
+        constant: float = 0.0,
+    ) -> None:
+        self.name = loss.name
+        self.constant = constant
+        self._penalty = loss.penalty
+        self._map = over
+        self._target = loss.target if target is None else target
+
+    @property
+    def map(self) -> LinearMap:
+        return self._map
+
+    @property
+    def penalty(self) -> Penalty:
+        return self._penalty
+
+    @property
+    def target(self) -> Array | float:
+        return self._target
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Composed(LinearMap):
+    """U ↦ A(L U Rᵀ) for sparse L and R.
+
+    Parameters
+    ----------
+    outer : LinearMap
+        A.
+    left, right : sparse matrix
+        L (N, C) and R (D, B).
+    """
+
+    outer: LinearMap
+    left: Sparse
+    right: Sparse
+
+    def __call__(self, W: Any) -> Any:
+        return self.outer(self.left @ W @ self.right.T)
+
+    def adjoint(self, R: Array) -> Attributions:
+        return np.asarray(self.left.T @ self.outer.adjoint(R) @ self.right)
+
+    def energy(self, W: Attributions) -> float:
+        return self.outer.energy(self.left @ W @ self.right.T)
+
+    def normal(self, W: Attributions) -> Attributions:
+        spread = self.outer.normal(self.left @ W @ self.right.T)
+        return np.asarray(self.left.T @ spread @ self.right)
+
+    def flat(self, shape: tuple[int, int]) -> Sparse:
+        del shape
+        inner = sp.kron(self.left, self.right, format="csr")
+        return sp.csr_array(self.outer.flat(self._spread_shape) @ inner)
+
+    def flat_rows(self, shape: tuple[int, int]) -> int:
+        del shape
+        return self.outer.flat_rows(self._spread_shape)
+
+    @property
+    def _spread_shape(self) -> tuple[int, int]:
+        return self.left.shape[0], self.right.shape[0]

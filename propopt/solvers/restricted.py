@@ -1,0 +1,109 @@
+"""Limits of zero: the program of what they leave (:mod:`propopt.losses.restricted`)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from propopt._typing import Array, Attributions
+from propopt.errors import Infeasible
+from propopt.losses import Program
+from propopt.losses.restricted import Restriction, zeros
+from propopt.solvers.base import Prepared, Solution, Solver
+
+
+@final
+@dataclass(frozen=True)
+class Restricted(Solver):
+    """Another solver, given the program on what limits of zero leave of W.
+
+    Robustness of zero leaves one attribution vector for each component of the graph,
+    smoothness of zero one number for each group of features, gradient matching of zero
+    the gradients, sparsity of zero nothing. Their multipliers are infinite.
+
+    Parameters
+    ----------
+    solver : Solver or None
+        What solves that program; None where one W is left and nothing is to be solved.
+    """
+
+    solver: Solver | None
+
+    @property
+    def name(self) -> str:
+        return (
+            "restricted" if self.solver is None else f"{self.solver.name}, restricted"
+        )
+
+    def refusal(self, program: Program) -> str | None:
+        restriction = Restriction.of(program.bounds, program.shape)
+        if restriction is None:
+            return "no limit is zero"
+        if restriction.only is not None:
+            return None
+        if self.solver is None:
+            return "more than one explanation is left"
+        return self.solver.refusal(restriction.program(program))
+
+    def prepare(self, program: Program) -> Prepared:
+        restriction = Restriction.of(program.bounds, program.shape)
+        assert restriction is not None, "see refusal"
+        if restriction.only is not None:
+            return _Only(program, restriction.only)
+        assert self.solver is not None, "see refusal"
+        reduced = restriction.program(program)
+        return _Restricted(self.solver.prepare(reduced), program, restriction)
+
+
+class _Only(Prepared):
+    def __init__(self, program: Program, only: Attributions) -> None:
+        self._program = program
+        self._only = only
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        del weights, start
+        zero = zeros(self._program.bounds)
+        for bound in self._program.bounds:
+            value = bound.loss.value(self._only)
+            if value > bound.limit * (1.0 + tolerance):
+                named = ", ".join(repr(other) for other in zero if other is not bound)
+                raise Infeasible(
+                    f"{bound} cannot hold: under {named} the smallest attainable "
+                    f"value of {bound.loss.name} is {value:.6g}"
+                )
+        prices = tuple(
+            math.inf if bound in zero else 0.0 for bound in self._program.bounds
+        )
+        return Solution(W=self._only.copy(), multipliers=prices)
+
+
+class _Restricted(Prepared):
+    """Duals are those of the restricted program: the certificate is made there too."""
+
+    def __init__(
+        self, inner: Prepared, program: Program, restriction: Restriction
+    ) -> None:
+        self._inner = inner
+        self._restriction = restriction
+        zero = zeros(program.bounds)
+        self._is_zero = [bound in zero for bound in program.bounds]
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        begin = None if start is None else self._restricted(start)
+        found = self._inner.solve(weights, tolerance, begin)
+        known = iter(found.multipliers)
+        prices = tuple(math.inf if zero else next(known) for zero in self._is_zero)
+        W = self._restriction.expanded(found.W)
+        return replace(found, W=W, multipliers=prices)
+
+    def _restricted(self, found: Solution) -> Solution:
+        prices = tuple(mu for mu in found.multipliers if np.isfinite(mu))
+        W = self._restriction.coordinates(found.W)
+        return replace(found, W=W, multipliers=prices)
