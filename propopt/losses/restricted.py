@@ -1,7 +1,7 @@
 """What limits of zero leave of W, and what the losses are there.
 
-``loss <= 0`` is linear in W: A(W) = T. It leaves one W alone (that of gradient matching,
-or zero), or what is constant on parts of the points and of the features,
+``loss <= 0`` is linear in W: A(W) = T. It leaves one W alone (that of gradient
+matching, or zero), or what is constant on parts of the points and of the features,
 
     W = L U Rᵀ,   L (N, C) and R (D, B) with orthonormal columns,
 
@@ -145,30 +145,30 @@ class Restriction:
             )
         return Bound(loss, rest if rest > ROUNDING * bound.limit else 0.0)
 
-    def loss(self, loss: PropertyLoss) -> RestrictedLoss:
+    def loss(self, loss: PropertyLoss) -> _RestrictedLoss:
         """The loss of L U Rᵀ as one of U."""
         if not isinstance(loss.penalty, Squared):
-            return RestrictedLoss(loss, Composed(loss.map, self._L, self._R))
+            return _RestrictedLoss(loss, Composed(loss.map, self._L, self._R))
         match loss.map:
             case Identity() as same:
                 return self._matching(loss, same)
             case OverPoints() | ImplicitOverPoints() as coupled:
-                return RestrictedLoss(loss, self._over_points(coupled))
+                return _RestrictedLoss(loss, self._over_points(coupled))
             case OverFeatures(matrix=C) as coupled:
                 over = OverFeatures(C @ self._R) if self._joins_features else coupled
-                return RestrictedLoss(loss, over)
+                return _RestrictedLoss(loss, over)
             case other:
-                return RestrictedLoss(loss, Composed(other, self._L, self._R))
+                return _RestrictedLoss(loss, Composed(other, self._L, self._R))
 
-    def _matching(self, loss: PropertyLoss, same: Identity) -> RestrictedLoss:
+    def _matching(self, loss: PropertyLoss, same: Identity) -> _RestrictedLoss:
         if not loss.has_target:
-            return RestrictedLoss(loss, same)
+            return _RestrictedLoss(loss, same)
         T = np.asarray(loss.target)
         means, rest = self.points.split(T)
         # ‖T − LLᵀT RRᵀ‖² = ‖T − LLᵀT‖² + ‖LLᵀT(I − RRᵀ)‖²
         over_features = self.features.centred(means.T).T
         constant = np.vdot(rest, rest) + self.points.sizes @ (over_features**2).sum(1)
-        return RestrictedLoss(loss, same, self.coordinates(T), float(constant))
+        return _RestrictedLoss(loss, same, self.coordinates(T), float(constant))
 
     def _over_points(self, coupled: OverPoints | ImplicitOverPoints) -> LinearMap:
         if self.points.count == len(self.points.labels):
@@ -229,7 +229,7 @@ def _basis(parts: Components) -> Sparse:
 
 
 @final
-class RestrictedLoss(PropertyLoss):
+class _RestrictedLoss(PropertyLoss):
     """A loss as one of U, less a constant.
 
     Parameters
