@@ -7,7 +7,7 @@ root search costs one point of the curve, and no W. Its equation is
 
     log loss/(free − loss) = log limit/(free − limit),
 
-nearly linear in log μ at both ends: free − loss goes to zero with μ, and loss with 1/μ².
+nearly linear in log μ at both ends: free − loss goes to zero with μ, loss with 1/μ².
 
 Where the bound is on faithfulness, F alone decides on the free optimum: it is what is
 nearest to the gradients among the W that cost nothing, means over the components.

@@ -34,9 +34,8 @@ class Restricted(Solver):
 
     @property
     def name(self) -> str:
-        return (
-            "restricted" if self.solver is None else f"{self.solver.name}, restricted"
-        )
+        how = "" if self.solver is None else f"{self.solver.name}, "
+        return f"{how}restricted"
 
     def refusal(self, program: Program) -> str | None:
         restriction = Restriction.of(program.bounds, program.shape)
