@@ -53,6 +53,7 @@ from .solvers import Conic as Conic
 from .solvers import Conjugate as Conjugate
 from .solvers import Constrained as Constrained
 from .solvers import Exchanged as Exchanged
+from .solvers import Factored as Factored
 from .solvers import Krylov as Krylov
 from .solvers import MinimumNorm as MinimumNorm
 from .solvers import Proximal as Proximal

@@ -202,8 +202,20 @@ class _Lagrangian:
         self.W = W
         self.duals = duals
         self.values = values
-        self.squared = [t for t in terms if _is_squared(t[1])]
-        self.others = [t for t in terms if not _is_squared(t[1])]
+        own = (isinstance(loss.map, Identity) for _, loss in terms if _is_squared(loss))
+        self._has_modulus = any(own)
+        self.squared = [t for t in terms if self._in_q(t[1])]
+        self.others = [t for t in terms if not self._in_q(t[1])]
+
+    def _in_q(self, loss: PropertyLoss) -> bool:
+        """True if it is squared, unless its dual is given and q is convex without it.
+
+        A dual knows the forces between neighbours better than W does, whose last digits
+        a large weight makes much of.
+        """
+        if isinstance(loss.map, Identity) or not self._has_modulus:
+            return _is_squared(loss)
+        return _is_squared(loss) and loss.name not in self.duals
 
     def lower_bound(self) -> tuple[float, str, float | None]:
         """The bound, its kind, and the distance to the optimum that it implies."""

@@ -6,6 +6,7 @@ from propopt.solvers.conic import Conic
 from propopt.solvers.conjugate import Conjugate
 from propopt.solvers.constrained import Constrained
 from propopt.solvers.exchanged import Exchanged
+from propopt.solvers.factored import Factored
 from propopt.solvers.krylov import Krylov
 from propopt.solvers.minimum_norm import MinimumNorm
 from propopt.solvers.proximal import Proximal
@@ -22,6 +23,7 @@ __all__ = [
     "Constrained",
     "Curve",
     "Exchanged",
+    "Factored",
     "Krylov",
     "MinimumNorm",
     "Prepared",

@@ -17,6 +17,7 @@ from propopt.solvers.conjugate import Conjugate
 from propopt.solvers.constrained import Constrained
 from propopt.solvers.curves import choose_curve_solver
 from propopt.solvers.exchanged import Exchanged, exchanged
+from propopt.solvers.factored import Factored
 from propopt.solvers.krylov import Krylov
 from propopt.solvers.minimum_norm import MinimumNorm
 from propopt.solvers.proximal import Proximal
@@ -105,6 +106,7 @@ _PREFERENCE: tuple[Solver, ...] = (
 _NAMED: tuple[Solver, ...] = (
     Auto(),
     Spectral(),
+    Factored(),
     Krylov(),
     Constrained(),
     Proximal(),

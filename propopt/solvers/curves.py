@@ -1,12 +1,21 @@
-"""Which of the two solvers that know whole curves is faster for a program."""
+"""Which of the solvers that know whole curves is fastest for a program."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
 import numpy as np
 
-from propopt.losses import Program
+from propopt._typing import Array
+from propopt.certificate import certify
+from propopt.errors import SolverFailure
+from propopt.losses import Objective, Program
 from propopt.maps import ImplicitOverPoints, LinearMap, OverPoints
-from propopt.solvers.base import Solver
+from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
+from propopt.solvers.factored import Factored, stored_graph
+from propopt.solvers.factors import Elimination
 from propopt.solvers.krylov import Krylov
 from propopt.solvers.spectral import Spectral
 
@@ -16,28 +25,120 @@ SECONDS_PER_CUBE = 6e-10  # eigenvectors of an N × N matrix, over N³
 SECONDS_PER_ENTRY = 6e-10  # product with a stored matrix, over its entries
 SECONDS_PER_STEP = 6e-5  # the rest of a step, whatever the size
 SECONDS_PER_NUMBER = 1e-8  # and what grows with the number of points
+SECONDS_PER_FACTOR = 5e-4  # what one weight takes beside its factors
+PATIENCE = 3.0  # factors that Lanczos may cost before they take over
+FEWEST_STEPS = 1_000
 
 
 def choose_curve_solver(program: Program) -> Solver:
-    """Spectral or Krylov, by an estimate of seconds from the constants above.
+    """Spectral, Factored or Krylov, by an estimate of seconds from the constants above.
 
     The precision of a kernel is stored dense and badly conditioned: Lanczos would take
-    many times as many steps as there are points.
+    many times as many steps as there are points. Factors are made for each weight, and
+    yet chosen only where one costs less than a run of Lanczos for all weights.
     """
     spectral = Spectral()
-    if spectral.refusal(program) is not None:
-        return Krylov()
-    if any(_is_dense(loss.map) for loss in program.losses):
+    eigenbasis_fits = spectral.refusal(program) is None
+    if eigenbasis_fits and any(_is_dense(loss.map) for loss in program.losses):
         return spectral
-    n_points, n_features = program.shape
-    eigenbasis = SECONDS_PER_CUBE * float(n_points) ** 3
-    step = SECONDS_PER_STEP + SECONDS_PER_NUMBER * n_points
-    step += SECONDS_PER_ENTRY * _entries(program)
-    return spectral if eigenbasis <= STEPS * n_features * step else Krylov()
+    lanczos = STEPS * _seconds_per_step(program)
+    n_points, _ = program.shape
+    if eigenbasis_fits and SECONDS_PER_CUBE * float(n_points) ** 3 <= lanczos:
+        return spectral
+    if Factored().refusal(program) is not None:
+        return Krylov()
+    factors = _seconds_per_weight(program)
+    return Factored() if factors <= lanczos else PatientKrylov()
+
+
+@final
+@dataclass(frozen=True)
+class PatientKrylov(Solver):
+    """Krylov as long as that is cheaper than factors of the graph; then these.
+
+    Large weights, and similarities of many sizes, take more steps of Lanczos than
+    rounding allows. They give up once they have cost as much as ``PATIENCE`` factors,
+    or where what they found misses the tolerance.
+    """
+
+    @property
+    def name(self) -> str:
+        return "krylov"
+
+    def refusal(self, program: Program) -> str | None:
+        return Krylov().refusal(program) or Factored().refusal(program)
+
+    def prepare(self, program: Program) -> Prepared:
+        steps = PATIENCE * _seconds_per_weight(program) / _seconds_per_step(program)
+        return _InTurn(program, max(FEWEST_STEPS, int(steps)))
+
+
+class _InTurn(Curve):
+    def __init__(self, program: Program, most_steps: int) -> None:
+        self._program = program
+        self._lanczos = _curve(Krylov(most_steps=most_steps), program)
+
+    def measure(self, weights: Array, tolerance: float) -> Measurement:
+        try:
+            found = self._lanczos.measure(weights, tolerance)
+        except SolverFailure:
+            return self._factors.measure(weights, tolerance)
+        if found.excess <= tolerance * float(weights @ found.losses):
+            return found
+        return min(
+            found,
+            self._factors.measure(weights, tolerance),
+            key=lambda measured: measured.excess,
+        )
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        try:
+            found = self._lanczos.solve(weights, tolerance, start)
+        except SolverFailure:
+            return self._factors.solve(weights, tolerance)
+        if self._is_optimal(found, weights, tolerance):
+            return found
+        return self._factors.solve(weights, tolerance)
+
+    def _is_optimal(self, found: Solution, weights: Array, tolerance: float) -> bool:
+        objective = Objective(tuple(zip(weights, self._program.losses, strict=True)))
+        return certify(objective, found.W).holds(tolerance)
+
+    @cached_property
+    def _factors(self) -> Curve:
+        return _curve(Factored(), self._program)
+
+
+def _curve(solver: Solver, program: Program) -> Curve:
+    prepared = solver.prepare(program)
+    assert isinstance(prepared, Curve), "all solvers here prepare curves"
+    return prepared
 
 
 def _is_dense(A: LinearMap) -> bool:
     return isinstance(A, OverPoints) and isinstance(A.matrix, np.ndarray)
+
+
+def _seconds_per_weight(program: Program) -> float:
+    """Of factors: one for each eigenvalue of the features, and two solves for each."""
+    graph = stored_graph(program)
+    assert graph is not None, "see the refusal of Factored"
+    _, n_features = program.shape
+    elimination = Elimination.of(graph.gram)
+    n_factors = 1 if len(program.losses) < 3 else n_features
+    solves = 2 * n_features - n_factors
+    seconds = n_factors * elimination.seconds(1)
+    seconds += solves * (elimination.seconds(1) - elimination.seconds(0))
+    return SECONDS_PER_FACTOR + seconds
+
+
+def _seconds_per_step(program: Program) -> float:
+    """Of Lanczos, for all features."""
+    n_points, n_features = program.shape
+    step = SECONDS_PER_STEP + SECONDS_PER_NUMBER * n_points
+    return n_features * (step + SECONDS_PER_ENTRY * _entries(program))
 
 
 def _entries(program: Program) -> float:

@@ -35,6 +35,8 @@ class ShiftedSystem:
         Weights; s ≥ a > 0.
     g : array (N,)
         The target.
+    most_steps : int
+        After which it fails.
     """
 
     P: Any
@@ -42,6 +44,7 @@ class ShiftedSystem:
     b: float
     s: float
     g: Array
+    most_steps: int = MOST_STEPS
 
     def solve(self, w: Array, tolerance: float, name: PreconditionerName) -> Array:
         """The minimiser to a relative excess of a tenth of ``tolerance``."""
@@ -71,7 +74,7 @@ class ShiftedSystem:
         z = precondition(r)
         p = z.copy()
         rz = float(r @ z)
-        for step in range(MOST_STEPS):
+        for step in range(self.most_steps):
             look = step % LOOK_EVERY == 0
             if rz == 0.0 or (look and self._is_done(w, r, tolerance)):
                 return w
@@ -86,7 +89,7 @@ class ShiftedSystem:
             p *= rz / last
             p += z
         raise SolverFailure(
-            f"conjugate gradients did not converge in {MOST_STEPS} steps: the graph is "
+            f"conjugate gradients did not converge in {self.most_steps} steps: the graph is "
             "badly scaled, perhaps; Krylov(preconditioner='multigrid') may do"
         )
 

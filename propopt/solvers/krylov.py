@@ -58,9 +58,13 @@ class Krylov(Solver):
         Of the conjugate gradients. ``"multigrid"`` needs the ``pyamg`` package and a
         stored graph; up to robustness weights of 1e4 it was not faster, so that it is
         worth a try only beyond (see ``docs/solvers.md``).
+    most_steps : int, optional
+        Of Lanczos, and five times as many of conjugate gradients, before it gives up;
+        10,000 by default.
     """
 
     preconditioner: PreconditionerName = "jacobi"
+    most_steps: int | None = None
 
     @property
     def name(self) -> str:
@@ -71,7 +75,7 @@ class Krylov(Solver):
 
     def prepare(self, program: Program) -> Prepared:
         quadratic = Quadratic.of(program.losses, program.shape)
-        return _KrylovSpaces(quadratic, self.preconditioner)
+        return _KrylovSpaces(quadratic, self.preconditioner, self.most_steps or MOST_STEPS)
 
 
 def _memory_refusal(program: Program) -> str | None:
@@ -83,9 +87,13 @@ def _memory_refusal(program: Program) -> str | None:
 
 class _KrylovSpaces(Curve):
     def __init__(
-        self, quadratic: Quadratic, preconditioner: PreconditionerName
+        self,
+        quadratic: Quadratic,
+        preconditioner: PreconditionerName,
+        most_steps: int,
     ) -> None:
         self._quadratic = quadratic
+        self._most_steps = most_steps
         self._preconditioner = preconditioner
         n_features = quadratic.G.shape[1]
         self._basis = Eigenbasis(
@@ -107,9 +115,7 @@ class _KrylovSpaces(Curve):
     @cached_property
     def _spaces(self) -> list[Lanczos]:
         return [
-            Lanczos(
-                scale.P, Column(g[scale.nodes], float(nu), float(error)), scale.norm
-            )
+            Lanczos(scale.P, Column(g[scale.nodes], float(nu), float(error)), scale.norm)
             for scale in self._scales
             for g, nu, error in zip(
                 self._columns, self._nu, self._basis.errors, strict=True
@@ -150,7 +156,7 @@ class _KrylovSpaces(Curve):
 
     def _extend(self) -> None:
         steps = max((space.n_steps for space in self._spaces), default=0)
-        if steps > MOST_STEPS:
+        if steps > self._most_steps:
             raise SolverFailure(
                 f"Lanczos did not converge in {steps} steps: the graph is badly "
                 "scaled, as the precision of a kernel is; the spectral solver may do"
@@ -179,7 +185,12 @@ class _KrylovSpaces(Curve):
         def column(k: int) -> None:
             scale, j = self._scales[k // len(begin)], k % len(begin)
             system = ShiftedSystem(
-                scale.P, a, b, float(shifts[j, 0]), self._columns[j, scale.nodes]
+                scale.P,
+                a,
+                b,
+                float(shifts[j, 0]),
+                self._columns[j, scale.nodes],
+                5 * self._most_steps,
             )
             W_hat[j, scale.nodes] = system.solve(
                 begin[j, scale.nodes], tolerance, self._preconditioner
