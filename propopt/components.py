@@ -8,6 +8,7 @@ rounding where it has no part.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -43,6 +44,16 @@ class Components:
     def single(cls, n_nodes: int) -> Components:
         """All nodes in one part."""
         return cls(np.zeros(n_nodes, dtype=np.int8))
+
+    @classmethod
+    def joined(cls, partitions: Sequence[Components]) -> Components:
+        """The finest partition of which all of these are refinements."""
+        # nodes of the same part hang on the first of them
+        n_nodes = len(partitions[0].labels)
+        heads = [parts.firsts(np.arange(n_nodes))[parts.labels] for parts in partitions]
+        tails = np.tile(np.arange(n_nodes), len(partitions))
+        entries = (np.ones(len(tails)), (tails, np.concatenate(heads)))
+        return cls.of(sp.csr_array(entries, shape=(n_nodes, n_nodes)))
 
     @cached_property
     def count(self) -> int:

@@ -82,8 +82,8 @@ class Restriction:
             named = " and ".join(loss.name for loss in losses)
             raise Infeasible(f"no explanation brings {named} to zero")
         return cls(
-            _joined([part.points for part in parts]),
-            _joined([part.features for part in parts]),
+            Components.joined([part.points for part in parts]),
+            Components.joined([part.features for part in parts]),
             only[0] if only else None,
         )
 
@@ -205,18 +205,6 @@ def has_known_zeros(loss: PropertyLoss) -> bool:
             return not loss.has_target and parts is not None
         case _:
             return False
-
-
-def _joined(partitions: Sequence[Components]) -> Components:
-    """The finest partition of which all of these are refinements."""
-    if len(partitions) == 1:
-        return partitions[0]
-    # nodes of the same part hang on the first of them
-    n_nodes = len(partitions[0].labels)
-    firsts = [np.unique(p.labels, return_index=True)[1][p.labels] for p in partitions]
-    rows = np.tile(np.arange(n_nodes), len(partitions))
-    entries = (np.ones(len(rows)), (rows, np.concatenate(firsts)))
-    return Components.of(sp.csr_array(entries, shape=(n_nodes, n_nodes)))
 
 
 def _basis(parts: Components) -> Sparse:

@@ -27,6 +27,7 @@ from propopt.maps import Identity
 from propopt.memory import memory_refusal
 from propopt.penalties import GroupMax, Squared
 from propopt.solvers.base import Prepared, Solution, Solver
+from propopt.solvers.centred import centred
 from propopt.solvers.determined import undetermined_refusal
 
 
@@ -93,7 +94,7 @@ class Conic(Solver):
 
     def prepare(self, program: Program) -> Prepared:
         backend = self.backend or AUTOMATIC[program_class(program)]
-        return _Compiled(program, backend, self.options)
+        return centred(program, lambda p: _Compiled(p, backend, self.options))
 
 
 def program_class(program: Program) -> ProgramClass:

@@ -30,6 +30,7 @@ from propopt.maps import (
 )
 from propopt.memory import memory_refusal
 from propopt.solvers.base import Prepared, Solution, Solver
+from propopt.solvers.centred import centred
 from propopt.solvers.curvature import diagonal
 from propopt.solvers.determined import point_grams, undetermined_refusal
 from propopt.solvers.quadratic import all_squared_refusal, bounds_refusal
@@ -63,7 +64,7 @@ class Conjugate(Solver):
         )
 
     def prepare(self, program: Program) -> Prepared:
-        return _NormalEquations(program)
+        return centred(program, _NormalEquations)
 
 
 def _memory_refusal(program: Program) -> str | None:

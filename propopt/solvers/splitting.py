@@ -36,6 +36,7 @@ from propopt.operators import Operator
 from propopt.penalties import Squared
 from propopt.solvers.admm import Admm
 from propopt.solvers.base import Prepared, Solution, Solver
+from propopt.solvers.centred import centred
 from propopt.solvers.composite import Composite, Point, Term
 from propopt.solvers.conic import Conic
 from propopt.solvers.edge_newton import EdgeNewton, is_applicable
@@ -71,7 +72,7 @@ class Splitting(Solver):
         )
 
     def prepare(self, program: Program) -> Prepared:
-        return _Split(program)
+        return centred(program, _Split)
 
 
 def minimise(program: Composite, tolerance: float, start: Point | None = None) -> Point:
