@@ -414,5 +414,6 @@ def _lowest_eigenvalue(hessian: Sparse, largest: float) -> float:
 
 def _violation(bound: Bound, value: float) -> float:
     """The relative excess of a loss over its limit."""
-    scale = max(bound.limit, 1e-9 * bound.loss.value_at_zero, np.finfo(float).tiny)
+    tiny = float(np.finfo(float).tiny)
+    scale = max(bound.limit, 1e-9 * bound.loss.value_at_zero, tiny)
     return max(value - bound.limit, 0.0) / scale

@@ -50,7 +50,7 @@ class Components:
         """The finest partition of which all of these are refinements."""
         # nodes of the same part hang on the first of them
         n_nodes = len(partitions[0].labels)
-        heads = [parts.firsts(np.arange(n_nodes))[parts.labels] for parts in partitions]
+        heads = [parts.heads for parts in partitions]
         tails = np.tile(np.arange(n_nodes), len(partitions))
         entries = (np.ones(len(tails)), (tails, np.concatenate(heads)))
         return cls.of(sp.csr_array(entries, shape=(n_nodes, n_nodes)))
@@ -98,6 +98,11 @@ class Components:
         if self.count == 1:
             return R.mean(axis=0, keepdims=True)
         return np.asarray(self._indicator @ R) / self.sizes[:, None]
+
+    @cached_property
+    def heads(self) -> NDArray[np.intp]:
+        """For each node the first node of its part."""
+        return self._first[self.labels]
 
     @cached_property
     def _first(self) -> NDArray[np.intp]:

@@ -196,11 +196,13 @@ class SolverCase:
 SOLVERS: dict[str, SolverCase] = {
     "auto": SolverCase(po.Auto(), 1e-6),
     "spectral": SolverCase(po.Spectral(), 1e-12),
+    "factored": SolverCase(po.Factored(), 1e-12),
     "krylov": SolverCase(po.Krylov(), 1e-6),
     "constrained": SolverCase(po.Constrained(), 1e-6),
     "conjugate": SolverCase(po.Conjugate(), 1e-6),
     "proximal": SolverCase(po.Proximal(), 1e-6),
     "splitting": SolverCase(po.Splitting(), 1e-6),
+    "restricted": SolverCase(po.Restricted(po.Auto()), 1e-6),
     "exchanged": SolverCase(po.Exchanged(po.Auto()), 1e-6),
     "conic": SolverCase(po.Conic(), 1e-6),
     "minimum_norm": SolverCase(po.MinimumNorm(), 1e-10),

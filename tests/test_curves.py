@@ -222,7 +222,10 @@ def test_limits_work_for_losses_without_a_curve(G):
 
 def test_auto_takes_an_eigenbasis_for_few_points_and_krylov_for_many():
     few = Program((po.GradientMatching(np.ones((20, 2))), robustness_of(20)))
-    many = Program((po.GradientMatching(np.ones((20_000, 2))), robustness_of(20_000)))
+    crowd = po.knn_graph(np.random.default_rng(0).normal(size=(20_000, 3)), 8)
+    many = Program(
+        (po.GradientMatching(np.ones((20_000, 2))), po.PairwiseRobustness(crowd))
+    )
     assert po.Auto().select(few).name == "spectral"
     assert po.Auto().select(many).name == "krylov"
 

@@ -10,7 +10,7 @@ import cvxpy as cp
 
 from propopt.errors import InvalidInput, Refused
 from propopt.losses import Program
-from propopt.losses.restricted import Restriction
+from propopt.losses.restricted import Restriction, zeros
 from propopt.solvers.base import Prepared, Solver
 from propopt.solvers.conic import Conic
 from propopt.solvers.conjugate import Conjugate
@@ -41,7 +41,9 @@ class Auto(Solver):
     gradient matching (l2), at most one robustness and one  ``spectral``: closed form
     smoothness loss, where an eigenbasis is cheaper than
     products with the graph (see ``solvers/curves.py``)
-    the same, otherwise: many points, few neighbours        ``krylov``
+    the same, where the graph is narrow, such as a chain    ``factored``
+    the same, otherwise: many points, few neighbours        ``krylov``, and factors
+                                                            where that is in vain
     the same, with one bound on one of these losses         ``constrained``
     the same and sparsity                                   ``proximal``
     the same and max-differences, with or without sparsity  ``splitting``
@@ -49,6 +51,8 @@ class Auto(Solver):
     function matching with robustness
     anything else: bounds of all kinds, gradient matching   ``conic``: HIGHS for linear
     in l1, function matching with sparsity                  programs, else CLARABEL
+    a limit of zero on a robustness, smoothness, matching   one of the above, on what
+    or sparsity loss                                        that leaves: ``restricted``
     squared losses that do not determine W                  refused; ask for
                                                             ``minimum_norm``
     more than 1,000 features, and four times as many as     one of the above, with
@@ -57,7 +61,7 @@ class Auto(Solver):
     ======================================================  =========================
 
     All were faster than Clarabel on random problems of nearly all sizes that were
-    measured, from 5 points on, so that apart from the first two rows size does not
+    measured, from 5 points on, so that apart from the first three rows size does not
     enter; exceptions stand in ``docs/solvers.md``.
 
     Use :meth:`select` to see the choice; each result names it too.
@@ -68,6 +72,8 @@ class Auto(Solver):
         return "auto"
 
     def refusal(self, program: Program) -> str | None:
+        if zeros(program.bounds):
+            return None
         solvers = (choose_curve_solver(program), *_PREFERENCE)
         reasons = [solver.refusal(program) for solver in solvers]
         return None if None in reasons else reasons[-1]
@@ -83,6 +89,9 @@ class Auto(Solver):
         Refused
             If no solver takes it, with the reason of the most general one.
         """
+        restricted = _restricted(self, program)
+        if restricted is not None:
+            return restricted
         if _is_wide(program) and Exchanged(self).refusal(program) is None:
             return Exchanged(self.select(exchanged(program)))
         for solver in (choose_curve_solver(program), *_PREFERENCE):
@@ -144,14 +153,23 @@ def chosen_solver(name: str | Solver, program: Program) -> Solver:
     Limits of zero are taken out of the program before a solver sees it.
     """
     solver = find_solver(name)
-    restriction = Restriction.of(program.bounds, program.shape)
-    if restriction is not None and not isinstance(solver, Restricted):
-        if restriction.only is not None:
-            return Restricted(None)
-        return Restricted(chosen_solver(solver, restriction.program(program)))
     if isinstance(solver, Auto):
         return solver.select(program)
+    if not isinstance(solver, Restricted):
+        restricted = _restricted(solver, program)
+        if restricted is not None:
+            return restricted
     reason = solver.refusal(program)
     if reason is not None:
         raise Refused(f"{solver.name} cannot solve this: {reason}")
     return solver
+
+
+def _restricted(solver: Solver, program: Program) -> Restricted | None:
+    """The solver on what limits of zero leave; None where there are none."""
+    restriction = Restriction.of(program.bounds, program.shape)
+    if restriction is None:
+        return None
+    if restriction.only is not None:
+        return Restricted(None)
+    return Restricted(chosen_solver(solver, restriction.program(program)))

@@ -67,19 +67,19 @@ def _constants(program: Program, parts: Partitions) -> Attributions:
             return np.broadcast_to(
                 features.spread(features.firsts(C.T)).T, program.shape
             )
-    w = features.spread(_least_squares(program, features))
-    return np.broadcast_to(w[:, 0], program.shape)
+    w = _least_squares(program, features)[features.labels]
+    return np.broadcast_to(w, program.shape)
 
 
 def _least_squares(program: Program, features: Components) -> Array:
     """The one u that fits the targets best, as the same explanation of all points."""
-    spread = features.spread(np.eye(features.count))
+    spread = np.eye(features.count)[features.labels]
     gram, pull = np.zeros((features.count,) * 2), np.zeros(features.count)
     for designs, target in _regressions(program):
         Z = designs.reshape(-1, designs.shape[2]) @ spread
         gram += Z.T @ Z
         pull += Z.T @ target
-    return np.asarray(np.linalg.lstsq(gram, pull)[0])[:, None]
+    return np.asarray(np.linalg.lstsq(gram, pull)[0])
 
 
 def _regressions(program: Program) -> Iterator[tuple[Array, Array]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import TypeVar, final
 
 import numpy as np
 
@@ -28,6 +30,8 @@ SECONDS_PER_NUMBER = 1e-8  # and what grows with the number of points
 SECONDS_PER_FACTOR = 5e-4  # what one weight takes beside its factors
 PATIENCE = 3.0  # factors that Lanczos may cost before they take over
 FEWEST_STEPS = 1_000
+
+Result = TypeVar("Result")
 
 
 def choose_curve_solver(program: Program) -> Solver:
@@ -79,32 +83,45 @@ class _InTurn(Curve):
         self._lanczos = _curve(Krylov(most_steps=most_steps), program)
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
-        try:
-            found = self._lanczos.measure(weights, tolerance)
-        except SolverFailure:
-            return self._factors.measure(weights, tolerance)
-        if found.excess <= tolerance * float(weights @ found.losses):
-            return found
-        return min(
-            found,
-            self._factors.measure(weights, tolerance),
-            key=lambda measured: measured.excess,
-        )
+        def wanted(found: Measurement) -> bool:
+            return found.excess <= tolerance * float(weights @ found.losses)
+
+        found = self._first(lambda curve: curve.measure(weights, tolerance), wanted)
+        return min(found, key=lambda measured: measured.excess)
 
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
-        try:
-            found = self._lanczos.solve(weights, tolerance, start)
-        except SolverFailure:
-            return self._factors.solve(weights, tolerance)
-        if self._is_optimal(found, weights, tolerance):
-            return found
-        return self._factors.solve(weights, tolerance)
+        def wanted(found: Solution) -> bool:
+            return self._gap(found, weights) <= tolerance
 
-    def _is_optimal(self, found: Solution, weights: Array, tolerance: float) -> bool:
-        objective = Objective(tuple(zip(weights, self._program.losses, strict=True)))
-        return certify(objective, found.W).holds(tolerance)
+        def ask(curve: Curve) -> Solution:
+            return curve.solve(weights, tolerance, start)
+
+        found = self._first(ask, wanted)
+        if len(found) == 1:
+            return found[0]
+        return min(found, key=lambda solved: self._gap(solved, weights))
+
+    def _first(
+        self, ask: Callable[[Curve], Result], wanted: Callable[[Result], bool]
+    ) -> list[Result]:
+        """What Lanczos says, or what both say where that is not as it is wanted."""
+        found: list[Result] = []
+        with suppress(SolverFailure):
+            found.append(ask(self._lanczos))
+            if wanted(found[0]):
+                return found
+        try:
+            return [*found, ask(self._factors)]
+        except SolverFailure:
+            if found:
+                return found
+            raise
+
+    def _gap(self, found: Solution, weights: Array) -> float:
+        terms = tuple(zip(weights.tolist(), self._program.losses, strict=True))
+        return certify(Objective(terms), found.W, duals=found.duals).gap
 
     @cached_property
     def _factors(self) -> Curve:

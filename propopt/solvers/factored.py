@@ -1,9 +1,9 @@
 """The same losses as the closed form, by a factor of the graph for each weight.
 
 Column j of W, in the eigenbasis of CᵀC, solves A_j w = a g for A_j = s_j I + b P and
-s_j = a + c ν_j. Where P has a cheap factor (:mod:`propopt.solvers.factors`) that is all
-there is to do, whatever the weight: Lanczos and conjugate gradients take ever more steps
-as b grows, 1e5 of them on long chains.
+s_j = a + c ν_j. Where P has a cheap factor (:mod:`propopt.solvers.factors`) that is
+all there is to do, whatever the weight: Lanczos and conjugate gradients take ever more
+steps as b grows, 1e5 of them on long chains.
 
 Means of components are taken out first. The losses are those of W as it stands in
 memory, with differences taken along edges. For the residual r = A w − a g the objective
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions
 from propopt.losses import Program
@@ -181,7 +182,7 @@ class _Systems:
     shifts: Array
     graph: OverPoints
     factors: tuple[Factor, ...]
-    groups: Array
+    groups: NDArray[np.intp]
 
     @classmethod
     def of(

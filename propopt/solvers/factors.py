@@ -1,8 +1,8 @@
 """Cholesky factors of s I + b P for a sparse P, and what they cost, before any is made.
 
 * **Banded**, in the order of points that has the smaller bandwidth w: as they come, or
-  by reverse Cuthill and McKee. N w² operations; chains, paths, neighbours of points on a
-  line.
+  by reverse Cuthill and McKee. N w² operations; chains, paths, neighbours of points on
+  a line.
 * **Sparse**, by minimum degree. A forest has no fill: its leaves go first. Of other
   graphs the envelope in the order of Cuthill and McKee bounds it from above, loosely.
 """
@@ -202,7 +202,7 @@ class _Sparse(Factor):
 
 
 def _heights(P: sp.csr_array, order: NDArray[np.integer] | None) -> NDArray[np.intp]:
-    """For each row of the ordered P the distance from its first entry to the diagonal."""
+    """For each row of the ordered P how far its first entry is from the diagonal."""
     n_nodes = P.shape[0]
     rank = np.arange(n_nodes) if order is None else _inverse(order)
     first = np.arange(n_nodes)

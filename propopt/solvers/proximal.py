@@ -17,17 +17,21 @@ a dense array (a kernel's precision)    alternating directions in the eigenbasis
                                         gradients are slow
 ======================================  ==============================================
 
+Features whose attributions cannot change sign, as those beside a large offset, are
+apart (:mod:`propopt.solvers.one_signed`).
+
 Both stop at a proven relative gap and leave exact zeros. The dual of the ℓ1 loss, which
 the certificate needs, comes with the solution.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions
 from propopt.losses import Program, PropertyLoss
@@ -38,6 +42,7 @@ from propopt.solvers.base import Prepared, Solution, Solver
 from propopt.solvers.diagonal import DiagonalLasso
 from propopt.solvers.lasso import Lasso, LassoMethod, LassoOptimum
 from propopt.solvers.newton import NewtonLasso
+from propopt.solvers.one_signed import OneSigned, averaging_parts
 from propopt.solvers.quadratic import Quadratic, bounds_refusal, quadratic_refusal
 
 
@@ -63,7 +68,15 @@ class Proximal(Solver):
         place = next(
             i for i, loss in enumerate(program.losses) if not _is_squared(loss)
         )
-        return _Sparse(_method(quadratic), quadratic, place, program.losses[place].name)
+        name = program.losses[place].name
+
+        def lasso(columns: NDArray[np.bool_]) -> Prepared:
+            part = replace(quadratic, G=quadratic.G[:, columns])
+            return _Sparse(_method(part), part, place, name)
+
+        if averaging_parts(program) is None:
+            return lasso(np.ones(program.shape[1], dtype=bool))
+        return OneSigned(program, place, quadratic.G, lasso)
 
 
 def _method(quadratic: Quadratic) -> LassoMethod:

@@ -1,0 +1,214 @@
+"""Factors of the graph: long chains, large weights, and where Lanczos gives up."""
+
+import decimal
+
+import numpy as np
+import pytest
+import scipy.linalg as la
+import scipy.sparse as sp
+
+import propopt as po
+from propopt.errors import Refused, SolverFailure
+from propopt.losses import Program
+from propopt.solvers.factors import Elimination
+
+
+RNG = np.random.default_rng(0)
+WEIGHTS = [1e-8, 1e-2, 1.0, 1e4, 1e6, 1e8]
+
+
+def walk(n_points, n_features=1):
+    steps = np.cumsum(RNG.normal(size=(n_points, n_features)), axis=0)
+    return 0.1 * steps + RNG.normal(size=(n_points, n_features))
+
+
+def sweep(G, graph, weights=WEIGHTS, solver="auto"):
+    objective = po.GradientMatching(G) + po.PairwiseRobustness(graph)
+    return po.sweep(objective, {"pairwise_robustness": weights}, solver=solver)
+
+
+def tree(n_nodes):
+    parents = (RNG.random(n_nodes - 1) * np.arange(1, n_nodes)).astype(int)
+    entries = (np.ones(n_nodes - 1), (np.arange(1, n_nodes), parents))
+    edges = sp.coo_array(entries, shape=(n_nodes, n_nodes))
+    return po.graph_from_matrix(edges + edges.T)
+
+
+GRAPHS = {
+    "chain": po.chain_graph(60),
+    "tree": tree(60),
+    "neighbours on a line": po.knn_graph(RNG.normal(size=(60, 1)), 4),
+    "neighbours in a plane": po.knn_graph(RNG.normal(size=(60, 2)), 4),
+    "parts": po.graph_from_matrix(
+        sp.block_diag(
+            [s * po.chain_graph(20).similarities for s in (1e-7, 1.0, 1e7)],
+            format="csr",
+        )
+    ),
+    "star": po.graph_from_matrix(
+        sp.coo_array(
+            (np.ones(118), (np.r_[np.zeros(59), 1:60], np.r_[1:60, np.zeros(59)])),
+            shape=(60, 60),
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("smooth", [False, True], ids=["", "smooth"])
+@pytest.mark.parametrize("weight", WEIGHTS)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_losses_are_those_of_a_dense_solve(name, weight, smooth):
+    graph, G = GRAPHS[name], walk(60, 3)
+    losses = [po.GradientMatching(G), po.PairwiseRobustness(graph)]
+    losses += [po.Smoothness(po.chain_graph(3))] * smooth
+    weights = np.array([0.5, weight, 3.0][: len(losses)])
+    curve = po.Factored().prepare(Program(tuple(losses)))
+    measured = curve.measure(weights, 1e-9)
+    found = curve.solve(weights, 1e-9)
+    W = exact_optimum(G, graph, weight, 3.0 * smooth)
+    wanted = [loss.value(W) for loss in losses]
+    value = weights @ wanted
+    assert weights @ measured.losses == pytest.approx(value, rel=1e-9)
+    np.testing.assert_allclose(measured.losses, wanted, rtol=1e-6, atol=1e-12)
+    assert measured.excess <= 1e-9 * value
+    assert weights @ [loss.value(found.W) for loss in losses] == pytest.approx(
+        value, rel=1e-9
+    )
+
+
+def exact_optimum(G, graph, weight, smoothness):
+    """½‖W − G‖² and the others, by elimination with 60 digits."""
+    Q = 2.0 * smoothness * po.chain_graph(3).laplacian.toarray()
+    nu, V = np.linalg.eigh(Q)
+    S = graph.similarities.toarray()
+    W_hat = np.empty_like(G)
+    for j, right in enumerate((0.5 * G @ V).T):
+        A = decimals(-2.0 * weight * S)
+        with decimal.localcontext(prec=60):
+            A[np.diag_indices(60)] -= A.sum(axis=1)
+            A[np.diag_indices(60)] += decimals(0.5 + nu[j])
+        W_hat[:, j] = eliminated(A, decimals(right))
+    return W_hat @ V.T
+
+
+decimals = np.vectorize(decimal.Decimal, otypes=[object])
+
+
+def eliminated(A, b):
+    with decimal.localcontext(prec=60):
+        for k in range(len(b)):
+            share = A[k + 1 :, k] / A[k, k]
+            A[k + 1 :] = A[k + 1 :] - np.outer(share, A[k])
+            b[k + 1 :] = b[k + 1 :] - share * b[k]
+        for k in reversed(range(len(b))):
+            b[k] = (b[k] - A[k, k + 1 :] @ b[k + 1 :]) / A[k, k]
+    return b.astype(float)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_long_chains_at_large_weights_are_certified(offset):
+    G = walk(100_000)
+    found = sweep(G + offset, po.chain_graph(100_000), [1.0, 1e6, 1e8])
+    for point, weight in zip(found.optimized, [1.0, 1e6, 1e8], strict=True):
+        assert point.solver == "factored"
+        assert point.gap <= 1e-12
+        assert point.explanation.gap <= 1e-9
+        assert point.objective == pytest.approx(chain_optimum(G, weight), rel=1e-9)
+
+
+def chain_optimum(G, weight):
+    """By the Thomas algorithm, from ⟨G, G − W⟩ of the means taken out."""
+    g = G[:, 0] - G[:, 0].mean()
+    band = np.zeros((2, len(g)))
+    band[0, 1:] = -2.0 * weight
+    band[1] = 1.0 + 4.0 * weight
+    band[1, [0, -1]] = 1.0 + 2.0 * weight
+    w = la.solveh_banded(band, g)
+    return float(((w - g) ** 2).sum() + 2.0 * weight * (np.diff(w) ** 2).sum())
+
+
+def test_a_wrong_factor_is_found_by_the_excess(monkeypatch):
+    objective = po.GradientMatching(walk(500)) + po.PairwiseRobustness(
+        po.chain_graph(500)
+    )
+    best = po.solve(objective.with_weights({"pairwise_robustness": 10.0}))
+    whole = Elimination.factor
+    monkeypatch.setattr("propopt.solvers.factored.REFINEMENTS", 0)
+    monkeypatch.setattr(
+        Elimination, "factor", lambda own, s, b: whole(own, s, 1.001 * b)
+    )
+    program = Program(objective.losses)
+    measured = po.Factored().prepare(program).measure(np.array([1.0, 10.0]), 1e-12)
+    value = measured.losses @ [1.0, 10.0]
+    assert value > best.objective
+    assert value - measured.excess <= best.objective * (1.0 + 1e-12)
+
+
+def test_auto_factorises_narrow_graphs_and_no_others():
+    n = 20_000
+    crowd = po.knn_graph(RNG.normal(size=(n, 3)), 6)
+    line = po.knn_graph(RNG.normal(size=(n, 1)), 3)
+    assert chosen(po.chain_graph(n)) == "factored"
+    assert chosen(line) == "factored"
+    assert chosen(crowd) == "krylov"
+    assert chosen(po.chain_graph(20)) == "spectral"
+
+
+def chosen(graph):
+    G = np.ones((graph.n_nodes, 2))
+    losses = (po.GradientMatching(G), po.PairwiseRobustness(graph))
+    return po.Auto().select(Program(losses)).name
+
+
+def test_the_order_of_points_does_not_matter():
+    n = 2_000
+    order = RNG.permutation(n)
+    chain = po.chain_graph(n).similarities.tocsr()[order][:, order]
+    assert Elimination.of(po.graph_from_matrix(chain).laplacian).bandwidth == 1
+    G = walk(n)
+    shuffled = sweep(G[order], po.graph_from_matrix(chain), [1e6])
+    straight = sweep(G, po.chain_graph(n), [1e6])
+    np.testing.assert_allclose(
+        shuffled.optimized[0].attributions,
+        straight.optimized[0].attributions[order],
+        rtol=1e-9,
+    )
+
+
+@pytest.mark.parametrize("heavy", [1e10, 1e12])
+def test_one_heavy_edge_is_certified(heavy):
+    S = po.knn_graph(RNG.normal(size=(1000, 3)), 6).similarities.tolil()
+    S[0, 1] = S[1, 0] = heavy
+    G = RNG.normal(size=(1000, 2))
+    found = sweep(G, po.graph_from_matrix(S.tocsr()), [1e-2, 1.0, 1e4])
+    for point in found.optimized:
+        assert point.explanation.gap <= 1e-6
+        assert point.gap <= 1e-6
+
+
+def test_factors_take_over_where_lanczos_does_not_converge(monkeypatch):
+    X = RNG.normal(size=(1500, 2))
+    objective = po.GradientMatching(RNG.normal(size=(1500, 1))) + 1e6 * (
+        po.PairwiseRobustness(po.knn_graph(X, 5))
+    )
+    monkeypatch.setattr("propopt.solvers.curves.PATIENCE", 0.0)
+    monkeypatch.setattr("propopt.solvers.curves.FEWEST_STEPS", 3)
+    with pytest.raises(SolverFailure, match="did not converge"):
+        po.solve(objective, po.Krylov(most_steps=3))
+    best = po.solve(objective)
+    assert best.solver == "krylov"
+    assert best.gap <= 1e-6
+    curve = po.sweep(objective, {"pairwise_robustness": [1e6]})
+    assert curve.optimized[0].objective == pytest.approx(best.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("second", ["lattice", "kernel", "none"])
+def test_graphs_that_are_not_stored_are_refused(second):
+    losses = {
+        "lattice": [po.PairwiseRobustness(po.LatticeGraph((5, 6)))],
+        "kernel": [po.KernelRobustness(np.eye(30))],
+        "none": [],
+    }[second]
+    objective = sum(losses, 1.0 * po.GradientMatching(walk(30)))
+    with pytest.raises(Refused, match="no robustness loss whose graph is stored"):
+        po.solve(objective, "factored")
