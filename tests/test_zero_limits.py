@@ -25,7 +25,7 @@ FAR = po.PairwiseRobustness(po.chain_graph(N), name="far")
 
 
 def means(W):
-    return np.stack([W[LABELS == LABELS[n]].mean(axis=0) for n in range(len(W))])
+    return np.stack([W[LABELS[n] == LABELS].mean(axis=0) for n in range(len(W))])
 
 
 def means_over_features(W):
@@ -91,7 +91,9 @@ BESIDE = {
 }
 
 
-@pytest.mark.parametrize("bounded", [ROBUSTNESS, SMOOTHNESS], ids=["points", "features"])
+@pytest.mark.parametrize(
+    "bounded", [ROBUSTNESS, SMOOTHNESS], ids=["points", "features"]
+)
 @pytest.mark.parametrize("name", BESIDE)
 def test_other_losses_beside_a_limit_of_zero_agree_with_cvxpy(name, bounded):
     objective = BESIDE[name]
@@ -122,19 +124,20 @@ def test_another_bound_holds_beside_a_limit_of_zero(bound):
     assert best.losses[bound.loss.name] == pytest.approx(bound.limit, rel=1e-6)
     assert np.isfinite(best.multipliers[bound.loss.name])
     for own in np.unique(LABELS):
-        assert (np.ptp(best.attributions[LABELS == own], axis=0) == 0.0).all()
+        assert (np.ptp(best.attributions[own == LABELS], axis=0) == 0.0).all()
 
 
 def test_faithfulness_is_bounded_beside_a_limit_of_zero():
     rest = G - means(G)
     smallest = float(np.vdot(rest, rest))
-    tight = MATCHING <= smallest + 1.0
+    matching = po.GradientMatching(G)
+    tight = matching <= smallest + 1.0
     best = po.solve(1.0 * SMOOTHNESS, subject_to=[ROBUSTNESS <= 0, tight])
     assert is_proven(best)
     assert best.losses["gradient_matching"] == pytest.approx(tight.limit, rel=1e-6)
     with pytest.raises(Infeasible, match=f"smallest attainable .* {smallest:.6g}"):
         po.solve(
-            1.0 * SMOOTHNESS, subject_to=[ROBUSTNESS <= 0, MATCHING <= 0.9 * smallest]
+            1.0 * SMOOTHNESS, subject_to=[ROBUSTNESS <= 0, matching <= 0.9 * smallest]
         )
 
 
