@@ -37,7 +37,7 @@ import scipy.sparse.linalg as spla
 from propopt._typing import Array, Attributions, Sparse
 from propopt.checks import read_nonnegative
 from propopt.losses import Bound, Objective, PropertyLoss
-from propopt.losses import Bound, Objective, PropertyLoss, read_for
+from propopt.losses.base import read_for
 from propopt.losses.restricted import Restriction, zeros
 from propopt.maps import Identity
 from propopt.penalties import Absolute, Squared
@@ -271,7 +271,11 @@ class _Lagrangian:
             gaps.append(c * loss.penalty.value(residual) + loss.penalty.conjugate(Y, c))
             gaps.append(-float(np.vdot(Y, residual)))
         size = float(np.linalg.norm(slope))
-        size += math.fsum(2 * c * error.gradient for c, _, error in self._roundings)
+        size += math.fsum(
+            2 * c * error.gradient
+            for c, loss, error in self._roundings
+            if self._in_q(loss)  # the others have duals instead of gradients
+        )
         excess = max(math.fsum(gaps), 0.0) + size**2 / (2 * modulus)
         excess *= 1.0 + LOST
         return self._value() - excess, math.sqrt(2 * excess / modulus)

@@ -25,7 +25,15 @@ from propopt.explanation import Explanation, Outcome
 from propopt.given import Given, explanations_of
 from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.progress import progress_bar
-from propopt.solvers import Constrained, Krylov, Solution, Solver, Spectral, Task
+from propopt.solvers import (
+    Constrained,
+    Factored,
+    Krylov,
+    Solution,
+    Solver,
+    Spectral,
+    Task,
+)
 from propopt.tradeoffs import TradeOffs
 
 
@@ -206,7 +214,7 @@ class _Job:
 def _results(
     job: _Job, points: list[_Point], workers: int
 ) -> Iterator[Outcome | SolverFailure]:
-    if workers == 1 or isinstance(job.chosen, Spectral | Krylov | Constrained):
+    if workers == 1 or isinstance(job.chosen, _SHARED):
         # a curve is shared, and a point on it costs less than a worker
         yield from job.run(points)
         return
@@ -223,6 +231,10 @@ def _results(
         for warning in caught:
             warnings.warn(warning, stacklevel=3)
         yield from results
+
+
+_SHARED = (Spectral, Krylov, Factored, Constrained)
+"""Solvers that know the curve for all weights."""
 
 
 def _read_workers(n_jobs: int | None, n_points: int) -> int:

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TypeVar, final
-
 import numpy as np
 
-from propopt._typing import Array
-from propopt.certificate import certify
-from propopt.errors import SolverFailure
-from propopt.losses import Objective, Program
+from propopt.losses import Program
 from propopt.maps import ImplicitOverPoints, LinearMap, OverPoints
-from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
+from propopt.solvers.base import Solver
 from propopt.solvers.factored import Factored, stored_graph
 from propopt.solvers.factors import Elimination
 from propopt.solvers.krylov import Krylov
@@ -28,10 +19,8 @@ SECONDS_PER_ENTRY = 6e-10  # product with a stored matrix, over its entries
 SECONDS_PER_STEP = 6e-5  # the rest of a step, whatever the size
 SECONDS_PER_NUMBER = 1e-8  # and what grows with the number of points
 SECONDS_PER_FACTOR = 5e-4  # what one weight takes beside its factors
-PATIENCE = 3.0  # factors that Lanczos may cost before they take over
+PATIENCE = 3.0  # factors that Lanczos may cost before these take over
 FEWEST_STEPS = 1_000
-
-Result = TypeVar("Result")
 
 
 def choose_curve_solver(program: Program) -> Solver:
@@ -52,86 +41,11 @@ def choose_curve_solver(program: Program) -> Solver:
     if Factored().refusal(program) is not None:
         return Krylov()
     factors = _seconds_per_weight(program)
-    return Factored() if factors <= lanczos else PatientKrylov()
-
-
-@final
-@dataclass(frozen=True)
-class PatientKrylov(Solver):
-    """Krylov as long as that is cheaper than factors of the graph; then these.
-
-    Large weights, and similarities of many sizes, take more steps of Lanczos than
-    rounding allows. They give up once they have cost as much as ``PATIENCE`` factors,
-    or where what they found misses the tolerance.
-    """
-
-    @property
-    def name(self) -> str:
-        return "krylov"
-
-    def refusal(self, program: Program) -> str | None:
-        return Krylov().refusal(program) or Factored().refusal(program)
-
-    def prepare(self, program: Program) -> Prepared:
-        steps = PATIENCE * _seconds_per_weight(program) / _seconds_per_step(program)
-        return _InTurn(program, max(FEWEST_STEPS, int(steps)))
-
-
-class _InTurn(Curve):
-    def __init__(self, program: Program, most_steps: int) -> None:
-        self._program = program
-        self._lanczos = _curve(Krylov(most_steps=most_steps), program)
-
-    def measure(self, weights: Array, tolerance: float) -> Measurement:
-        def wanted(found: Measurement) -> bool:
-            return found.excess <= tolerance * float(weights @ found.losses)
-
-        found = self._first(lambda curve: curve.measure(weights, tolerance), wanted)
-        return min(found, key=lambda measured: measured.excess)
-
-    def solve(
-        self, weights: Array, tolerance: float, start: Solution | None = None
-    ) -> Solution:
-        def wanted(found: Solution) -> bool:
-            return self._gap(found, weights) <= tolerance
-
-        def ask(curve: Curve) -> Solution:
-            return curve.solve(weights, tolerance, start)
-
-        found = self._first(ask, wanted)
-        if len(found) == 1:
-            return found[0]
-        return min(found, key=lambda solved: self._gap(solved, weights))
-
-    def _first(
-        self, ask: Callable[[Curve], Result], wanted: Callable[[Result], bool]
-    ) -> list[Result]:
-        """What Lanczos says, or what both say where that is not as it is wanted."""
-        found: list[Result] = []
-        with suppress(SolverFailure):
-            found.append(ask(self._lanczos))
-            if wanted(found[0]):
-                return found
-        try:
-            return [*found, ask(self._factors)]
-        except SolverFailure:
-            if found:
-                return found
-            raise
-
-    def _gap(self, found: Solution, weights: Array) -> float:
-        terms = tuple(zip(weights.tolist(), self._program.losses, strict=True))
-        return certify(Objective(terms), found.W, duals=found.duals).gap
-
-    @cached_property
-    def _factors(self) -> Curve:
-        return _curve(Factored(), self._program)
-
-
-def _curve(solver: Solver, program: Program) -> Curve:
-    prepared = solver.prepare(program)
-    assert isinstance(prepared, Curve), "all solvers here prepare curves"
-    return prepared
+    if factors <= lanczos:
+        return Factored()
+    # no longer in vain than a few factors would take
+    steps = max(FEWEST_STEPS, int(STEPS * PATIENCE * factors / lanczos))
+    return Krylov(most_steps=steps, otherwise=Factored())
 
 
 def _is_dense(A: LinearMap) -> bool:

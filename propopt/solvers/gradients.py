@@ -89,8 +89,8 @@ class ShiftedSystem:
             p *= rz / last
             p += z
         raise SolverFailure(
-            f"conjugate gradients did not converge in {self.most_steps} steps: the graph is "
-            "badly scaled, perhaps; Krylov(preconditioner='multigrid') may do"
+            f"conjugate gradients did not converge in {self.most_steps} steps: the "
+            "graph is badly scaled, perhaps; Krylov(preconditioner='multigrid') may do"
         )
 
     def _is_done(self, w: Array, r: Array, tolerance: float) -> bool:

@@ -36,6 +36,7 @@ from propopt.memory import memory_refusal
 from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
 from propopt.solvers.eigenbasis import Eigenbasis
 from propopt.solvers.gradients import PreconditionerName, ShiftedSystem
+from propopt.solvers.in_turn import InTurn
 from propopt.solvers.lanczos import Column, Lanczos
 from propopt.solvers.nodes import NO_NODES, Nodes
 from propopt.solvers.quadratic import Quadratic, curve_refusal
@@ -61,10 +62,14 @@ class Krylov(Solver):
     most_steps : int, optional
         Of Lanczos, and five times as many of conjugate gradients, before it gives up;
         10,000 by default.
+    otherwise : Solver, optional
+        One of curves too, asked for weights at which this one gives up or misses the
+        tolerance.
     """
 
     preconditioner: PreconditionerName = "jacobi"
     most_steps: int | None = None
+    otherwise: Solver | None = None
 
     @property
     def name(self) -> str:
@@ -75,7 +80,11 @@ class Krylov(Solver):
 
     def prepare(self, program: Program) -> Prepared:
         quadratic = Quadratic.of(program.losses, program.shape)
-        return _KrylovSpaces(quadratic, self.preconditioner, self.most_steps or MOST_STEPS)
+        most_steps = self.most_steps or MOST_STEPS
+        spaces = _KrylovSpaces(quadratic, self.preconditioner, most_steps)
+        if self.otherwise is None:
+            return spaces
+        return InTurn(program, spaces, self.otherwise)
 
 
 def _memory_refusal(program: Program) -> str | None:
@@ -115,7 +124,9 @@ class _KrylovSpaces(Curve):
     @cached_property
     def _spaces(self) -> list[Lanczos]:
         return [
-            Lanczos(scale.P, Column(g[scale.nodes], float(nu), float(error)), scale.norm)
+            Lanczos(
+                scale.P, Column(g[scale.nodes], float(nu), float(error)), scale.norm
+            )
             for scale in self._scales
             for g, nu, error in zip(
                 self._columns, self._nu, self._basis.errors, strict=True

@@ -31,9 +31,7 @@ class Scale:
     norm: float
 
 
-def scales_of(
-    P: Sparse | Array | Operator, parts: Components | None
-) -> list[Scale]:
+def scales_of(P: Sparse | Array | Operator, parts: Components | None) -> list[Scale]:
     """The lots of components, the largest first; isolated nodes are in none."""
     if isinstance(P, Operator):
         return [Scale(P, slice(None), P.largest)]

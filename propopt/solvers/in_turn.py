@@ -1,0 +1,88 @@
+"""Two solvers that know whole curves: the second where the first gives up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cached_property
+from typing import TypeVar, final
+
+from propopt._typing import Array
+from propopt.certificate import certify
+from propopt.errors import SolverFailure
+from propopt.losses import Objective, Program
+from propopt.solvers.base import Curve, Measurement, Solution, Solver
+
+
+ROUNDING = 1e-9  # a gap that is none of the first's fault
+
+Result = TypeVar("Result")
+
+
+@final
+class InTurn(Curve):
+    """A curve, and another solver's for weights at which it fails or misses.
+
+    Parameters
+    ----------
+    program : Program
+        What is solved.
+    curve : Curve
+        Asked first.
+    otherwise : Solver
+        Prepares the other, once it is needed.
+    """
+
+    def __init__(self, program: Program, curve: Curve, otherwise: Solver) -> None:
+        self._program = program
+        self._curve = curve
+        self._solver = otherwise
+
+    def measure(self, weights: Array, tolerance: float) -> Measurement:
+        enough = max(tolerance, ROUNDING)
+
+        def wanted(found: Measurement) -> bool:
+            return found.excess <= enough * float(weights @ found.losses)
+
+        found = self._first(lambda curve: curve.measure(weights, tolerance), wanted)
+        return min(found, key=lambda measured: measured.excess)
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        def wanted(found: Solution) -> bool:
+            return self._gap(found, weights) <= max(tolerance, ROUNDING)
+
+        def ask(curve: Curve) -> Solution:
+            return curve.solve(weights, tolerance, start)
+
+        found = self._first(ask, wanted)
+        if len(found) == 1:
+            return found[0]
+        return min(found, key=lambda solved: self._gap(solved, weights))
+
+    def _first(
+        self, ask: Callable[[Curve], Result], wanted: Callable[[Result], bool]
+    ) -> list[Result]:
+        """What the first says, or what both say where that is not as it is wanted."""
+        found: list[Result] = []
+        with suppress(SolverFailure):
+            found.append(ask(self._curve))
+            if wanted(found[0]):
+                return found
+        try:
+            return [*found, ask(self._other)]
+        except SolverFailure:
+            if found:
+                return found
+            raise
+
+    def _gap(self, found: Solution, weights: Array) -> float:
+        terms = tuple(zip(weights.tolist(), self._program.losses, strict=True))
+        return certify(Objective(terms), found.W, duals=found.duals).gap
+
+    @cached_property
+    def _other(self) -> Curve:
+        prepared = self._solver.prepare(self._program)
+        assert isinstance(prepared, Curve), "krylov is not followed by other solvers"
+        return prepared
