@@ -6,7 +6,6 @@ import pytest
 
 import propopt as po
 from propopt.errors import Infeasible, Refused
-from propopt.losses import Program
 
 
 RNG = np.random.default_rng(0)
@@ -162,9 +161,9 @@ def test_a_named_solver_is_given_what_the_limit_leaves(solver):
 def test_kernels_are_bounded_by_zero_too():
     K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 2.0) + 0.1 * np.eye(N)
     free = po.KernelRobustness(K)
-    program = Program((MATCHING,), (free <= 0,))
-    best = po.Auto().select(program).prepare(program).solve(np.ones(1), 1e-6)
-    np.testing.assert_allclose(best.W, np.tile(G.mean(axis=0), (N, 1)))
+    best = po.solve(1.0 * MATCHING, subject_to=[free <= 0])
+    np.testing.assert_allclose(best.attributions, np.tile(G.mean(axis=0), (N, 1)))
+    assert is_proven(best)
     tied = po.KernelRobustness(K, mean="none")
     best = po.solve(1.0 * MATCHING, subject_to=[tied <= 0])
     assert (best.attributions == 0.0).all()

@@ -31,6 +31,7 @@ from propopt.maps import (
     OverPoints,
 )
 from propopt.penalties import Penalty, Squared
+from propopt.products import Rounding
 
 
 ROUNDING = 1e-12  # of a limit: what is left of it below that is zero
@@ -283,6 +284,13 @@ class Composed(LinearMap):
 
     def energy(self, W: Attributions) -> float:
         return self.outer.energy(self.left @ W @ self.right.T)
+
+    def gradient(self, W: Attributions) -> Attributions:
+        spread = self.outer.gradient(self.left @ W @ self.right.T)
+        return np.asarray(self.left.T @ spread @ self.right)
+
+    def rounding(self, W: Attributions) -> Rounding:
+        return self.outer.rounding(self.left @ W @ self.right.T)
 
     def normal(self, W: Attributions) -> Attributions:
         spread = self.outer.normal(self.left @ W @ self.right.T)
