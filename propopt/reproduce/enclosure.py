@@ -13,6 +13,10 @@ and mixtures of optima bound it from above, since losses are convex: if the mixt
 Σ θ_k B_i(W_k) respects the limits, so does Σ θ_k W_k, and A* <= Σ θ_k A(W_k). The best
 mixture is a linear program; its multipliers are the weights to solve for next (Dantzig
 and Wolfe 1960), until both sides agree.
+
+A limit of zero is met by no optimum under a finite weight, where constants are free: it
+is the end of the front. The weight is then infinite, which is a program with the bound
+B_i(W) <= 0; its optimum bounds A* from both sides.
 """
 
 from __future__ import annotations
@@ -30,11 +34,18 @@ from propopt._typing import Array
 from propopt.errors import SolverFailure
 from propopt.explanation import Outcome
 from propopt.losses import Objective
-from propopt.solvers import Task
+from propopt.solvers import Task, solve
 
 
 ROUNDS = 40
 TINY = np.finfo(float).tiny
+NOTHING = 1e-24
+"""Smaller limits, relative to the largest B_i, are zero: A* changes by at most about
+the root of it, which is rounding."""
+WIDE = 1e6
+"""An optimum that exceeds a limit so many times has no share in a mixture: less than
+1e-6, which the rounding of shares would spoil."""
+GROWTH = 10.0
 CLOSE, SAME = 1e-2, 1e-7
 """Widths of an enclosure, relative to A(b): where b is beaten, and where it is not."""
 
@@ -65,7 +76,10 @@ class Enclosure:
 
 @dataclass(frozen=True, eq=False)
 class _Optimum:
-    """A vertex: the losses of an optimum, and the bound that comes with it."""
+    """A vertex: the losses of an optimum, and the bound that comes with it.
+
+    An infinite weight is that of a loss which is held at zero.
+    """
 
     cost: float
     others: Array
@@ -119,35 +133,66 @@ class Frontier:
         cost = losses[self._first.name]
         if cost == 0.0:  # nothing is better
             return Enclosure(cost=0.0, lower=0.0, upper=0.0)
-        limits = np.array([losses[name] for name in self._others])
+        limits = self._limits(losses)
+        if not (limits.all() or self._has_end(limits == 0.0)):
+            self._optima.append(self._optimum(np.where(limits > 0.0, 1.0, np.inf)))
         enclosure, weights = self._bounds(cost, limits)
         for _ in range(ROUNDS):
             width = (enclosure.upper - enclosure.lower) / cost
-            if width <= (CLOSE if enclosure.upper <= cost else SAME):
-                break
+            close = width <= (CLOSE if enclosure.upper <= cost else SAME)
+            if close or (self._weights == weights).all(axis=1).any():
+                break  # the same weights again would say nothing new
             self._optima.append(self._optimum(weights))
             enclosure, weights = self._bounds(cost, limits)
         return enclosure
 
+    def _limits(self, losses: Losses) -> Array:
+        """The other losses of an explanation, without what is rounding."""
+        limits = np.array([losses[name] for name in self._others])
+        return np.where(limits <= NOTHING * self._reached.max(axis=0), 0.0, limits)
+
+    def _has_end(self, held: Array) -> bool:
+        """True if there is an optimum with just these losses held at zero."""
+        return any((np.isinf(best.weights) == held).all() for best in self._optima)
+
+    @property
+    def _reached(self) -> Array:
+        """B (K, I) of the optima at hand, without what is rounding."""
+        found = np.array([optimum.others for optimum in self._optima])
+        return np.where(found <= NOTHING * found.max(axis=0), 0.0, found)
+
+    @property
+    def _weights(self) -> Array:
+        """Their weights (K, I)."""
+        return np.array([optimum.weights for optimum in self._optima])
+
     def _bounds(self, cost: float, limits: Array) -> tuple[Enclosure, Array]:
         """Both sides from the optima at hand, and the weights to try next."""
         lowers = np.array([optimum.lower for optimum in self._optima])
-        weights = np.array([optimum.weights for optimum in self._optima])
+        prices = np.zeros_like(self._weights)
+        np.multiply(self._weights, limits, out=prices, where=limits > 0.0)  # not ∞·0
+        lower = max(float((lowers - prices.sum(axis=1)).max()), 0.0)
         upper, multipliers = self._best_mixture(cost, limits)
-        used = weights[weights > 0]
-        smallest = 1e-2 * used.min() if used.size else 1e-6
-        lower = max(float((lowers - weights @ limits).max()), 0.0)
         enclosure = Enclosure(cost=cost, lower=lower, upper=upper)
-        return enclosure, np.maximum(multipliers, smallest)
+        return enclosure, self._next_weights(limits, multipliers)
+
+    def _next_weights(self, limits: Array, multipliers: Array) -> Array:
+        """The multipliers; more than ever where no optimum comes near a limit."""
+        used = self._weights[(self._weights > 0.0) & np.isfinite(self._weights)]
+        smallest = 1e-2 * used.min() if used.size else 1e-6
+        largest = used.max() if used.size else 1.0
+        far = (self._reached > WIDE * limits).any(axis=0) & (multipliers <= 0.0)
+        weights = np.where(far, GROWTH * largest, np.maximum(multipliers, smallest))
+        return np.where(limits > 0.0, weights, np.inf)
 
     def _best_mixture(self, cost: float, limits: Array) -> tuple[float, Array]:
         """The least Σ θ_k A_k subject to Σ θ_k B_k <= limits, and its multipliers."""
-        costs = np.array([optimum.cost for optimum in self._optima])
-        others = np.array([optimum.others for optimum in self._optima])
-        units = np.maximum(limits, 1e-12 * others.max(axis=0)) + TINY
+        near = (self._reached <= WIDE * limits).all(axis=1)
+        costs = np.array([optimum.cost for optimum in self._optima])[near]
+        units = np.maximum(limits, TINY)
         mixture = opt.linprog(
             costs / cost,
-            A_ub=(others / units).T,
+            A_ub=(self._reached[near] / units).T,
             b_ub=limits / units,
             A_eq=np.ones((1, len(costs))),
             b_eq=[1.0],
@@ -161,6 +206,8 @@ class Frontier:
 
     def _optimum(self, weights: Array) -> _Optimum:
         """The optimum for these weights, beside a weight of one on A."""
+        if np.isinf(weights).any():
+            return self._end(weights)
         named = dict(zip(self._others, weights, strict=True))
         objective = self._objective.with_weights({self._first.name: 1.0, **named})
         began = time.perf_counter()
@@ -168,6 +215,22 @@ class Frontier:
             return self._read(self._task.on_curve(objective, self._tolerance, began))
         found = self._task.solve(objective, self._tolerance)
         return self._read(self._task.explain(found, objective, self._tolerance, began))
+
+    def _end(self, weights: Array) -> _Optimum:
+        """The optimum with losses held at zero, those with an infinite weight."""
+        terms = list(zip(weights, self._objective.losses[1:], strict=True))
+        free = tuple((float(c), loss) for c, loss in terms if np.isfinite(c))
+        best = solve(
+            Objective(((1.0, self._first), *free)),
+            subject_to=[loss <= 0.0 for c, loss in terms if np.isinf(c)],
+            tolerance=self._tolerance,
+        )
+        return _Optimum(
+            cost=best.losses[self._first.name],
+            others=np.array([best.losses[name] for name in self._others]),
+            weights=weights,
+            lower=best.certificate.lower_bound if best.certificate else 0.0,
+        )
 
     @cached_property
     def _task(self) -> Task:

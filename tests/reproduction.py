@@ -1,0 +1,141 @@
+"""Small sweeps like those of the paper's figures, and ways to break them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from propopt.explanation import Explanation, Outcome
+from propopt.problem import Problem, read_problem
+from propopt.reproduce.charts import draw_fronts
+from propopt.reproduce.figure import PaperFigure
+from propopt.reproduce.panels import Law, Panel, Solved
+
+
+FILE = """\
+data:
+  grid: {low: -5, high: 5, per_dimension: 12, dimensions: 1}
+function: {name: power, degree: 3}
+objective:
+  gradient_matching: 1
+  pairwise_robustness: {graph: {kind: gaussian, lengthscale: 1}}
+sweep:
+  pairwise_robustness: [0.1, 1, 10]
+baselines:
+  - {method: gradient}
+  - {method: smoothgrad, scale: [0.5, 1, 2], n_samples: 50}
+  - {method: lime, scale: [0.5, 1], n_samples: 50}
+"""
+INDUCTIVE = """\
+setting: inductive
+data:
+  uniform: {low: -5, high: 5, points: 60, dimensions: 2}
+function: {name: power, degree: 3}
+objective:
+  gradient_matching: 1
+  kernel_robustness: {lengthscale: 1.5, jitter: 0}
+inductive:
+  inducing:
+    - {rule: subset, counts: &counts [3, 10, 20, 40, 60]}
+    - {rule: subset, own_gradients: true, counts: *counts}
+    - {rule: random, counts: *counts}
+    - {rule: greedy, tolerance: 1e-12, counts: *counts}
+sweep: {kernel_robustness: [0.05]}
+baselines:
+  - {method: gradient}
+"""
+
+
+def read(text: str) -> Problem:
+    """A problem file with this content."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "tiny.yaml"
+        path.write_text(text, encoding="utf-8")
+        return read_problem(path)
+
+
+@cache
+def solved(text: str = FILE) -> Solved:
+    """A problem file with this content, solved."""
+    return swept(read(text))
+
+
+def swept(problem: Problem) -> Solved:
+    return Solved(problem, problem.sweep(problem.baselines(), progress=False))
+
+
+def panel(file: Path, *laws: Law, column: str = "x³") -> Panel:
+    return Panel(column=column, row="D = 1", file=file, laws=laws)
+
+
+def figure(*panels: Panel) -> PaperFigure:
+    return PaperFigure(
+        title="A figure",
+        about="What it shows.",
+        panels=panels,
+        draw=partial(draw_fronts, size=(2.0, 2.0)),
+    )
+
+
+# broken ones
+
+
+def with_baselines(
+    found: Solved, change: Callable[[Explanation], Explanation]
+) -> Solved:
+    changed = tuple(map(change, found.trade_offs.baselines))
+    trade_offs = dataclasses.replace(found.trade_offs, baselines=changed)
+    return dataclasses.replace(found, trade_offs=trade_offs)
+
+
+def with_baseline(found: Solved, **changes: object) -> Solved:
+    """The same with the first SmoothGrad changed."""
+    first = found.of_method("smoothgrad")[0]
+    changed = dataclasses.replace(first, **changes)
+    return with_baselines(found, lambda b: changed if b is first else b)
+
+
+def with_optima(found: Solved, change: Callable[[Explanation], Explanation]) -> Solved:
+    optimized = tuple(change(_known(best)) for best in found.trade_offs.optimized)
+    trade_offs = dataclasses.replace(found.trade_offs, optimized=optimized)
+    return dataclasses.replace(found, trade_offs=trade_offs)
+
+
+def _known(best: Outcome) -> Explanation:
+    """An optimum, with all that a point on a curve computes later."""
+    return Explanation(
+        attributions=best.attributions,
+        method=best.method,
+        weights=best.weights,
+        losses=best.losses,
+        certificate=best.certificate,
+    )
+
+
+def with_losses(
+    found: Solved, rule: str, change: Callable[[int], float], *, own: bool = False
+) -> Solved:
+    """The same with the losses of a rule's explanations multiplied, by their counts."""
+
+    def changed(one: Explanation) -> Explanation:
+        if one.parameters.get("rule") != rule:
+            return one
+        if one.parameters.get("own_gradients") is not own:
+            return one
+        factor = change(int(one.parameters["n_inducing"] or 0))
+        losses = {name: factor * value for name, value in one.losses.items()}
+        return dataclasses.replace(one, losses=losses)
+
+    return with_baselines(found, changed)
+
+
+def permuted(found: Solved) -> Solved:
+    """The same with the rows of the first SmoothGrad in another order."""
+    first = found.of_method("smoothgrad")[0]
+    rows = np.roll(first.attributions, 1, axis=0)
+    return with_baseline(found, attributions=rows)
