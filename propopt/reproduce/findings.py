@@ -1,22 +1,46 @@
-"""What was found about a statement: a number, and what it had to be."""
+"""What was found: a number, what it had to be, and what follows from it.
+
+An *invariant* is a promise of ours, which theory makes: certificates, dominance, closed
+forms. If it does not hold, something is broken. A *claim* is a statement of the paper;
+that it does not hold here is a finding like any other.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from enum import Enum
+from typing import Literal, TypeAlias, final
 
 
 Sense: TypeAlias = Literal["<=", ">="]
 
 
+class Verdict(Enum):
+    """What follows from a number: of an invariant the first two, of a claim the rest.
+
+    ``DIFFERS``: the statement holds, but in a set-up that differs from the paper's in
+    something that bears on it.
+    """
+
+    PASS = "PASS"
+    FAIL = "FAIL"
+    CONFIRMED = "confirmed"
+    DIFFERS = "differs"
+    NOT_CONFIRMED = "not confirmed"
+
+    def __str__(self) -> str:
+        return self.value
+
+
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class Finding(ABC):
     """A statement, and the number that decides it.
 
     Parameters
     ----------
     statement : str
-        What is claimed.
+        What is said.
     value : float
         What was measured.
     sense : {"<=", ">="}
@@ -25,12 +49,6 @@ class Finding:
         See ``sense``. A value that is no number is on neither side.
     note : str
         Where the value comes from.
-
-    Examples
-    --------
-    >>> found = Finding(statement="pi is small", value=3.14, sense="<=", limit=4.0)
-    >>> found.passed, found.condition
-    (True, '<= 4')
     """
 
     statement: str
@@ -40,7 +58,12 @@ class Finding:
     note: str = ""
 
     @property
-    def passed(self) -> bool:
+    @abstractmethod
+    def verdict(self) -> Verdict:
+        """What follows."""
+
+    @property
+    def holds(self) -> bool:
         """True if the value is on the right side of the limit."""
         if self.sense == "<=":
             return self.value <= self.limit
@@ -52,12 +75,50 @@ class Finding:
         return f"{self.sense} {self.limit:.3g}"
 
     @property
-    def verdict(self) -> str:
-        """``PASS`` or ``FAIL``."""
-        return "PASS" if self.passed else "FAIL"
-
-    @property
     def margin(self) -> float:
         """How far on the right side of the limit; below zero on the wrong one."""
         distance = self.limit - self.value
         return distance if self.sense == "<=" else -distance
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Invariant(Finding):
+    """What theory promises of every result.
+
+    Examples
+    --------
+    >>> found = Invariant(statement="no gap", value=0.1, sense="<=", limit=1e-6)
+    >>> found.holds, found.condition, str(found.verdict)
+    (False, '<= 1e-06', 'FAIL')
+    """
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict.PASS if self.holds else Verdict.FAIL
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Claim(Finding):
+    """What the paper states.
+
+    Parameters
+    ----------
+    difference : str
+        In what the set-up differs from the paper's, if that bears on the statement.
+
+    Examples
+    --------
+    >>> found = Claim(statement="it falls", value=0.9, sense="<=", limit=1.0)
+    >>> str(found.verdict)
+    'confirmed'
+    """
+
+    difference: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        if not self.holds:
+            return Verdict.NOT_CONFIRMED
+        return Verdict.DIFFERS if self.difference else Verdict.CONFIRMED

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -11,49 +10,15 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from propopt.files import written_whole
-from propopt.reproduce.figure import PaperFigure
-from propopt.reproduce.findings import Finding
+from propopt.reproduce.findings import Verdict
 from propopt.reproduce.panels import Result
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class FigureReport:
-    """A figure that was run: its panels' results, perhaps not all of them."""
-
-    name: str
-    figure: PaperFigure
-    results: tuple[Result, ...]
-    seconds: float
-
-    @property
-    def findings(self) -> list[tuple[str, Finding]]:
-        """All findings, with the title of their panel."""
-        return [(r.panel.title, f) for r in self.results for f in r.findings]
-
-    @property
-    def complete(self) -> bool:
-        """True if every panel was run."""
-        return len(self.results) == len(self.figure.panels)
-
-    @property
-    def n_failed(self) -> int:
-        """How many findings are on the wrong side of their limit."""
-        return sum(not finding.passed for _, finding in self.findings)
-
-    def statements(self) -> list[tuple[str, Finding, int]]:
-        """Each statement once: its narrowest finding, with the panel, and the count."""
-        groups: dict[str, list[tuple[str, Finding]]] = {}
-        for title, finding in self.findings:
-            groups.setdefault(finding.statement, []).append((title, finding))
-        return [
-            (*min(group, key=lambda pair: _order(pair[1])), len(group))
-            for group in groups.values()
-        ]
-
-
-def _order(finding: Finding) -> tuple[bool, float]:
-    """Failures first (also those without a number), then the narrowest."""
-    return finding.passed, finding.margin
+from propopt.reproduce.statements import (
+    FigureReport,
+    Statement,
+    Tally,
+    claims_table,
+    findings_table,
+)
 
 
 def write_figure(report: FigureReport, folder: Path) -> None:
@@ -64,29 +29,14 @@ def write_figure(report: FigureReport, folder: Path) -> None:
 
 
 def write_index(reports: Sequence[FigureReport], folder: Path) -> None:
-    """``README.md``, and ``statements.csv`` with every finding."""
+    """``README.md``, ``claims.csv`` and, with every finding, ``statements.csv``."""
     _write(folder / "README.md", _index(reports))
-    with written_whole(folder / "statements.csv") as draft:
-        findings_table(reports).to_csv(draft, index=False)
-
-
-def findings_table(reports: Iterable[FigureReport]) -> pd.DataFrame:
-    """One row per finding."""
-    rows = [
-        {
-            "figure": report.name,
-            "panel": title,
-            "statement": finding.statement,
-            "value": finding.value,
-            "sense": finding.sense,
-            "limit": finding.limit,
-            "verdict": finding.verdict,
-            "note": finding.note,
-        }
-        for report in reports
-        for title, finding in report.findings
-    ]
-    return pd.DataFrame(rows)
+    for name, table in (
+        ("claims", claims_table(reports)),
+        ("statements", findings_table(reports)),
+    ):
+        with written_whole(folder / f"{name}.csv") as draft:
+            table.to_csv(draft, index=False)
 
 
 def _page(report: FigureReport) -> Iterator[str]:
@@ -94,14 +44,19 @@ def _page(report: FigureReport) -> Iterator[str]:
     yield f"![{report.figure.title}]({report.name}.svg)"
     yield report.figure.about
     yield from _state(report)
-    yield "## Statements"
-    yield _table(_STATEMENT_HEAD, map(_statement_row, report.statements()))
+    yield from _statements(report, "##")
     yield "## Each panel"
     rows = [
-        (title, f.statement.split(":")[0], f.verdict, _number(f.value), f.note)
+        (
+            title,
+            f.statement.rsplit(": ", 1)[0],
+            str(f.verdict),
+            _number(f.value),
+            f.note,
+        )
         for title, f in report.findings
     ]
-    yield _table(("panel", "statement", "", "measured", "note"), rows)
+    yield _table(("panel", "statement", "verdict", "measured", "note"), rows)
     yield "## Distances of the baselines"
     yield (
         "`excess`: the least relative excess of a baseline's objective over the "
@@ -173,45 +128,119 @@ def _warnings(report: FigureReport) -> Iterator[str]:
 
 def _index(reports: Sequence[FigureReport]) -> Iterator[str]:
     yield "# The paper's figures, made anew"
-    total = sum(len(report.findings) for report in reports)
-    failed = sum(report.n_failed for report in reports)
-    seconds = sum(report.seconds for report in reports)
-    yield (
-        f"{total - failed} of {total} findings PASS, {failed} FAIL, in {seconds:.0f} "
-        "s. A statement is checked in every panel of its figure; its row has the "
-        "narrowest finding. All findings stand in `statements.csv`."
-    )
+    yield f"**{Tally.of(reports).in_words()}**"
+    yield from _remarkable(reports)
+    yield _LEGEND
     rows = [
         (
             f"[{r.name}]({r.name}.md)",
             r.figure.title + ("" if r.complete else " (interrupted)"),
             str(len(r.results)),
-            f"{len(r.findings) - r.n_failed} of {len(r.findings)}",
+            *_counts(r),
             f"{r.seconds:.0f}",
         )
         for r in reports
     ]
-    yield _table(("figure", "", "panels", "PASS", "seconds"), rows)
+    yield _table(("figure", "", "panels", "PASS", *_CLAIM_WORDS, "seconds"), rows)
     for report in reports:
         yield f"## {report.name}: {report.figure.title}"
         yield f"![{report.figure.title}]({report.name}.svg)"
-        yield _table(_STATEMENT_HEAD, map(_statement_row, report.statements()))
+        yield from _statements(report, "###")
 
 
-_STATEMENT_HEAD = ("statement", "", "measured", "has to be", "panels", "narrowest in")
+_CLAIM_WORDS = tuple(
+    map(str, (Verdict.CONFIRMED, Verdict.DIFFERS, Verdict.NOT_CONFIRMED))
+)
+_LEGEND = """\
+An invariant is a promise of ours (certificates, dominance, closed forms), checked in
+every panel; if one fails, something is broken. A statement of the paper is *confirmed*
+if it holds in every panel, it *differs* if it holds but in a set-up that is not the
+paper's in something that bears on it, and else it is *not confirmed*. A row has the
+panel where it is narrowest. Every finding stands in `statements.csv`."""
 
 
-def _statement_row(entry: tuple[str, Finding, int]) -> tuple[str, ...]:
-    title, finding, count = entry
-    where = f"{title} ({finding.note})" if finding.note else title
+def _remarkable(reports: Sequence[FigureReport]) -> Iterator[str]:
+    """What must not be overlooked: failures, changes, and what is not confirmed."""
+    failed = [
+        f"- {s.figure}: {s.text}: {_measured(s)}"
+        for report in reports
+        for s in report.invariants
+        if s.verdict is Verdict.FAIL
+    ]
+    changed = [
+        f"- {s.figure}: {s.text}: {_told(s)}"
+        for report in reports
+        for s in report.changed
+    ]
+    refuted = [
+        f"- {s.figure}: {s.text}{_aside(s.difference)}: {_measured(s)}"
+        for report in reports
+        for s in report.claims
+        if s.verdict is Verdict.NOT_CONFIRMED
+    ]
+    for title, lines in (
+        ("Invariants that fail", failed),
+        ("Verdicts that are not those on record", changed),
+        ("Statements of the paper that are not confirmed here", refuted),
+    ):
+        if lines:
+            yield f"{title}:"
+            yield "\n".join(lines)
+
+
+def _counts(report: FigureReport) -> Iterator[str]:
+    tally = Tally.of([report])
+    yield f"{tally.n_invariants - tally.n_failed} of {tally.n_invariants}"
+    for verdict in (Verdict.CONFIRMED, Verdict.DIFFERS, Verdict.NOT_CONFIRMED):
+        yield str(tally.claims.get(verdict, 0))
+
+
+def _statements(report: FigureReport, level: str) -> Iterator[str]:
+    """What the paper states, then what theory promises."""
+    if report.claims:
+        yield f"{level} Statements of the paper"
+        yield _table(
+            ("statement", "verdict", *_HEAD, "set-up differs in"),
+            (
+                (s.text, _told(s), *_decided(s), s.difference or "–")
+                for s in report.claims
+            ),
+        )
+    if report.invariants:
+        yield f"{level} Invariants"
+        yield _table(
+            ("invariant", "verdict", *_HEAD),
+            ((s.text, str(s.verdict), *_decided(s)) for s in report.invariants),
+        )
+
+
+_HEAD = ("measured", "has to be", "panels", "narrowest in")
+
+
+def _decided(statement: Statement) -> tuple[str, ...]:
+    title, finding = statement.narrowest
     return (
-        finding.statement,
-        finding.verdict,
         _number(finding.value),
         finding.condition,
-        str(count),
-        where,
+        f"{statement.n_holding} of {len(statement.found)}",
+        title + _aside(finding.note),
     )
+
+
+def _told(statement: Statement) -> str:
+    """The verdict, loudly if it is not the one on record."""
+    if statement.verdict == statement.recorded:
+        return str(statement.verdict)
+    return f"**{statement.verdict}** (on record: {statement.recorded or 'none'})"
+
+
+def _measured(statement: Statement) -> str:
+    value, condition, panels, where = _decided(statement)
+    return f"{value}, expected {condition}; holds in {panels} panels; {where}"
+
+
+def _aside(text: str) -> str:
+    return f" ({text})" if text else ""
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

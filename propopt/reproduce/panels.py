@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import pandas as pd
 
@@ -17,16 +17,34 @@ from propopt.errors import InvalidInput
 from propopt.explanation import Explanation
 from propopt.problem import Problem, read_problem
 from propopt.reproduce.enclosure import Enclosure, Frontier
-from propopt.reproduce.findings import Finding
+from propopt.reproduce.findings import Claim, Finding
 from propopt.tradeoffs import TradeOffs
 
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """A problem file and its trade-offs."""
+    """A problem file and its trade-offs.
+
+    Parameters
+    ----------
+    problem, trade_offs
+        The file, and what its sweep found.
+    redrawn : tuple of Solved
+        The same file with its random inputs drawn by other seeds.
+    """
 
     problem: Problem
     trade_offs: TradeOffs
+    redrawn: tuple[Solved, ...] = ()
+
+    @property
+    def draws(self) -> tuple[Solved, ...]:
+        """This, and the same with other random inputs."""
+        return (self, *self.redrawn)
+
+    def of_method(self, method: str) -> list[Explanation]:
+        """The baselines of a method, in order."""
+        return [b for b in self.trade_offs.baselines if b.method == method]
 
     @cached_property
     def enclosures(self) -> tuple[Enclosure, ...]:
@@ -40,6 +58,14 @@ class Solved:
 
 
 Law: TypeAlias = Callable[[Solved], Finding]
+
+
+class ClaimLaw(Protocol):
+    """A law on a statement of the paper, told in what the set-up differs."""
+
+    def __call__(self, solved: Solved, *, difference: str = ...) -> Claim: ...
+
+
 Rivals: TypeAlias = Callable[[Problem, TradeOffs], tuple[Explanation, ...]]
 Pictures: TypeAlias = Callable[[Solved], Mapping[str, Array]]
 Distances: TypeAlias = Callable[[Solved], pd.DataFrame]
@@ -81,6 +107,9 @@ class Panel:
         Arrays that the drawing needs besides the losses.
     distances : callable
         The table of baselines, with what each gives away against the optima.
+    seeds : tuple of int
+        The file is solved once more for each, with its random inputs drawn anew, so
+        that statements can tell their spread.
     """
 
     column: str
@@ -90,6 +119,7 @@ class Panel:
     rivals: Rivals = no_rivals
     pictures: Pictures = no_pictures
     distances: Distances = enclosed_distances
+    seeds: tuple[int, ...] = ()
 
     @property
     def title(self) -> str:
@@ -117,6 +147,10 @@ class Panel:
 
     def _solved(self) -> Solved:
         problem = read_problem(self.file)
+        redrawn = [self._solve(_with_seed(problem, seed)) for seed in self.seeds]
+        return replace(self._solve(problem), redrawn=tuple(redrawn))
+
+    def _solve(self, problem: Problem) -> Solved:
         trade_offs = problem.sweep(problem.baselines(), progress=False)
         if trade_offs.interrupted:
             raise KeyboardInterrupt
@@ -128,6 +162,10 @@ class Panel:
             problem,
             replace(trade_offs, baselines=(*trade_offs.baselines, *made)),
         )
+
+
+def _with_seed(problem: Problem, seed: int) -> Problem:
+    return replace(problem, schema=problem.schema.model_copy(update={"seed": seed}))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

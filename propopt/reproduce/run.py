@@ -18,13 +18,10 @@ from propopt.progress import PatientConsole
 from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.figures import FIGURES
 from propopt.reproduce.figures.tables import UserTable
-from propopt.reproduce.markdown import (
-    FigureReport,
-    findings_table,
-    write_figure,
-    write_index,
-)
+from propopt.reproduce.findings import Finding, Verdict
+from propopt.reproduce.markdown import write_figure, write_index
 from propopt.reproduce.panels import Panel, Result
+from propopt.reproduce.statements import FigureReport, Tally, findings_table
 
 
 ALL = "all"
@@ -46,9 +43,14 @@ class Report:
     interrupted: bool = False
 
     @property
+    def tally(self) -> Tally:
+        """Invariants of ours and statements of the paper, counted apart."""
+        return Tally.of(self.figures)
+
+    @property
     def n_failed(self) -> int:
-        """How many findings are on the wrong side of their limit."""
-        return sum(report.n_failed for report in self.figures)
+        """How many invariants fail; what the paper states is no promise of ours."""
+        return self.tally.n_failed
 
     def to_frame(self) -> pd.DataFrame:
         """One row per finding, as in ``statements.csv``."""
@@ -68,7 +70,8 @@ def reproduce_paper(
     """Run the paper's figures, draw them and check the paper's statements.
 
     Writes ``<figure>.svg`` and ``<figure>.md`` as each figure is finished, then
-    ``README.md``, the index, and ``statements.csv``.
+    ``README.md``, the index, ``claims.csv`` (statements of the paper) and
+    ``statements.csv`` (every finding).
 
     Parameters
     ----------
@@ -204,33 +207,44 @@ def panel_results(panels: Sequence[Panel], n_jobs: int | None) -> Iterator[Resul
 
 
 def _print_panel(result: Result, console: Console) -> None:
-    failed = [finding for finding in result.findings if not finding.passed]
-    passed = len(result.findings) - len(failed)
+    unmet = [finding for finding in result.findings if not finding.holds]
+    holding = len(result.findings) - len(unmet)
     console.print(
-        f"  {result.panel.title:<32} {passed:>2} of {len(result.findings):>2} pass "
+        f"  {result.panel.title:<32} {holding:>2} of {len(result.findings):>2} hold "
         f"{result.seconds:7.1f} s",
         markup=False,
-        style="red" if failed else None,
+        style="red" if any(map(_fails, unmet)) else None,
     )
-    for finding in failed:
+    for finding in unmet:
         console.print(
-            f"    FAIL {finding.statement}: {finding.value:.6g}, expected "
-            f"{finding.condition} {finding.note}",
-            style="red",
+            f"    {finding.verdict}: {finding.statement}: {finding.value:.6g}, "
+            f"expected {finding.condition} {finding.note}",
+            style="red" if _fails(finding) else "yellow",
             markup=False,
             soft_wrap=True,
         )
 
 
+def _fails(finding: Finding) -> bool:
+    return finding.verdict is Verdict.FAIL
+
+
 def _print_verdict(
     reports: Sequence[FigureReport], folder: Path, console: Console
 ) -> None:
-    total = sum(len(report.findings) for report in reports)
-    failed = sum(report.n_failed for report in reports)
+    tally = Tally.of(reports)
+    for report in reports:
+        for claim in report.changed:
+            console.print(
+                f"{claim.figure}: {claim.text}: {claim.verdict}, on record: "
+                f"{claim.recorded or 'none'}",
+                style="bold yellow",
+                markup=False,
+                soft_wrap=True,
+            )
     console.print(
-        f"{total - failed} of {total} findings PASS, {failed} FAIL; wrote "
-        f"{folder / 'README.md'}",
-        style="bold red" if failed else "bold green",
+        f"{tally.in_words()} Wrote {folder / 'README.md'}",
+        style="bold red" if tally.n_failed else "bold green",
         markup=False,
         soft_wrap=True,
     )

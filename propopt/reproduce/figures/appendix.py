@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from matplotlib.figure import Figure
 
 from propopt.reproduce.charts import draw_fronts
 from propopt.reproduce.figure import FUNCTIONS, PaperFigure
-from propopt.reproduce.laws import WITH_GRADIENTS
+from propopt.reproduce.laws import EVERYWHERE, give_away
 from propopt.reproduce.panels import Panel, Result, paper_file
 
 
@@ -18,6 +19,10 @@ ROWS = {
     "max_authors": "largest, D = 3",
     "sum_authors": "sum, D = 3",
 }
+_NEIGHBOURS = "neighbours are the four nearest points on either side"
+DIFFERENCES = {"max_d1": _NEIGHBOURS, "sum_d1": _NEIGHBOURS} | dict.fromkeys(
+    ("max_authors", "sum_authors"), ""
+)
 
 
 def figure() -> PaperFigure:
@@ -30,7 +35,7 @@ def figure() -> PaperFigure:
                 column=column,
                 row=row,
                 file=paper_file(f"appendix_{function}_{end}"),
-                laws=WITH_GRADIENTS,
+                laws=(*EVERYWHERE, partial(give_away, difference=DIFFERENCES[end])),
             )
             for end, row in ROWS.items()
             for function, column in FUNCTIONS.items()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from matplotlib.figure import Figure
 
 from propopt.reproduce import cubic
 from propopt.reproduce.charts import draw_fronts
-from propopt.reproduce.figure import FUNCTIONS, SETUPS, PaperFigure
-from propopt.reproduce.laws import WITH_GRADIENTS
-from propopt.reproduce.panels import Law, Panel, Result, paper_file
+from propopt.reproduce.figure import DIFFERENCES, FUNCTIONS, SETUPS, PaperFigure
+from propopt.reproduce.laws import EVERYWHERE, give_away
+from propopt.reproduce.panels import ClaimLaw, Law, Panel, Result, paper_file
 
 
 def figure() -> PaperFigure:
@@ -42,12 +43,13 @@ robustness."""
 
 
 def _laws(function: str, setup: str) -> tuple[Law, ...]:
-    laws = WITH_GRADIENTS
-    if function == "cubic":
-        laws += cubic.EXACT
-        if setup in ("d1", "authors"):  # the noise takes all N² similarities
-            laws += cubic.SAMPLED
-    return laws
+    if setup == "d3":  # noise of 10 perturbations says nothing of the paper's 500
+        return EVERYWHERE
+    claims: tuple[ClaimLaw, ...] = (give_away,)
+    if function == "cubic" and setup != "d2":  # the noise takes all N² similarities
+        claims += cubic.SAMPLED
+    difference = DIFFERENCES[setup]
+    return (*EVERYWHERE, *(partial(law, difference=difference) for law in claims))
 
 
 def _draw(results: Sequence[Result]) -> Figure:
