@@ -38,6 +38,7 @@ from propopt._typing import Array, Attributions, Sparse
 from propopt.checks import read_nonnegative
 from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.losses.base import read_for
+from propopt.losses.effortless import Effortless
 from propopt.losses.restricted import Restriction, zeros
 from propopt.maps import Identity
 from propopt.penalties import Absolute, Squared
@@ -60,8 +61,9 @@ class Certificate:
     lower_bound : float
         No explanation has a smaller objective.
     scale : float
-        What the relative gap is relative to: the value, or 1e-9 of the objective of the
-        zero explanation where that is larger (an optimum of zero has no scale).
+        What the relative gap is relative to: the value, or 1e-9 of what zero, or the
+        mean gradient for all points, would cost, whichever is less, where that is
+        larger (an optimum of zero has no scale).
     kind : str
         The argument: ``"strong convexity"``, ``"dual"``, ``"projected dual"``,
         ``"curve"`` for points on exact curves, ``"only explanation"`` where limits of
@@ -158,14 +160,14 @@ def certify(
     lower -= math.fsum(mu * bound.limit for mu, bound in priced)
     if lower <= 0.0:
         lower, kind = 0.0, "nonnegative losses"
-    zero = math.fsum(c * loss.value_at_zero for c, loss in objective.terms)
+    effortless = Effortless.of(every)
     return Certificate(
         value=value,
         lower_bound=min(lower, value) if not bounds else lower,
-        scale=max(value, 1e-9 * zero),
+        scale=effortless.scale(value, objective.weights),
         kind=kind,
         violation=max(
-            (_violation(bound, values[id(bound.loss)]) for bound in bounds), default=0.0
+            (_violation(b, values[id(b.loss)], effortless) for b in bounds), default=0.0
         ),
         # with bounds it is the distance to the optimum of the Lagrangian
         distance=None if bounds else distance,
@@ -416,8 +418,8 @@ def _lowest_eigenvalue(hessian: Sparse, largest: float) -> float:
     return float(lowest - 1e-2 * abs(lowest))
 
 
-def _violation(bound: Bound, value: float) -> float:
+def _violation(bound: Bound, value: float, effortless: Effortless) -> float:
     """The relative excess of a loss over its limit."""
     tiny = float(np.finfo(float).tiny)
-    scale = max(bound.limit, 1e-9 * bound.loss.value_at_zero, tiny)
-    return max(value - bound.limit, 0.0) / scale
+    scale = effortless.scale(bound.limit, {bound.loss.name: 1.0})
+    return max(value - bound.limit, 0.0) / max(scale, tiny)

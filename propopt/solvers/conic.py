@@ -219,10 +219,17 @@ class _Compiled(Prepared):
                     **{**options, **self._options},
                 )
             except cp.SolverError as error:
-                raise SolverFailure(
-                    f"{self._backend} stopped without an answer ({error}); another "
-                    "solver may do, such as solver='CLARABEL' or solver='SCS'"
-                ) from error
+                raise self._stopped(str(error)) from error
+            except ValueError as error:  # a status that cvxpy has no place for
+                if "unpack invalid solution" not in str(error):
+                    raise
+                raise self._stopped("no status that cvxpy knows") from error
+
+    def _stopped(self, reason: str) -> SolverFailure:
+        return SolverFailure(
+            f"{self._backend} stopped without an answer ({reason}); another solver "
+            "may do, such as solver='CLARABEL' or solver='SCS'"
+        )
 
     def _solution(self, unit: float) -> Solution:
         # a dual of the scaled program is dF'/dR' with F' = F/unit and R' = R/σ
@@ -249,10 +256,7 @@ class _Compiled(Prepared):
         status = self._problem.status
         if "infeasible" in status and self._program.bounds:
             return Infeasible(_smallest_attainable(self._program))
-        return SolverFailure(
-            f"{self._backend} stopped with status {status!r} and no attributions; "
-            "another solver may do, such as solver='CLARABEL' or solver='SCS'"
-        )
+        return self._stopped(f"status {status!r} and no attributions")
 
 
 def _smallest_attainable(program: Program) -> str:

@@ -25,6 +25,7 @@ from propopt.losses import (
     PropertyLoss,
 )
 from propopt.losses.base import common_labels
+from propopt.losses.effortless import Effortless
 from propopt.solvers.auto import chosen_solver
 from propopt.solvers.base import Curve, Prepared, Solution, Solver
 from propopt.solvers.edge_weights import edge_weights
@@ -230,14 +231,13 @@ class Task:
         weights = self._weights(objective)
         found = self.prepared.measure(weights, tolerance)
         value = float(weights @ found.losses)
-        zero = self._value_of_zero(objective)
         point = CurvePoint(
             weights=objective.weights,
             losses=dict(zip(names, found.losses.tolist(), strict=True)),
             certificate=Certificate(
                 value=value,
                 lower_bound=value - found.excess,
-                scale=max(value, 1e-9 * zero),
+                scale=self._effortless.scale(value, objective.weights),
                 kind="curve",
             ),
             solver=self.chosen.name,
@@ -263,19 +263,20 @@ class Task:
 
     def _zero_is_free(self, objective: Objective) -> bool:
         """True if zero attributions cost nothing and respect all bounds."""
-        costs = self._costs_of_zero
+        costs = self._effortless.zero
         within = all(costs[bound.loss.name] <= bound.limit for bound in self.bounds)
         return within and self._value_of_zero(objective) == 0.0
 
     def _value_of_zero(self, objective: Objective) -> float:
         weights = objective.weights
-        return sum(weights[name] * self._costs_of_zero[name] for name in weights)
+        return sum(weights[name] * self._effortless.zero[name] for name in weights)
 
     @cached_property
-    def _costs_of_zero(self) -> dict[str, float]:
-        """The value of each loss where all attributions are zero."""
-        losses = (*self.objective.losses, *(bound.loss for bound in self.bounds))
-        return {loss.name: loss.value_at_zero for loss in losses}
+    def _effortless(self) -> Effortless:
+        """The value of each loss for explanations without work."""
+        return Effortless.of(
+            (*self.objective.losses, *(bound.loss for bound in self.bounds))
+        )
 
     def _is_faithful(self, objective: Objective) -> bool:
         """True if a loss with a weight above zero, or a bound, ties W to f."""

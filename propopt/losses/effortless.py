@@ -1,0 +1,80 @@
+"""What explanations without any work cost: zero, and one and the same for all points.
+
+A relative gap needs a size to be relative to. An optimum may be zero, as where all
+gradients are equal: then rounding is all there is of it, and its size says nothing. The
+cost of an explanation that anybody could give is a size, and does not grow with an
+offset of the gradients, for then their mean costs less than zero does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from propopt._typing import Attributions
+from propopt.losses.base import PropertyLoss
+from propopt.maps import Identity, ImplicitOverPoints, OverPoints
+
+
+SHARE = 1e-9
+"""Of the cost of explaining without work: less is not told apart from an optimum."""
+ROUNDING = 1e-20
+"""Of the cost of zero: a square of digits that double precision does not have."""
+
+
+@final
+@dataclass(frozen=True)
+class Effortless:
+    """What two explanations without work cost, by the name of each loss.
+
+    Parameters
+    ----------
+    zero : mapping
+        The loss of zero attributions, φ(−T).
+    mean : mapping
+        The loss where the mean gradient explains each point; that of zero where there
+        are no gradients.
+    """
+
+    zero: Mapping[str, float]
+    mean: Mapping[str, float]
+
+    @classmethod
+    def of(cls, losses: Sequence[PropertyLoss]) -> Effortless:
+        """The costs by these losses."""
+        zero = {loss.name: loss.value_at_zero for loss in losses}
+        G = _gradients(losses)
+        if G is None:
+            return cls(zero, zero)
+        first = G[:1]
+        M = np.broadcast_to(first + (G - first).mean(axis=0), G.shape)
+        return cls(zero, {loss.name: _of_constant(loss, M) for loss in losses})
+
+    def scale(self, value: float, weights: Mapping[str, float]) -> float:
+        """The value itself, or the size of nothing where that is larger."""
+        zero, mean = (
+            math.fsum(weights[name] * cost[name] for name in weights)
+            for cost in (self.zero, self.mean)
+        )
+        return max(value, SHARE * min(zero, mean), ROUNDING * zero)
+
+
+def _gradients(losses: Sequence[PropertyLoss]) -> Attributions | None:
+    """The target of a loss of W itself."""
+    for loss in losses:
+        if isinstance(loss.map, Identity) and isinstance(loss.target, np.ndarray):
+            return loss.target
+    return None
+
+
+def _of_constant(loss: PropertyLoss, M: Attributions) -> float:
+    """The loss where all rows are the same."""
+    match loss.map:
+        case OverPoints(components=parts) | ImplicitOverPoints(components=parts):
+            if parts is not None and not loss.has_target:
+                return 0.0
+    return loss.value_at(M)
