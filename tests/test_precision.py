@@ -254,7 +254,7 @@ def test_duals_that_are_projected_to_rounding_leave_the_bound_a_bound(
     exact = po.certify(1.0 * local, po.solve(1.0 * local).attributions)
     assert exact.gap <= 1e-9
     lsmr = spla.lsmr
-    monkeypatch.setattr("propopt.certificate.DENSE_LIMIT", 1)
+    monkeypatch.setattr("propopt.lower_bounds.DENSE_LIMIT", 1)
     monkeypatch.setattr(
         spla, "lsmr", lambda *args, **kwargs: [(1 + error) * lsmr(*args, **kwargs)[0]]
     )
