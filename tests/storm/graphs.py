@@ -98,10 +98,12 @@ def _knn(rng, X):
 
 
 def _complete(rng, X):
+    del rng
     return po.complete_graph(len(X)), 1.0 - np.eye(len(X))
 
 
 def _chain(rng, X):
+    del rng
     return po.chain_graph(len(X)), path(len(X))
 
 

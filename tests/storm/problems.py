@@ -112,11 +112,11 @@ def _matching(rng, X, G, size):
         weight = _weight(rng) * size  # as a square would weigh
         return Term(weight, po.GradientMatching(G, norm="l1"), Distances(G))
     if kind < 0.16:
-        return _function(rng, X, G)
+        return _function(rng, G)
     return Term(_weight(rng), po.GradientMatching(G), Squares(G))
 
 
-def _function(rng, X, G):
+def _function(rng, G):
     n_points, n_features = G.shape
     if rng.random() < 0.5:  # locally, over perturbations
         Z = rng.normal(size=(n_points, n_features + 2, n_features))
