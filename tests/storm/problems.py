@@ -77,7 +77,7 @@ def draw(number: int) -> StormProblem:
     X = graphs.points(rng, shape[0])
     G = gradients(rng, shape)
     size = float(np.abs(G).max()) or 1.0
-    terms = [_matching(rng, X, G, size)]
+    terms = [_matching(rng, G, size)]
     for chance, maker in _MAKERS:
         if rng.random() < chance:
             terms += maker(rng, X, shape, size)
@@ -106,7 +106,7 @@ def _far(rng: np.random.Generator) -> float:
     return rng.uniform(-8, 8)
 
 
-def _matching(rng, X, G, size):
+def _matching(rng, G, size):
     kind = rng.random()
     if kind < 0.08:
         weight = _weight(rng) * size  # as a square would weigh
