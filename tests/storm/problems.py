@@ -22,6 +22,9 @@ from storm.definitions import (
 from storm.targets import gradients
 
 
+LEAST = 1e-100  # a product of similarities below this may be zero
+
+
 @dataclass(frozen=True, eq=False)
 class Term:
     """A loss of the library with its weight, and what it should be."""
@@ -150,8 +153,8 @@ def _smoothness(rng, X, shape, size):
 def _largest(rng, X, shape, size):
     del shape
     graph, S = graphs.over_points(rng, X)
-    if not S.any():
-        return []  # refused: there is no difference to bound
+    if not S.any() or (0 < np.abs(S[S != 0]).min() < LEAST):
+        return []  # refused: no difference to bound; or an edge that is one by rounding
     aggregate = str(rng.choice(["max", "sum"]))
     norm = str(rng.choice(["l2", "l1", "linf"]))
     unit = 1.0 if norm == "l2" else size  # as a square would weigh
