@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from itertools import chain
-from math import isfinite
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from propopt.problem.section import (
     Count,
-    Finite,
+    Interval,
     Label,
     Nonnegative,
     Section,
@@ -19,35 +18,19 @@ from propopt.problem.section import (
 )
 
 
-class Grid(Section):
+class Grid(Interval):
     """A product grid of points."""
 
-    low: Finite
-    high: Finite
     per_dimension: Count
     dimensions: Count
     first: Count | None = None
 
 
-class Uniform(Section):
+class Uniform(Interval):
     """Independent points, uniform in a cube; drawn by the seed of the file."""
 
-    low: Finite
-    high: Finite
     points: Count
     dimensions: Count
-
-    @model_validator(mode="after")
-    def _rising(self) -> Uniform:
-        if not isfinite(self.high - self.low):
-            raise PydanticCustomError("range", "low and high are too far apart")
-        if self.low >= self.high:
-            raise PydanticCustomError(
-                "range",
-                "expected low < high, got low {low} and high {high}",
-                {"low": f"{self.low:g}", "high": f"{self.high:g}"},
-            )
-        return self
 
 
 class Data(Section):
@@ -132,7 +115,9 @@ class Formula(Section):
         "quadratic_plus_sine",
         "exponential",
     ]
-    degree: Count | None = Field(None, description="of power only")
+    degree: Annotated[int, Field(ge=1, le=100)] | None = Field(
+        None, description="of power only"
+    )
 
     @model_validator(mode="after")
     def _degree_of_power(self) -> Formula:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -13,33 +14,21 @@ import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from propopt.errors import ProblemFileError
+from propopt.errors import (
+    Infeasible,
+    InvalidInput,
+    MissingExtra,
+    ProblemFileError,
+    Refused,
+)
+from propopt.problem.plain import MOST_VALUES, TEXT, complaint, compose, plain, refusal
 from propopt.problem.schema import ProblemSchema, kinds, sections_at
 
 
 Location: TypeAlias = tuple[str | int, ...]
 
-_YAML = "tag:yaml.org,2002:"
-_KEYS = {f"{_YAML}{kind}" for kind in ("str", "merge")}
-_PLAIN = _KEYS | {
-    f"{_YAML}{kind}" for kind in ("map", "seq", "int", "float", "bool", "null")
-}
-
-
-class _Loader(yaml.SafeLoader):
-    """Plain data only; ``1e-3`` is a number, as in YAML 1.2, and a date is text."""
-
-    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML declares it so
-        first: [pair for pair in pairs if pair[0] != f"{_YAML}timestamp"]
-        for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-
-_Loader.add_implicit_resolver(
-    f"{_YAML}float",
-    re.compile(r"^[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"),
-    list("-+.0123456789"),
-)
+MOST_MISTAKES = 20
+"""That one complaint lists."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,40 +37,33 @@ class Source:
 
     path: Path
     root: yaml.Node
+    _items: dict[int, dict[str | int, tuple[int, yaml.Node]]] = field(
+        default_factory=dict
+    )
 
     @classmethod
     def read(cls, path: str | Path) -> Source:
-        """Parse a file, without running or building anything that it names."""
+        """Parse a file, without running or building anything that it names.
+
+        Raises
+        ------
+        ProblemFileError
+            If it is not YAML within the limits of :mod:`propopt.problem.plain`, or more
+            than plain data.
+        """
         place = Path(path)
-        text = _text(place)
-        try:
-            root = yaml.compose(text, Loader=_Loader)
-        except yaml.YAMLError as error:
-            raise ProblemFileError(_syntax_message(place, text, error)) from None
-        except RecursionError:
-            raise ProblemFileError(
-                f"{place}: not valid YAML: nested too deep"
-            ) from None
+        root = compose(place)
         if not isinstance(root, yaml.MappingNode):
             came = "nothing" if root is None else _NODES[type(root)]
-            raise ProblemFileError(
-                f"{place}:1: expected a mapping of keys to values, got {came}"
-            )
+            message = f"expected a mapping of keys to values, got {came}"
+            raise complaint(place, 1, message)
         source = cls(place, root)
         source._check(root, (), {})
         return source
 
     def data(self) -> Any:
         """The content as plain Python values."""
-        loader = _Loader("")
-        try:
-            return loader.construct_document(self.root)
-        except yaml.YAMLError as error:
-            raise ProblemFileError(_syntax_message(self.path, "", error)) from None
-        except ValueError as error:  # from int(), for a number of 5000 digits
-            raise ProblemFileError(f"{self.path}: not valid YAML: {error}") from None
-        finally:
-            loader.dispose()
+        return plain(self.root)
 
     def error(
         self, location: Location, message: str, *, missing: str | None = None
@@ -99,66 +81,81 @@ class Source:
             A key that should be there, and is not.
         """
         line, steps = self._find(location)
-        keys = _path(steps if missing is None else (*steps, missing))
+        keys = steps if missing is None else (*steps, missing)
         return self._at(line, keys, message)
 
     def line(self, location: Location) -> int:
         """The line of the innermost key on the way that is there."""
         return self._find(location)[0]
 
-    def _at(self, line: int, keys: str, message: str) -> ProblemFileError:
-        return ProblemFileError(
-            f"{self.path}:{line}: {f'{keys}: ' if keys else ''}{message}"
-        )
+    @contextmanager
+    def blaming(self, *location: str | int) -> Iterator[None]:
+        """Errors of input raised inside name this place of the file."""
+        try:
+            yield
+        except (InvalidInput, Refused, Infeasible, MissingExtra) as error:
+            raise self.error(location, str(error)) from error
+
+    def _at(self, line: int, steps: Location, message: str) -> ProblemFileError:
+        keys = _path(steps)
+        return complaint(self.path, line, f"{keys}: {message}" if keys else message)
 
     def _find(self, location: Location) -> tuple[int, Location]:
         """The line of the innermost key on the way, and the keys that are there."""
         node, line = self.root, self.root.start_mark.line + 1
         steps: Location = ()
         for step in location:
-            found = _child(node, step)
+            found = self._items.get(id(node), {}).get(step)
             if found is not None:
                 line, node = found
                 steps = (*steps, step)
         return line, steps
 
-    def _check(self, node: yaml.Node, steps: Location, done: dict[int, bool]) -> None:
-        """Refuse tags, keys that are not text or come twice, and endless aliases.
+    def _check(
+        self, node: yaml.Node, steps: Location, sizes: dict[int, int | None]
+    ) -> int:
+        """Refuse what is no plain data, keys that come twice, and endless aliases.
 
-        ``done`` is False for the nodes that enclose this one: aliases may share nodes.
+        Returns how many values the node stands for, aliases written out. ``sizes`` has
+        them by node; None for the nodes that enclose this one.
         """
         line = node.start_mark.line + 1
-        if node.tag not in _PLAIN:
-            tag = node.tag.replace(_YAML, "!!")
-            raise self._at(
-                line, _path(steps), f"the tag {tag} is not allowed: plain data only"
-            )
-        if not done.setdefault(id(node), True):
-            raise self._at(line, _path(steps), "an alias stands inside what it repeats")
-        done[id(node)] = False
-        for step, child in self._children(node, steps):
-            if not done.get(id(child), False):
-                self._check(child, (*steps, step), done)
-        done[id(node)] = True
+        known = sizes.get(id(node), 0)
+        if known:
+            return known
+        message = refusal(node) if known == 0 else _ENDLESS
+        if message is not None:
+            raise self._at(line, steps, message)
+        sizes[id(node)] = None
+        items = self._items[id(node)] = dict(self._children(node, steps))
+        size = 1 + sum(
+            self._check(child, (*steps, step), sizes)
+            for step, (_, child) in items.items()
+        )
+        if size > MOST_VALUES:
+            message = f"more than {MOST_VALUES:,} values, aliases written out"
+            raise self._at(line, steps, message)
+        sizes[id(node)] = size
+        return size
 
     def _children(
         self, node: yaml.Node, steps: Location
-    ) -> Iterable[tuple[str | int, yaml.Node]]:
+    ) -> Iterator[tuple[str | int, tuple[int, yaml.Node]]]:
+        """Keys or positions, each with its line and its node."""
         if isinstance(node, yaml.SequenceNode):
-            yield from enumerate(node.value)
+            for number, item in enumerate(node.value):
+                yield number, (item.start_mark.line + 1, item)
         if isinstance(node, yaml.MappingNode):
             seen: set[str] = set()
             for key, value in node.value:
                 line = key.start_mark.line + 1
-                if key.tag not in _KEYS:
-                    plain = isinstance(key, yaml.ScalarNode)
-                    came = key.value or "nothing" if plain else _NODES[type(key)]
-                    message = f"expected a key that is text, got {came}"
-                    raise self._at(line, _path(steps), message)
+                message = _refused_key(key)
+                if message is not None:
+                    raise self._at(line, steps, message)
                 if key.value in seen:
-                    raise self._at(line, _path((*steps, key.value)), "given twice")
+                    raise self._at(line, (*steps, key.value), "given twice")
                 seen.add(key.value)
-                yield key.value, value
+                yield key.value, (line, value)
 
 
 def read_schema(source: Source) -> ProblemSchema:
@@ -173,13 +170,17 @@ def read_schema(source: Source) -> ProblemSchema:
         return ProblemSchema.model_validate(source.data())
     except ValidationError as error:
         found = sorted(error.errors(), key=lambda detail: source.line(detail["loc"]))
-        lines = [str(_located(source, detail)) for detail in found]
+        lines = [str(_located(source, detail)) for detail in found[:MOST_MISTAKES]]
+        if len(found) > MOST_MISTAKES:
+            rest = f"and {len(found) - MOST_MISTAKES:,} more mistakes, from here on"
+            place = source.line(found[MOST_MISTAKES]["loc"])
+            lines.append(str(complaint(source.path, place, rest)))
         raise ProblemFileError("\n".join(dict.fromkeys(lines))) from None
 
 
 def did_you_mean(word: object, known: Sequence[str]) -> str:
     """A hint such as `` (did you mean 'sparsity'?)``, if one of ``known`` is near."""
-    near = get_close_matches(str(word).lower(), known, n=1)
+    near = get_close_matches(str(word).lower()[:_SHORT], known[:_MANY], n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
@@ -231,12 +232,15 @@ _EXPECTED = {
     "int_type": "a whole number",
     "label_type": "text or a number",
     "less_than": "a number < {lt:g}",
+    "less_than_equal": "a number <= {le:,}",
     "list_type": "a list",
     "loss_type": "a weight, or a mapping with the settings of the loss",
     "model_attributes_type": _MAPPING,
     "model_type": _MAPPING,
     "string_pattern_mismatch": "letters, digits, '_', '-' and '.' only",
+    "string_too_long": "at most {max_length} characters",
     "string_type": "text",
+    "too_long": "at most {max_length} values",
     "too_short": "at least one value",
     "weights_type": "a list of weights, or a range {{low: , high: , points: }}",
 }
@@ -256,7 +260,7 @@ def _shown(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return "nothing" if value is None else str(value).lower()
     text = repr(value)
-    return text if len(text) <= 60 else f"{text[:40]}… ({len(text)} characters)"
+    return text if len(text) <= _SHORT else f"{text[:40]}… ({len(text)} characters)"
 
 
 def _either(choices: Sequence[str]) -> str:
@@ -266,40 +270,28 @@ def _either(choices: Sequence[str]) -> str:
 
 
 def _path(steps: Iterable[str | int]) -> str:
-    """``path.to.key``, with quotes around a key that has a dot itself."""
-    return ".".join(repr(s) if "." in str(s) else str(s) for s in steps)
+    """``path.to.key``, with quotes around a key that is not one plain word."""
+    return ".".join(map(_step, steps))
 
 
-def _child(node: yaml.Node, step: str | int) -> tuple[int, yaml.Node] | None:
-    """The line and the node of a key or an item; None if it is not there."""
-    if isinstance(node, yaml.MappingNode):
-        for key, value in reversed(node.value):  # merged keys (<<) come first
-            if key.value == str(step):
-                return key.start_mark.line + 1, value
-    if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
-        item = node.value[step]
-        return item.start_mark.line + 1, item
+def _step(step: str | int) -> str:
+    text = str(step)
+    if len(text) > _SHORT:
+        return f"{text[:40]!r}… ({len(text):,} characters)"
+    return repr(text) if "." in text or not text.isprintable() else text
+
+
+def _refused_key(key: yaml.Node) -> str | None:
+    """Why a node is no key; None if it is."""
+    if key.tag != TEXT or refusal(key) is not None:
+        plain_one = isinstance(key, yaml.ScalarNode)
+        came = _step(key.value) or "nothing" if plain_one else _NODES[type(key)]
+        return f"expected a key that is text, got {came}"
+    if key.value == "<<":
+        return "merge keys (<<) are not read; write out what they stand for"
     return None
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ProblemFileError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ProblemFileError(f"{path}: cannot be read: not UTF-8 text") from None
-
-
-def _syntax_message(path: Path, text: str, error: yaml.YAMLError) -> str:
-    line, problem = None, str(error)
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        line = error.problem_mark.line + 1
-        problem = ", ".join(filter(None, (error.context, error.problem)))
-    if isinstance(error, yaml.reader.ReaderError):
-        line = text.count("\n", 0, error.position) + 1
-        problem = f"the character {chr(error.character)!r} is not allowed"
-    if r"'\t'" in problem:
-        problem = "a tab; indent with spaces"
-    place = path if line is None else f"{path}:{line}"
-    return f"{place}: not valid YAML: {problem}"
+_ENDLESS = "an alias stands inside what it repeats"
+_SHORT, _MANY = 60, 1_000
+"""Characters that are shown or compared; names among which a near one is looked for."""

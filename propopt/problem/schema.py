@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 from pydantic import Discriminator, Field, Tag, model_validator
@@ -13,34 +13,31 @@ from propopt.problem.explained import Data, Formula, Model
 from propopt.problem.inductive import Inductive
 from propopt.problem.losses import Losses
 from propopt.problem.section import (
-    Count,
+    Interval,
     Nonnegative,
     Positive,
     Section,
     Seed,
-    Several,
 )
 
 
 # ---- sweep and baselines
 
+MOST_WEIGHTS: Final = 100_000
+"""Of a range, and combinations of a sweep."""
+Samples: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
 
-class WeightRange(Section):
+
+class WeightRange(Interval):
     """Weights from low to high."""
 
     low: Nonnegative
     high: Positive
-    points: Several
+    points: Annotated[int, Field(ge=2, le=MOST_WEIGHTS)]
     scale: Literal["log", "linear"] = "log"
 
     @model_validator(mode="after")
-    def _rising(self) -> WeightRange:
-        if self.low >= self.high:
-            raise PydanticCustomError(
-                "range",
-                "expected low < high, got low {low} and high {high}",
-                {"low": f"{self.low:g}", "high": f"{self.high:g}"},
-            )
+    def _positive(self) -> WeightRange:
         if self.scale == "log" and self.low == 0:
             raise PydanticCustomError(
                 "log_low", "a log scale needs low > 0; or use scale: linear"
@@ -86,7 +83,7 @@ class SmoothGradBaseline(Section):
 
     method: Literal["smoothgrad"]
     scale: Scales
-    n_samples: Count = 100
+    n_samples: Samples = 100
     distribution: Literal["gaussian", "ball"] = "gaussian"
 
 
@@ -95,7 +92,7 @@ class LimeBaseline(Section):
 
     method: Literal["lime"]
     scale: Scales
-    n_samples: Count = 1000
+    n_samples: Samples = 1000
     distribution: Literal["gaussian", "uniform"] = "gaussian"
     kernel_width: Positive | None = None
     ridge: Nonnegative = 0.0
@@ -106,7 +103,7 @@ class TabularLimeBaseline(Section):
     """The lime package."""
 
     method: Literal["tabular_lime"]
-    n_samples: Count = 5000
+    n_samples: Samples = 5000
     kernel_width: Positive | None = None
     discretize: bool = True
 
@@ -140,7 +137,7 @@ class Plot(Section):
 class ProblemSchema(Section):
     """A problem file: a function at some points, what to minimise, what to compare."""
 
-    name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")] | None = Field(
+    name: Annotated[str, Field(max_length=100, pattern=r"^\w[\w.-]*$")] | None = Field(
         None, description="of the files written; by default the name of this file"
     )
     description: str | None = None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias
+from math import isfinite
+from typing import Annotated, Any, Final, Self, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 
@@ -17,15 +18,36 @@ class Section(BaseModel):
 Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Nonnegative: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
-Count: TypeAlias = Annotated[int, Field(ge=1)]
-Several: TypeAlias = Annotated[int, Field(ge=2)]
-Seed: TypeAlias = Annotated[int, Field(ge=0)]
+MOST_NUMBERS: Final = 10_000_000
+"""Of any count, and of points × dimensions that a file asks for."""
+Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST_NUMBERS)]
+Several: TypeAlias = Annotated[int, Field(ge=2, le=MOST_NUMBERS)]
+Seed: TypeAlias = Annotated[int, Field(ge=0, lt=2**32)]
 
 
 def _scalar(value: Any) -> Any:
     if not isinstance(value, str | int | float):
         raise PydanticCustomError("label_type", "expected text or a number")
     return value
+
+
+class Interval(Section):
+    """From low to high."""
+
+    low: Finite
+    high: Finite
+
+    @model_validator(mode="after")
+    def _rising(self) -> Self:
+        if not isfinite(self.high - self.low):
+            raise PydanticCustomError("range", "low and high are too far apart")
+        if self.low >= self.high:
+            raise PydanticCustomError(
+                "range",
+                "expected low < high, got low {low} and high {high}",
+                {"low": f"{self.low:g}", "high": f"{self.high:g}"},
+            )
+        return self
 
 
 Label: TypeAlias = Annotated[str | int | float | bool, BeforeValidator(_scalar)]
