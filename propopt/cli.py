@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import propopt as po
-from propopt.errors import InvalidInput, ProblemFileError, PropoptError, SolverFailure
+from propopt.errors import ProblemFileError, PropoptError, SolverFailure
 
 
 DONE, BAD_INPUT, SOLVER_FAILURE, REFUTED, INTERRUPTED = 0, 2, 3, 4, 130
@@ -31,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def check(options: argparse.Namespace) -> int:
     """``propopt check FILE...``: say whether problem files are valid."""
-    return _gravest([_guarded(partial(_check, file)) for file in options.files])
+    checks = [partial(_check, file, options.deep) for file in options.files]
+    return _gravest([_guarded(work) for work in checks])
 
 
 def schema(options: argparse.Namespace) -> int:
@@ -69,8 +70,12 @@ def reproduce(options: argparse.Namespace) -> int:
     return REFUTED if report.n_failed else DONE
 
 
-def _check(file: str) -> int:
-    po.read_problem(file)
+def _check(file: str, deep: bool) -> int:
+    problem = po.read_problem(file)
+    if deep:
+        problem.check_data(n_rows=None)
+    else:
+        problem.check_data()
     print(f"{file}: valid")
     return DONE
 
@@ -84,8 +89,12 @@ def _run(problem: po.Problem, options: argparse.Namespace) -> int:
             solver=options.solver,
             quiet=options.quiet,
         )
-    except InvalidInput as error:
-        raise InvalidInput(f"{problem.source.path}: {error}") from error
+    except SolverFailure as error:
+        raise SolverFailure(str(problem.source.error((), str(error)))) from error
+    except ProblemFileError:
+        raise
+    except PropoptError as error:
+        raise problem.source.error((), str(error)) from error
     if trade_offs.interrupted:
         return INTERRUPTED
     certified = trade_offs.certified(problem.schema.tolerance)
@@ -96,9 +105,10 @@ def _refuse_same_output(problems: Sequence[po.Problem]) -> None:
     seen: dict[str, Path] = {}
     for problem in problems:
         if problem.name in seen:
-            raise ProblemFileError(
-                f"{problem.source.path}: would write the same files as "
-                f"{seen[problem.name]}; give one of them another name:"
+            raise problem.source.error(
+                ("name",),
+                f"would write the same files as {seen[problem.name]}; give one of them "
+                "another name:",
             )
         seen[problem.name] = problem.source.path
 
@@ -160,6 +170,9 @@ def _parser() -> argparse.ArgumentParser:
 
     sub = commands.add_parser("check", help="check problem files without running them")
     sub.add_argument("files", nargs="+", metavar="FILE", help="YAML problem file")
+    sub.add_argument(
+        "--deep", action="store_true", help="read all rows of tables, not the first"
+    )
     sub.set_defaults(command=check)
 
     sub = commands.add_parser("schema", help="print the JSON Schema of problem files")

@@ -206,7 +206,7 @@ def test_unknown_solver(file, out, capsys):
     assert sweep(file, "-o", out, "--solver", "simplex") == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.startswith(f"{file}: solver: 'simplex' is not known")
+    assert printed.err.startswith(f"{file}:1: solver: 'simplex' is not known")
     assert printed.err.count("\n") == 1
 
 
@@ -239,8 +239,8 @@ def test_two_files_that_would_write_the_same(file, tmp_path, out, capsys):
     other = write(tmp_path, "other", FILE + "name: cubic\n")
     assert sweep(file, other, "-o", out) == 2
     assert capsys.readouterr().err == (
-        f"{other}: would write the same files as {file}; give one of them another "
-        "name:\n"
+        f"{other}:12: name: would write the same files as {file}; give one of them "
+        "another name:\n"
     )
 
 
@@ -365,7 +365,7 @@ def test_warnings_are_printed_before_an_error(file, out, capsys, monkeypatch):
 
     monkeypatch.setattr(po.Problem, "sweep", failing)
     assert sweep(file, "-o", out, "-q") == 2
-    assert capsys.readouterr().err == f"warning: mind the gap\n{file}: the gap\n"
+    assert capsys.readouterr().err == f"warning: mind the gap\n{file}:1: the gap\n"
 
 
 KILLED = """\

@@ -74,6 +74,11 @@ def read_index(model: Any, output: str, target: Target) -> int | None:
     labels = np.asarray(classes).tolist()
     if output == "margin":
         _check_margin_per_class(model, len(labels))
+    return read_class(labels, target)
+
+
+def read_class(labels: list[Any], target: Target) -> int:
+    """The position of a class among the labels; by default the second of two."""
     if target is None and len(labels) == 2:
         return 1
     if target is None:

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
 from propopt import graphs, losses
-from propopt.errors import InvalidInput, ProblemFileError
+from propopt.errors import ProblemFileError
 from propopt.explainers import EXPLAINERS, Explainer
 from propopt.explanation import Explanation
 from propopt.functions import Function
@@ -21,14 +21,18 @@ from propopt.labels import Labels, read_table
 from propopt.lattices import grid_gaussian_graph
 from propopt.losses import Objective, PropertyLoss
 from propopt.problem import losses as spec
-from propopt.problem.reading import Location, Source, did_you_mean, read_schema
-from propopt.problem.schema import Baseline, ProblemSchema, WeightRange, Weights
-from propopt.problem.setting import Inductive, Setting, Transductive, check_setting
-from propopt.problem.tables import Explained, read_explained
-from propopt.solvers import find_solver
+from propopt.problem.checking import check_formula, check_schema, listed
+from propopt.problem.reading import Source, read_schema
+from propopt.problem.schema import Baseline, ProblemSchema
+from propopt.problem.setting import Inductive, Setting, Transductive
+from propopt.problem.tables import Explained, check_explained, read_explained
 from propopt.sweeping import sweep
 from propopt.threads import threads_of_run
 from propopt.tradeoffs import TradeOffs
+
+
+FIRST_ROWS = 1_000
+"""Of a table, that a check reads."""
 
 
 def read_problem(path: str | Path) -> Problem:
@@ -97,10 +101,8 @@ class Problem:
         """All losses that the file names, weighed or limited."""
         made = {}
         for name, loss in self.schema.objective.given.items():
-            try:
+            with self.source.blaming("objective", name):
                 made[name] = self._loss(loss)
-            except InvalidInput as error:
-                raise self.source.error(("objective", name), str(error)) from error
         return made
 
     @property
@@ -113,25 +115,25 @@ class Problem:
     @property
     def objective(self) -> Objective:
         """The weighted losses."""
-        given = self.schema.objective.given
-        return Objective(
-            tuple(
-                (given[name].weight, loss)
-                for name, loss in self.losses.items()
-                if name not in self.schema.limits
-            )
-        )
+        given, losses = self.schema.objective.given, self.losses
+        terms = [
+            (given[name].weight, loss)
+            for name, loss in losses.items()
+            if name not in self.schema.limits
+        ]
+        with self.source.blaming("objective"):
+            return Objective(tuple(terms))
 
     @property
     def weights(self) -> dict[str, list[float]]:
         """The weights to sweep, by loss name."""
-        return {name: _listed(values) for name, values in self.schema.sweep.items()}
+        return {name: listed(values) for name, values in self.schema.sweep.items()}
 
     @property
     def limits(self) -> dict[PropertyLoss, list[float]]:
         """The limits to sweep, by loss."""
         given = self.schema.limits.items()
-        return {self.losses[name]: _listed(values) for name, values in given}
+        return {self.losses[name]: listed(values) for name, values in given}
 
     @property
     def swept(self) -> list[str]:
@@ -156,10 +158,13 @@ class Problem:
 
     def baselines(self) -> Iterator[Explanation]:
         """The explanations of the baselines, each made when it is asked for."""
-        for explainer in self.explainers():
-            yield explainer.explain(
-                self.function, self.points, rng=self.schema.seed, progress=False
-            )
+        for place, baseline in enumerate(self.schema.baselines):
+            for explainer in self._explainers(place, baseline):
+                with self.source.blaming("baselines", place):
+                    made = explainer.explain(
+                        self.function, self.points, rng=self.schema.seed, progress=False
+                    )
+                yield made
 
     def sweep(
         self,
@@ -188,57 +193,41 @@ class Problem:
             return self.setting.complete(trade_offs)
 
     def check(self) -> None:
-        """Refuse what can be seen to fail without computing anything.
+        """Refuse what can be seen to fail without reading or computing anything.
 
         Raises
         ------
         ProblemFileError
-            For a name of no loss or solver, settings that a baseline cannot have, and
-            weights that are all zero at once.
+            For a name of no loss or solver, settings that a baseline cannot have,
+            weights that are all zero at once, and too many of them.
         """
-        for name in self.schema.sweep:
-            self._check_loss(("sweep", name), name)
-        for name in self.schema.limits:
-            self._check_loss(("limits", name), name)
-            if name in self.schema.sweep:
-                raise self.source.error(
-                    ("limits", name), "has weights in sweep; give limits or weights"
-                )
-        if self.schema.plot is not None:
-            self._check_loss(("plot", "x"), self.schema.plot.x)
-            self._check_loss(("plot", "y"), self.schema.plot.y)
-        given = self.schema.objective.given
-        weighed = {n: loss for n, loss in given.items() if n not in self.schema.limits}
-        smallest = {name: [loss.weight] for name, loss in weighed.items()}
-        if not any(map(min, (smallest | self.weights).values())):
-            raise self.source.error(
-                ("objective",),
-                "expected a weight above zero, got all zero (for some weights of the "
-                "sweep, if there is one)",
-            )
-        check_setting(self.schema, self.source)
+        check_schema(self.schema, self.source)
         self.explainers()
-        try:
-            find_solver(self.schema.solver)
-        except InvalidInput as error:
-            message = str(error).removeprefix("solver: ")
-            raise self.source.error(("solver",), message) from error
 
-    def _check_loss(self, location: Location, name: str) -> None:
-        known = list(self.schema.objective.given)
-        if name not in known:
-            raise self.source.error(
-                location,
-                f"the objective has no {name!r}{did_you_mean(name, known)}; "
-                f"it has {', '.join(known)}",
-            )
+    def check_data(self, n_rows: int | None = FIRST_ROWS) -> None:
+        """Refuse what :meth:`sweep` would, as far as it shows before a model is fitted.
+
+        Parameters
+        ----------
+        n_rows : int or None
+            So many rows of a CSV are read, from the first, and of its target all; a
+            formula is evaluated at as many points. None is all.
+
+        Raises
+        ------
+        ProblemFileError
+            For tables, columns, targets and outputs that cannot be, sizes that do not
+            fit each other, and formulas that are not finite.
+        """
+        rows = check_explained(self.schema, self.source, n_rows)
+        if self.schema.function is not None:
+            check_formula(self.schema, self.schema.function, rows, n_rows, self.source)
 
     def _explainers(self, place: int, baseline: Baseline) -> Iterator[Explainer]:
         for settings in _settings(baseline):
-            try:
-                yield EXPLAINERS[baseline.method](**settings)
-            except InvalidInput as error:
-                raise self.source.error(("baselines", place), str(error)) from error
+            with self.source.blaming("baselines", place):
+                explainer = EXPLAINERS[baseline.method](**settings)
+            yield explainer
 
     def _loss(self, loss: spec.Loss) -> PropertyLoss:
         places = self.coordinates
@@ -270,12 +259,6 @@ class Problem:
         values = self.function.value(self.points)
         if loss.reference is None:
             return losses.FunctionMatching(self.points, values)
-        n_features = self.points.shape[1]
-        if len(loss.reference) != n_features:
-            raise InvalidInput(
-                f"reference: expected {n_features} numbers, one for each feature, got "
-                f"{len(loss.reference)}"
-            )
         names = Labels(features=read_table(self.points, "X")[1].features)
         value = self.function.value(names.table(np.array([loss.reference])))
         reference = (loss.reference, float(value[0]))
@@ -317,10 +300,6 @@ def feature_graph(graph: Any, X: Any, n_features: int) -> graphs.Graph:
             return graphs.complete_graph(n_features)
         case _:
             return graphs.chain_graph(n_features)
-
-
-def _listed(values: Weights) -> list[float]:
-    return values.values if isinstance(values, WeightRange) else values
 
 
 def _settings(baseline: Baseline) -> Iterator[dict[str, Any]]:

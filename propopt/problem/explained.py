@@ -135,7 +135,7 @@ class Model(Section):
     task: Literal["classification", "regression"] | None = Field(
         None, description="of mlp; known for scikit-learn's tables"
     )
-    hidden: list[Count] = Field([32, 32], description="of mlp")
+    hidden: list[Count] = Field([32, 32], max_length=20, description="of mlp")
     activation: Literal["tanh", "relu", "logistic", "identity"] = "tanh"
     regularization: Nonnegative = Field(
         1e-2, description="of mlp (alpha) and logistic (1/C)"

@@ -57,7 +57,7 @@ class _Loader(yaml.SafeLoader):
         """As the base does, within the limits on values and levels."""
         self._level += 1
         self._n_values += 1
-        mark = self.peek_event().start_mark
+        mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
         if self._level > MOST_LEVELS:
             raise ComposerError(
                 None, None, f"nested more than {MOST_LEVELS} levels deep", mark

@@ -21,7 +21,7 @@ from propopt.inductive import (
     RandomInputs,
 )
 from propopt.problem import inductive as spec
-from propopt.problem.reading import Location, Source
+from propopt.problem.reading import Location
 
 
 METHOD = "inductive"
@@ -121,20 +121,11 @@ class Plan:
         return replace(found, method=METHOD, parameters=parameters)
 
 
-def plans(
-    given: Sequence[spec.AnyInducing], known: Known, source: Source
-) -> Iterator[Plan]:
-    """The plans of ``inductive.inducing``, in the order of the file.
-
-    Raises
-    ------
-    ProblemFileError
-        For a count above that of the observations.
-    """
+def plans(given: Sequence[spec.AnyInducing], known: Known) -> Iterator[Plan]:
+    """The plans of ``inductive.inducing``, in the order of the file."""
     available = len(known.others)
     for number, section in enumerate(given):
         place: Location = ("inductive", "inducing", number)
-        _check_counts(section, available, place, source)
         for n_observations, inducing in _rules(section, available):
             yield Plan(
                 rule=section.rule,
@@ -142,20 +133,6 @@ def plans(
                 place=place,
                 n_observations=n_observations,
                 inducing=inducing,
-            )
-
-
-def _check_counts(
-    section: spec.AnyInducing, available: int, place: Location, source: Source
-) -> None:
-    if isinstance(section, spec.AllInputs | spec.GivenRule):
-        return
-    for number, count in enumerate(section.counts):
-        if count > available:
-            raise source.error(
-                (*place, "counts", number),
-                f"expected at most {available}, as many observations as there are, "
-                f"got {count}",
             )
 
 

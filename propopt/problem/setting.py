@@ -9,7 +9,6 @@ from typing import final
 
 import numpy as np
 
-from propopt.errors import InvalidInput
 from propopt.explanation import Explanation, Outcome
 from propopt.inductive import GaussianProcessExplainer
 from propopt.losses import GradientMatching, Objective, PropertyLoss, Smoothness
@@ -91,11 +90,9 @@ class Inductive(Setting):
     def _explanations(self, optima: tuple[Outcome, ...]) -> Iterator[Explanation]:
         pairs = [self._pair(best) for best in optima]
         known = self._known()
-        for plan in plans(self.schema.inductive.inducing, known, self.source):
-            try:
+        for plan in plans(self.schema.inductive.inducing, known):
+            with self.source.blaming(*plan.place):
                 found = plan.explain(self._explainer(pairs), known, pairs)
-            except InvalidInput as error:
-                raise self.source.error(plan.place, str(error)) from error
             for explanation, best in zip(found, optima, strict=True):
                 yield self._certified(explanation, best)
 

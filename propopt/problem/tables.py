@@ -3,43 +3,47 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
-from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.errors import EmptyDataError, ParserError
 from sklearn import datasets
-from sklearn.compose import ColumnTransformer
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.neural_network import MLPClassifier, MLPRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from propopt._typing import Points
-from propopt.errors import InvalidInput
-from propopt.functions import PAPER_FUNCTIONS, Function, Power, grid, wrap
-from propopt.memory import memory_refusal
-from propopt.problem.explained import Data, Formula, Model, Uniform
+from propopt.functions import PAPER_FUNCTIONS, Function, Power, grid
+from propopt.functions.grid import grid_size
+from propopt.problem.csv_tables import CsvTable
+from propopt.problem.explained import Data, Formula, Uniform
+from propopt.problem.extent import (
+    Extent,
+    check_explain,
+    check_extent,
+    extent_of_formula,
+)
+from propopt.problem.learning import TASKS, check_learning, fitted_function
 from propopt.problem.reading import Location, Source, did_you_mean
 from propopt.problem.schema import ProblemSchema
-from propopt.threads import threads_of_run
+from propopt.schema import Groups, TableSchema
 
 
-TaskKind: TypeAlias = Literal["classification", "regression"]
+_LOADERS = {name: getattr(datasets, f"load_{name}") for name in TASKS}
 
-_TASKS: dict[str, TaskKind] = {
-    "breast_cancer": "classification",
-    "diabetes": "regression",
-    "digits": "classification",
-    "iris": "classification",
-    "wine": "classification",
-}
-PARAMETER_COPIES = 42
-"""Of all parameters: ten pairs of steps and changes, and what each step needs."""
 
-_LOADERS = {name: getattr(datasets, f"load_{name}") for name in _TASKS}
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A table as it is read.
+
+    Parameters
+    ----------
+    features : DataFrame
+        All rows, or the first.
+    target : Series
+        Of all rows.
+    """
+
+    features: pd.DataFrame
+    target: pd.Series[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,43 +73,95 @@ class Explained:
     others: Any
     function: Function
 
-    @property
-    def n_rows(self) -> int:
-        """Of the larger of the two tables."""
-        return max(len(self.points), len(self.others))
-
 
 def read_explained(schema: ProblemSchema, source: Source) -> Explained:
     """Points and a function, as a problem file describes them."""
-    explained, data = schema.explained, schema.data
-    if isinstance(explained, Formula):
-        points, others = _known_points(data, schema.seed, source)
-        return Explained(points, others, formula(explained))
-    table = read_table(data, schema.seed, source)
-    function = fitted_function(schema, explained, table, source)
-    return Explained(table.explained, table.fitted, function)
+    rows = check_explained(schema, source, None)
+    table = None if rows is None else _split(rows, schema.data, schema.seed)
+    if isinstance(schema.explained, Formula):
+        points, others = _known_points(schema.data, schema.seed, table)
+        return Explained(points, others, formula(schema.explained))
+    assert table is not None  # a model has one, by the schema
+    fitted, target = table.fitted, table.target
+    function = fitted_function(schema, schema.explained, fitted, target, source)
+    return Explained(table.explained, fitted, function)
 
 
-def _known_points(data: Data, seed: int, source: Source) -> tuple[Any, Any]:
+def check_explained(
+    schema: ProblemSchema, source: Source, n_rows: int | None
+) -> Rows | None:
+    """Refuse what cannot be explained, as far as that shows before anything is fitted.
+
+    Parameters
+    ----------
+    schema, source
+        The file.
+    n_rows : int or None
+        So many rows of a CSV are read, from the first, and of its target all; None is
+        all rows.
+
+    Returns
+    -------
+    Rows or None
+        What was read of the table, if there is one.
+
+    Raises
+    ------
+    ProblemFileError
+        For tables, columns, targets and outputs that cannot be, and for sizes that do
+        not fit each other.
+    """
+    data = schema.data
+    if data.grid is not None or data.uniform is not None:
+        check_extent(schema, extent_of_formula(data, source), source)
+        return None
+    rows = _sklearn(data) if data.csv is None else _csv(data, source, n_rows)
+    features, target = rows.features, rows.target
+    check_explain(data, len(target), source)
+    groups: Groups = dict(data.groups.items())
+    with source.blaming("data"):
+        table = TableSchema.of(features, data.categorical, groups)
+    n_columns = features.shape[1]
+    extent = Extent.of(data, len(target), n_columns, len(table.names))
+    check_extent(schema, extent, source)
+    if schema.model is not None:
+        learned = target.iloc[_order(schema.seed, len(target))[data.explain or 0 :]]
+        check_learning(schema, schema.model, learned, n_columns, source)
+    return rows
+
+
+def first_points(schema: ProblemSchema, rows: Rows | None, count: int) -> Any:
+    """Some points of a formula, the last of a whole grid among them."""
+    data = schema.data
+    if rows is not None:
+        first = rows.features[:count]
+        return _standardized(first, first, data)[0] if data.standardize else first
+    if data.uniform is not None:
+        points = min(data.uniform.points, count)
+        return _uniform(data.uniform.model_copy(update={"points": points}), schema.seed)
+    assert data.grid is not None
+    ends = data.grid.model_dump()
+    total = grid_size(data.grid.per_dimension, data.grid.dimensions, data.grid.first)
+    some = grid(**(ends | {"first": min(total, count)}))
+    last = np.full((int(data.grid.first is None), data.grid.dimensions), data.grid.high)
+    return np.concatenate([some, last])
+
+
+def _known_points(data: Data, seed: int, table: Table | None) -> tuple[Any, Any]:
     """Rows to explain and the others, for a function that learns nothing."""
+    if table is not None:
+        return table.explained, table.fitted
     if data.grid is not None:
         points = grid(**data.grid.model_dump())
         return points, points
-    if data.uniform is not None:
-        points = _uniform(data.uniform, seed, source)
-        count = _n_explained(data, len(points), source)
-        return (points, points) if count is None else (points[:count], points[count:])
-    table = read_table(data, seed, source)
-    return table.explained, table.fitted
+    assert data.uniform is not None
+    points = _uniform(data.uniform, seed)
+    count = data.explain
+    return (points, points) if count is None else (points[:count], points[count:])
 
 
-def _uniform(spec: Uniform, seed: int, source: Source) -> Points:
+def _uniform(spec: Uniform, seed: int) -> Points:
     shape = (spec.points, spec.dimensions)
-    refusal = memory_refusal(
-        8.0 * spec.points * spec.dimensions, "these points", "take fewer"
-    )
-    if refusal is not None:
-        raise source.error(("data", "uniform"), refusal)
     return np.random.default_rng(seed).uniform(spec.low, spec.high, shape)
 
 
@@ -114,12 +170,14 @@ def formula(spec: Formula) -> Function:
     return Power(spec.degree) if spec.degree else PAPER_FUNCTIONS[spec.name]()
 
 
-def read_table(data: Data, seed: int, source: Source) -> Table:
-    """Load, shuffle by the seed, split and scale a table."""
-    features, target = _csv(data, source) if data.csv is not None else _sklearn(data)
-    order = np.random.default_rng(seed).permutation(len(features))
-    features, target = features.iloc[order], target.iloc[order]
-    count = _n_explained(data, len(features), source)
+def _order(seed: int, n_rows: int) -> Any:
+    return np.random.default_rng(seed).permutation(n_rows)
+
+
+def _split(rows: Rows, data: Data, seed: int) -> Table:
+    """Shuffle a table by the seed, split and scale it."""
+    order, count = _order(seed, len(rows.target)), data.explain
+    features, target = rows.features.iloc[order], rows.target.iloc[order]
     explained = fitted = features
     if count is not None:
         explained, fitted = features.iloc[:count], features.iloc[count:]
@@ -129,23 +187,11 @@ def read_table(data: Data, seed: int, source: Source) -> Table:
     return Table(explained, fitted, target)
 
 
-def _n_explained(data: Data, n_rows: int, source: Source) -> int | None:
-    """How many rows are explained; None is all of them."""
-    if data.explain is not None and data.explain >= n_rows:
-        raise source.error(
-            ("data", "explain"),
-            f"expected fewer than the {n_rows} rows there are, so that some are left "
-            f"to fit on, got {data.explain}",
-        )
-    return data.explain
-
-
 def _standardized(
     explained: pd.DataFrame, fitted: pd.DataFrame, data: Data
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Both tables, their numeric columns with mean 0 and variance 1 in the second."""
-    one_hot = [column for group in data.groups.values() for column in group]
-    numbers = [c for c in fitted if c not in (*data.categorical, *one_hot)]
+    numbers = _measured(fitted, data)
     scaler = StandardScaler().set_output(transform="pandas").fit(fitted[numbers])
     scaled = [
         table.assign(**scaler.transform(table[numbers]))
@@ -154,130 +200,55 @@ def _standardized(
     return scaled[0], scaled[1]
 
 
-def fitted_function(
-    schema: ProblemSchema, spec: Model, table: Table, source: Source
-) -> Function:
-    """The model of a problem file, fitted and wrapped."""
-    task = spec.task or _TASKS.get(schema.data.sklearn or "")
-    if spec.kind == "mlp" and task is None:
-        raise source.error(
-            ("model",), "required for an mlp on a csv, and missing", missing="task"
-        )
-    data = schema.data
-    columns = _columns(data.categorical)
-    _refuse_large_network(spec, table, source)
-    model = make_pipeline(columns, _estimator(spec, task, schema.seed))
-    try:
-        with threads_of_run(len(table.fitted)):
-            model.fit(table.fitted, table.target)
-    except ValueError as error:  # such as text where a regression needs numbers
-        message = f"cannot be fitted to the target {table.target.name!r}: {error}"
-        raise source.error(("model",), message) from None
-    try:
-        return wrap(model, spec.target_class, spec.output, **_declared(data, table))
-    except InvalidInput as error:
-        raise source.error(("model",), str(error)) from error
+def _measured(table: pd.DataFrame, data: Data) -> list[str]:
+    """The columns that neither are categories nor encode one."""
+    one_hot = [column for group in data.groups.values() for column in group]
+    return [c for c in map(str, table) if c not in (*data.categorical, *one_hot)]
 
 
-def _columns(categorical: list[str]) -> Any:
-    """What makes numbers of the same size from the columns of a table."""
-    if not categorical:
-        return StandardScaler()
-    # a category that occurs only in rows to explain has no indicator
-    encoder = OneHotEncoder(handle_unknown="ignore")
-    categories = ("categories", encoder, categorical)
-    return ColumnTransformer([categories], remainder=StandardScaler())
-
-
-def _declared(data: Data, table: Table) -> dict[str, Any]:
-    """What :func:`propopt.wrap` is told of the columns, if any is not a number."""
-    if not (data.categorical or data.groups):
-        return {}
-    return {
-        "data": table.fitted,
-        "categorical": data.categorical or "auto",
-        "groups": data.groups or None,
-    }
-
-
-def _refuse_large_network(spec: Model, table: Table, source: Source) -> None:
-    """What L-BFGS keeps of the parameters, and what each layer keeps of the rows."""
-    if spec.kind != "mlp":
-        return
-    n_rows, n_features = table.fitted.shape
-    widths = [n_features, *spec.hidden, 1]
-    n_parameters = sum((1 + m) * n for m, n in pairwise(widths))
-    n_bytes = 8.0 * (PARAMETER_COPIES * n_parameters + 3 * n_rows * sum(widths))
-    refusal = memory_refusal(n_bytes, "a network of this size", "make `hidden` smaller")
-    if refusal is not None:
-        raise source.error(("model", "hidden"), refusal)
-
-
-def _estimator(spec: Model, task: TaskKind | None, seed: int) -> Any:
-    if spec.kind == "linear":
-        return LinearRegression()
-    if spec.kind == "logistic":
-        strength = spec.regularization
-        return LogisticRegression(
-            C=1 / strength if strength else np.inf, max_iter=10_000
-        )
-    kind = MLPClassifier if task == "classification" else MLPRegressor
-    return kind(
-        hidden_layer_sizes=tuple(spec.hidden),
-        activation=spec.activation,
-        alpha=spec.regularization,
-        solver="lbfgs",  # tables are small: it converges, and depends on chance least
-        max_iter=20_000,
-        random_state=seed,
-    )
-
-
-def _sklearn(data: Data) -> tuple[pd.DataFrame, pd.Series]:
+def _sklearn(data: Data) -> Rows:
     bunch = _LOADERS[str(data.sklearn)](as_frame=True)
     target = bunch.target
     if data.sklearn in ("breast_cancer", "iris", "wine"):
         target = target.map(dict(enumerate(map(str, bunch.target_names))))
-    return bunch.data, target
+    return Rows(bunch.data, target)
 
 
-def _csv(data: Data, source: Source) -> tuple[pd.DataFrame, pd.Series]:
-    path = source.path.parent / str(data.csv)
-    if not path.is_file():
-        raise source.error(("data", "csv"), f"there is no file {path}")
-    frame = _read_csv(path, source)
-    columns = [str(column) for column in frame]
-    if data.target is None:  # a formula learns nothing
-        return _features(frame, data, source), pd.Series(np.zeros(len(frame)))
-    if data.target not in columns:
-        hint = did_you_mean(data.target, columns)
+def _csv(data: Data, source: Source, n_rows: int | None) -> Rows:
+    with source.blaming("data", "csv"):
+        table = CsvTable.of(source.path.parent / str(data.csv))
+        _check_target(table, data, source)
+        frame = table.read(n_rows=n_rows)
+        if data.target is None:  # a formula learns nothing
+            features, target = frame, pd.Series(np.zeros(table.n_rows))
+        else:
+            features = frame.drop(columns=data.target)
+            target = table.read([data.target])[data.target]
+    missing = int(target.isna().sum())
+    if missing:
+        raise source.error(("data", "target"), f"{missing} values are missing")
+    return Rows(_features(features, data, source), target)
+
+
+def _check_target(table: CsvTable, data: Data, source: Source) -> None:
+    if data.target is not None and data.target not in table.columns:
         raise source.error(
             ("data", "target"),
-            f"{path.name} has no column {data.target!r}{hint}; "
-            f"it has {', '.join(columns)}",
+            f"{table.path.name} has no column {data.target!r}"
+            f"{did_you_mean(data.target, table.columns)}; "
+            f"it has {', '.join(table.columns)}",
         )
-    target = frame[data.target]
-    if target.isna().any():
+    if table.columns == (data.target,):
         raise source.error(
-            ("data", "target"), f"{target.isna().sum()} values are missing"
+            ("data", "csv"), f"{table.path.name} has no column beside the target"
         )
-    return _features(frame.drop(columns=data.target), data, source), target
-
-
-def _read_csv(path: Path, source: Source) -> pd.DataFrame:
-    try:
-        frame = pd.read_csv(path)
-    except (ParserError, EmptyDataError, UnicodeDecodeError) as error:
-        raise source.error(
-            ("data", "csv"), f"{path} is not a CSV table: {error}"
-        ) from None
-    if frame.empty:
-        raise source.error(("data", "csv"), f"{path} has no rows")
-    return frame
 
 
 def _features(table: pd.DataFrame, data: Data, source: Source) -> pd.DataFrame:
     """The columns as numbers, or categories where declared, none of them missing."""
     _check_declared(table, data, source)
+    if data.standardize and not _measured(table, data):
+        raise source.error(("data", "standardize"), "there is no numeric column")
     numbers = [c for c in table if c not in data.categorical]
     text = [str(c) for c in numbers if not pd.api.types.is_numeric_dtype(table[c])]
     if text:
