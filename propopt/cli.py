@@ -72,10 +72,9 @@ def reproduce(options: argparse.Namespace) -> int:
 
 def _check(file: str, deep: bool) -> int:
     problem = po.read_problem(file)
+    problem.check_data()
     if deep:
-        problem.check_data(n_rows=None)
-    else:
-        problem.check_data()
+        problem.check_all_data()
     print(f"{file}: valid")
     return DONE
 

@@ -21,11 +21,22 @@ from propopt.labels import Labels, read_table
 from propopt.lattices import grid_gaussian_graph
 from propopt.losses import Objective, PropertyLoss
 from propopt.problem import losses as spec
-from propopt.problem.checking import check_formula, check_schema, listed
+from propopt.problem.checking import (
+    OF_THE_FUNCTION,
+    check_formula,
+    check_schema,
+    check_tied,
+    listed,
+)
 from propopt.problem.reading import Source, read_schema
 from propopt.problem.schema import Baseline, ProblemSchema
 from propopt.problem.setting import Inductive, Setting, Transductive
-from propopt.problem.tables import Explained, check_explained, read_explained
+from propopt.problem.tables import (
+    Explained,
+    check_explained,
+    first_points,
+    read_explained,
+)
 from propopt.sweeping import sweep
 from propopt.threads import threads_of_run
 from propopt.tradeoffs import TradeOffs
@@ -86,24 +97,21 @@ class Problem:
     @cached_property
     def coordinates(self) -> Any:
         """Where the points lie, (N, M): X, with categories one-hot over √2."""
-        if self.function.schema is None:
+        columns = self._explained.columns
+        if columns is None:
             return self.points
-        return self.function.schema.coordinates(self.points, scale=None)
+        return columns.coordinates(self.points, scale=None)
 
     @property
     def n_features(self) -> int:
         """How many attributions each point gets."""
-        schema = self.function.schema
-        return self.points.shape[1] if schema is None else len(schema.names)
+        columns = self._explained.columns
+        return self.points.shape[1] if columns is None else len(columns.names)
 
     @cached_property
     def losses(self) -> dict[str, PropertyLoss]:
         """All losses that the file names, weighed or limited."""
-        made = {}
-        for name, loss in self.schema.objective.given.items():
-            with self.source.blaming("objective", name):
-                made[name] = self._loss(loss)
-        return made
+        return {name: self._loss(name) for name in self.schema.objective.given}
 
     @property
     def setting(self) -> Setting:
@@ -204,24 +212,32 @@ class Problem:
         check_schema(self.schema, self.source)
         self.explainers()
 
-    def check_data(self, n_rows: int | None = FIRST_ROWS) -> None:
-        """Refuse what :meth:`sweep` would, as far as it shows before a model is fitted.
+    def check_data(self) -> None:
+        """Refuse what :meth:`sweep` would, as far as the first rows of a table show.
 
-        Parameters
-        ----------
-        n_rows : int or None
-            So many rows of a CSV are read, from the first, and of its target all; a
-            formula is evaluated at as many points. None is all.
+        Its headers are read, the number of its rows, its target, and the values of
+        these rows; a formula is evaluated at as many points. Nothing is fitted.
 
         Raises
         ------
         ProblemFileError
             For tables, columns, targets and outputs that cannot be, sizes that do not
-            fit each other, and formulas that are not finite.
+            fit each other, formulas that are not finite, and an objective that does
+            not say how many points there are.
         """
-        rows = check_explained(self.schema, self.source, n_rows)
+        rows = check_explained(self.schema, self.source, FIRST_ROWS)
+        check_tied(self.schema, self.source)
         if self.schema.function is not None:
-            check_formula(self.schema, self.schema.function, rows, n_rows, self.source)
+            points = first_points(self.schema, rows, FIRST_ROWS)
+            check_formula(self.schema, self.schema.function, points, self.source)
+
+    def check_all_data(self) -> None:
+        """The same with all rows, and all losses that need no fitted model."""
+        check_tied(self.schema, self.source)
+        for name in self.schema.objective.given:
+            if name not in OF_THE_FUNCTION or self.schema.function is not None:
+                self._loss(name)
+        _ = self.points
 
     def _explainers(self, place: int, baseline: Baseline) -> Iterator[Explainer]:
         for settings in _settings(baseline):
@@ -229,7 +245,11 @@ class Problem:
                 explainer = EXPLAINERS[baseline.method](**settings)
             yield explainer
 
-    def _loss(self, loss: spec.Loss) -> PropertyLoss:
+    def _loss(self, name: str) -> PropertyLoss:
+        with self.source.blaming("objective", name):
+            return self._loss_of(self.schema.objective.given[name])
+
+    def _loss_of(self, loss: spec.Loss) -> PropertyLoss:
         places = self.coordinates
         match loss:
             case spec.GradientMatchingLoss():

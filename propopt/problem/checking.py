@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 from propopt.errors import InvalidInput
 from propopt.problem.explained import Formula
 from propopt.problem.reading import Location, Source, did_you_mean
 from propopt.problem.schema import MOST_WEIGHTS, ProblemSchema, WeightRange, Weights
-from propopt.problem.section import MOST_NUMBERS
 from propopt.problem.setting import check_setting
-from propopt.problem.tables import Rows, first_points, formula
+from propopt.problem.tables import formula
 from propopt.solvers import find_solver
+
+
+OF_THE_FUNCTION = ("gradient_matching", "function_matching")
 
 
 def check_schema(schema: ProblemSchema, source: Source) -> None:
@@ -27,16 +30,20 @@ def check_schema(schema: ProblemSchema, source: Source) -> None:
         raise source.error(("solver",), message) from error
 
 
+def check_tied(schema: ProblemSchema, source: Source) -> None:
+    """Refuse an objective whose losses say nothing of the number of points."""
+    if set(schema.objective.given) <= {"smoothness", "sparsity"}:
+        raise source.error(
+            ("objective",),
+            "no loss tells the number of points; add gradient_matching or another",
+        )
+
+
 def check_formula(
-    schema: ProblemSchema,
-    spec: Formula,
-    rows: Rows | None,
-    n_rows: int | None,
-    source: Source,
+    schema: ProblemSchema, spec: Formula, points: Any, source: Source
 ) -> None:
-    """Refuse a formula that is not finite at the first points, all if ``None``."""
+    """Refuse a formula that is not finite at some points, where its loss is used."""
     given = schema.objective.given
-    points = first_points(schema, rows, MOST_NUMBERS if n_rows is None else n_rows)
     with source.blaming("function"):
         if "gradient_matching" in given:
             formula(spec).gradient(points)

@@ -114,13 +114,13 @@ def _task(schema: ProblemSchema, spec: Model, source: Source) -> TaskKind | None
 
 def fitted_function(
     schema: ProblemSchema,
-    spec: Model,
     table: pd.DataFrame,
     target: pd.Series[Any],
     source: Source,
 ) -> Function:
     """The model of a problem file, fitted to rows and their target, and wrapped."""
-    data = schema.data
+    data, spec = schema.data, schema.model
+    assert spec is not None
     estimator = _estimator(spec, _task(schema, spec, source), schema.seed)
     model = make_pipeline(_columns(data.categorical), estimator)
     with source.blaming("model"):

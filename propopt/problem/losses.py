@@ -14,6 +14,7 @@ from propopt.problem.section import (
     Nonnegative,
     Positive,
     Section,
+    Weight,
     refuse_settings,
 )
 
@@ -112,7 +113,7 @@ FeatureGraph: TypeAlias = Annotated[
 class Loss(Section):
     """A property with its weight."""
 
-    weight: Nonnegative = 1.0
+    weight: Weight = 1.0
 
 
 class GradientMatchingLoss(Loss):
@@ -160,7 +161,7 @@ class SparsityLoss(Loss):
 
 
 def _or_weight(loss: type[Loss]) -> BeforeValidator:
-    return BeforeValidator(_spelled_out, json_schema_input_type=loss | Nonnegative)
+    return BeforeValidator(_spelled_out, json_schema_input_type=loss | Weight)
 
 
 def _spelled_out(value: Any) -> Any:

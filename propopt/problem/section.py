@@ -5,7 +5,14 @@ from __future__ import annotations
 from math import isfinite
 from typing import Annotated, Any, Final, Self, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 
@@ -22,7 +29,19 @@ MOST_NUMBERS: Final = 10_000_000
 """Of any count, and of points × dimensions that a file asks for."""
 Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST_NUMBERS)]
 Several: TypeAlias = Annotated[int, Field(ge=2, le=MOST_NUMBERS)]
-Seed: TypeAlias = Annotated[int, Field(ge=0, lt=2**32)]
+Seed: TypeAlias = Annotated[int, Field(ge=0, le=2**32 - 1)]
+
+
+def _weighs(value: float) -> float:
+    if 0 < value < 1e-100:
+        raise PydanticCustomError("tiny", "expected 0, or a number >= 1e-100")
+    return value
+
+
+Weight: TypeAlias = Annotated[
+    float, Field(ge=0, le=1e100, allow_inf_nan=False), AfterValidator(_weighs)
+]
+"""Products with losses neither overflow nor vanish."""
 
 
 def _scalar(value: Any) -> Any:

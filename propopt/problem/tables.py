@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -65,26 +67,36 @@ class Explained:
         X.
     others : array or DataFrame (M, D)
         The rows that are not explained; all of X where every row is.
-    function : Function
-        f.
+    columns : TableSchema or None
+        What the columns hold, where some are categories.
+    make : callable
+        Gives the function, and fits it if it is a model.
     """
 
     points: Any
     others: Any
-    function: Function
+    columns: TableSchema | None
+    make: Callable[[], Function]
+
+    @cached_property
+    def function(self) -> Function:
+        """The function f, made when it is first asked for."""
+        return self.make()
 
 
 def read_explained(schema: ProblemSchema, source: Source) -> Explained:
     """Points and a function, as a problem file describes them."""
-    rows = check_explained(schema, source, None)
-    table = None if rows is None else _split(rows, schema.data, schema.seed)
+    rows, data = check_explained(schema, source, None), schema.data
+    table = None if rows is None else _split(rows, data, schema.seed)
     if isinstance(schema.explained, Formula):
-        points, others = _known_points(schema.data, schema.seed, table)
-        return Explained(points, others, formula(schema.explained))
+        make = partial(formula, schema.explained)
+        return Explained(*_known_points(data, schema.seed, table), None, make)
     assert table is not None  # a model has one, by the schema
-    fitted, target = table.fitted, table.target
-    function = fitted_function(schema, schema.explained, fitted, target, source)
-    return Explained(table.explained, fitted, function)
+    columns = None
+    if data.categorical or data.groups:
+        columns = _columns(table.fitted, data, source)
+    make = partial(fitted_function, schema, table.fitted, table.target, source)
+    return Explained(table.explained, table.fitted, columns, make)
 
 
 def check_explained(
@@ -118,11 +130,9 @@ def check_explained(
     rows = _sklearn(data) if data.csv is None else _csv(data, source, n_rows)
     features, target = rows.features, rows.target
     check_explain(data, len(target), source)
-    groups: Groups = dict(data.groups.items())
-    with source.blaming("data"):
-        table = TableSchema.of(features, data.categorical, groups)
     n_columns = features.shape[1]
-    extent = Extent.of(data, len(target), n_columns, len(table.names))
+    n_features = len(_columns(features, data, source).names)
+    extent = Extent.of(data, len(target), n_columns, n_features)
     check_extent(schema, extent, source)
     if schema.model is not None:
         learned = target.iloc[_order(schema.seed, len(target))[data.explain or 0 :]]
@@ -131,7 +141,7 @@ def check_explained(
 
 
 def first_points(schema: ProblemSchema, rows: Rows | None, count: int) -> Any:
-    """Some points of a formula, the last of a whole grid among them."""
+    """Some of the points, the last of a whole grid among them."""
     data = schema.data
     if rows is not None:
         first = rows.features[:count]
@@ -145,6 +155,12 @@ def first_points(schema: ProblemSchema, rows: Rows | None, count: int) -> Any:
     some = grid(**(ends | {"first": min(total, count)}))
     last = np.full((int(data.grid.first is None), data.grid.dimensions), data.grid.high)
     return np.concatenate([some, last])
+
+
+def _columns(table: pd.DataFrame, data: Data, source: Source) -> TableSchema:
+    groups: Groups = dict(data.groups.items())
+    with source.blaming("data"):
+        return TableSchema.of(table, data.categorical, groups)
 
 
 def _known_points(data: Data, seed: int, table: Table | None) -> tuple[Any, Any]:

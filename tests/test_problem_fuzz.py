@@ -1,0 +1,109 @@
+"""Whatever a problem file holds, what comes back is an answer or a line to look at."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import resource
+import signal
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+from problem_fuzz import Case, case
+
+from propopt.cli import main
+
+
+SECONDS, BYTES = 4.0, 2**30
+
+
+class Hang(BaseException):
+    """Not to be caught by what hangs."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    code: int
+    out: str
+    err: str
+
+
+@contextlib.contextmanager
+def limited() -> Iterator[None]:
+    """At most 4 s of this processor, and 1 GiB beyond what is in use."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = psutil.Process().memory_info().vms + BYTES
+    before = signal.signal(signal.SIGPROF, _hang)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+        signal.signal(signal.SIGPROF, before)
+
+
+def _hang(*_: object) -> None:
+    raise Hang(f"more than {SECONDS} s")
+
+
+def ending(*arguments: object) -> Ending:
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        warnings.catch_warnings(),
+        limited(),
+    ):
+        warnings.simplefilter("ignore")
+        code = main([str(argument) for argument in arguments])
+    return Ending(code, out.getvalue(), err.getvalue())
+
+
+def write(folder: Path, made: Case) -> Path:
+    table = folder / made.table_name
+    with contextlib.suppress(OSError):  # names that no file can have
+        table.write_bytes(made.table)
+    path = folder / "file.yaml"
+    path.write_bytes(made.problem)
+    return path
+
+
+def assert_has_places(found: Ending, path: Path) -> None:
+    """Each complaint has file and line, and there are few of them."""
+    lines = [x for x in found.err.splitlines() if not x.startswith("warning: ")]
+    assert len(lines) <= 21
+    for line in lines:
+        assert re.match(rf"(propopt: )?{re.escape(str(path))}:\d+: \S", line), line
+        assert len(line) < len(str(path)) + 1200
+
+
+def check_all(seeds: range, folder: Path) -> int:
+    """How many files are valid."""
+    n_valid = 0
+    for seed in seeds:
+        made = case(seed)
+        path = write(folder, made)
+        for deep in ((), ("--deep",)):
+            found = ending("check", *deep, path)
+            assert found.code in (0, 2), (seed, made.changes)
+            assert bool(found.err) == bool(found.code)
+            assert_has_places(found, path)
+        n_valid += not found.code
+    return n_valid
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_each_complaint_has_file_and_line(tmp_path, seed):
+    assert 5 < check_all(range(60 * seed, 60 * seed + 60), tmp_path) < 30
+
+
+@pytest.mark.slow
+def test_five_thousand_files(tmp_path):
+    check_all(range(1_000_000, 1_005_000), tmp_path)
