@@ -59,8 +59,9 @@ class CsvTable:
             try:
                 return cls._of_rows(path, reader)
             except csv.Error as error:
+                problem = str(error).partition(" - ")[0]  # no advice on Python
                 raise InvalidInput(
-                    f"{path}:{reader.line_num}: is not a CSV table: {error}"
+                    f"{path}:{reader.line_num}: is not a CSV table: {problem}"
                 ) from None
 
     @classmethod

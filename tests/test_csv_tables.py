@@ -1,0 +1,194 @@
+"""CSV files of a problem: a cell for each header, or one sentence with the line."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import re
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import propopt as po
+from propopt.cli import main
+from propopt.errors import InvalidInput
+from propopt.problem import csv_tables
+from propopt.problem.csv_tables import CsvTable
+
+
+GOOD = "a,b,c,y\n1,2,3,4\n5,6,7,8\n"
+FILE = """\
+data: {csv: TABLE, target: y}
+model: {kind: linear}
+objective: {gradient_matching: 1}
+"""
+
+
+@pytest.fixture
+def complaint(tmp_path, capsys):
+    """What check and sweep say of a table: the same sentence, without the folder."""
+
+    def said(command, path):
+        assert main([*command, str(path)]) == 2
+        return capsys.readouterr().err.replace(f"{tmp_path}/", "")
+
+    def check(content, name="table.csv", text=FILE):
+        content = content if isinstance(content, bytes) else content.encode()
+        (tmp_path / name).write_bytes(content)
+        path = tmp_path / "file.yaml"
+        path.write_text(text.replace("TABLE", name))
+        found = said(["check"], path)
+        assert found == said(["sweep", "-q", "-o", str(tmp_path / "out")], path)
+        assert found.count("\n") == 1
+        return found.rstrip().removeprefix("file.yaml:1: data.csv: ")
+
+    return check
+
+
+# ---- rows and headers
+
+
+def test_five_cells_under_four_headers_are_refused(complaint):
+    assert complaint("a,b,c,y\n0,1,2,3,4\n0,5,6,7,8\n") == (
+        "table.csv:2: expected 4 cells, as many as there are headers, got 5"
+    )
+
+
+def test_a_target_that_stands_twice_is_refused(complaint):
+    assert complaint("a,y,c,y\n1,2,3,2\n5,6,7,6\n") == (
+        "table.csv:1: two columns have one name: 'y'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,b,c,y\n1,2,3,4\n5,6,7\n", ":3: expected 4 cells, as many as there are "
+         "headers, got 3"),
+        ('a,b,c,y\n1,2,"3\n,",4\n5\n', ":4: expected 4 cells, as many as there are "
+         "headers, got 1"),
+        (",a,y\n0,1,2\n", ":1: column 1 has no name; name it, or leave it out if it "
+         "numbers the rows"),
+        ("a, ,y\n0,1,2\n", ":1: column 2 has no name; name it, or leave it out if it "
+         "numbers the rows"),
+        ("", ":1: is not a CSV table: there is no header"),
+        ("\n\n \n", ":1: is not a CSV table: there is no header"),
+        ("a,b,c,y\n", ":1: has no rows"),
+        (f"{GOOD}1,\0,2,3\n", ":4: a NUL byte is no text"),
+        (f"{GOOD}1,é,2,3\n".encode("latin-1"), ":4: is not UTF-8 text"),
+        (GOOD.encode("utf-16"), ":1: is not UTF-8 text"),
+        (GOOD.replace("\n", "\r"), ":1: is not a CSV table: new-line character seen in "
+         "unquoted field"),
+        (f"a,y\n{200_000 * 'x'},1\n", ":2: is not a CSV table: field larger than field "
+         "limit (131072)"),
+        ("a,y\n1,2\n3,\"4\n", " is not a CSV table: Error tokenizing data. C error: "
+         "EOF inside string starting at row 2"),
+    ],
+)  # fmt: skip
+def test_what_is_no_table(complaint, content, message):
+    assert complaint(content) == f"table.csv{message}"
+
+
+def test_a_line_without_end(complaint, monkeypatch):
+    monkeypatch.setattr(csv_tables, "MOST_OF_A_LINE", 100)
+    assert complaint(f"{GOOD}{200 * '1,'}") == (
+        "table.csv:4: a line of more than 100 bytes"
+    )
+
+
+def test_a_table_that_memory_cannot_hold(complaint, monkeypatch):
+    monkeypatch.setattr(po.memory, "memory_refusal", lambda *_: "needs too much")
+    assert complaint(GOOD) == "needs too much"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ufeff" + GOOD,
+        GOOD.replace("\n", "\r\n"),
+        GOOD.replace("\n", "\n\n"),
+        GOOD + " \n",
+    ],
+    ids=["mark", "windows", "blank", "space"],
+)
+def test_marks_ends_of_lines_and_blank_lines_do_not_matter(tmp_path, text):
+    path = tmp_path / "table.csv"
+    path.write_bytes(text.encode())
+    table = CsvTable.of(path)
+    assert (table.columns, table.n_rows) == (("a", "b", "c", "y"), 2)
+    np.testing.assert_array_equal(table.read(), [[1, 2, 3, 4], [5, 6, 7, 8]])
+    np.testing.assert_array_equal(table.read(["c"], 1), [[3]])
+
+
+def test_quoted_cells_are_those_of_pandas(tmp_path):
+    frame = pd.DataFrame({"a": ['x,"y"', "two\nlines", ""], "b, c": [1.5, 2, 3]})
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    pd.testing.assert_frame_equal(
+        CsvTable.of(tmp_path / "table.csv").read().fillna(""), frame
+    )
+
+
+# ---- files
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [("t.csv.gz", gzip.compress), ("t.bz2", bz2.compress), ("t.xz", lzma.compress)],
+)
+def test_packed_files(tmp_path, name, pack, complaint):
+    packed = pack(GOOD.encode())
+    (tmp_path / name).write_bytes(packed)
+    assert CsvTable.of(tmp_path / name).n_rows == 2
+    for broken in (GOOD.encode(), packed[:-12], packed[:12] + b"\7\7" + packed[14:]):
+        assert complaint(broken, name).startswith(f"{name} cannot be read: ")
+
+
+@pytest.mark.parametrize("files", [0, 1, 2])
+def test_an_archive_has_one_file(tmp_path, complaint, files):
+    path = tmp_path / "t.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for number in range(files):
+            archive.writestr(f"{number}.csv", GOOD)
+    if files == 1:
+        assert CsvTable.of(path).read().shape == (2, 4)
+    else:
+        message = f"t.zip: expected one file inside, got {files}"
+        assert complaint(path.read_bytes(), "t.zip") == message
+    assert complaint(GOOD, "t.zip") == "t.zip cannot be read: File is not a zip file"
+
+
+@pytest.mark.parametrize("name", [".", "none.csv", f"{300 * 'n'}.csv", "a.csv/", "\\0"])
+def test_what_is_no_file(tmp_path, capsys, name):
+    path = tmp_path / "file.yaml"
+    path.write_text(FILE.replace("TABLE", f'"{name}"'))
+    assert main(["check", str(path)]) == 2
+    pattern = rf"{re.escape(str(path))}:1: data\.csv: there is no file \S+"
+    assert re.match(pattern, capsys.readouterr().err)
+
+
+# ---- columns
+
+
+def test_a_table_of_the_target_alone(complaint):
+    assert complaint("y\n1\n2\n") == "table.csv has no column beside the target"
+
+
+def test_nothing_to_standardize(complaint):
+    text = FILE.replace("target: y", "target: y, categorical: [a], standardize: true")
+    assert complaint("a,y\nu,1\nv,2\n", text=text) == (
+        "file.yaml:1: data.standardize: there is no numeric column"
+    )
+
+
+def test_a_group_that_is_not_one_hot(complaint):
+    text = FILE.replace("target: y", "target: y, groups: {g: [a, b]}")
+    assert "data: data: group 'g'" in complaint("a,b,y\n1,0,1\n1,1,2\n", text=text)
+
+
+def test_an_error_is_one_of_input(tmp_path):
+    (tmp_path / "t.csv").write_text("a,a\n1,2\n")
+    with pytest.raises(InvalidInput, match="two columns have one name: 'a'"):
+        CsvTable.of(tmp_path / "t.csv")
