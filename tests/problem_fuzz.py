@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,7 +167,7 @@ def case(seed: int) -> Case:
         if name != "table.csv" and isinstance(data.get("data"), dict):
             data["data"]["csv"] = name
         changes.append(f"table {name[:30]}")
-    text = _written(data, raw).encode("utf-8", "surrogatepass")
+    text = dump(data, raw)
     if rng.random() < 0.35:
         mutate = rng.choice(IN_TEXT)
         text = mutate(rng, text)
@@ -179,14 +179,14 @@ def _few(rng: random.Random) -> int:
     return rng.choice([0, 1, 1, 1, 2, 3])
 
 
-def _written(data: Any, raw: list[str]) -> str:
+def dump(data: Any, raw: Sequence[str] = ()) -> bytes:
     """YAML, with raw text where the data have its number between two signs of §."""
     text = yaml.safe_dump(
         data, sort_keys=False, default_flow_style=None, allow_unicode=True, width=80
     )
     for number, piece in enumerate(raw):
         text = text.replace(f"§{number}§", piece)
-    return text
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _raw(rng: random.Random, raw: list[str], *pools: list[str]) -> str:

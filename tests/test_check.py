@@ -246,8 +246,8 @@ def test_deep_checks_build_the_graphs(said):
     assert said(text, "check") == (0, "")
     assert said(text, "check", "--deep") == (
         2,
-        "file.yaml:5: objective.max_difference_robustness: graph: has no edges, so there "
-        "is no difference to bound",
+        "file.yaml:5: objective.max_difference_robustness: graph: has no edges, so "
+        "there is no difference to bound",
     )
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from problem_fuzz import Case, case
+from problem_fuzz import BASES, Case, case, dump
+from table_fuzz import TABLE
 
 from propopt.cli import main
 
@@ -84,9 +85,8 @@ def assert_has_places(found: Ending, path: Path) -> None:
         assert len(line) < len(str(path)) + 1200
 
 
-def check_all(seeds: range, folder: Path) -> int:
-    """How many files are valid."""
-    n_valid = 0
+def valid(seeds: range, folder: Path) -> Iterator[tuple[Case, Path]]:
+    """Check files of these seeds; those that are valid."""
     for seed in seeds:
         made = case(seed)
         path = write(folder, made)
@@ -95,15 +95,44 @@ def check_all(seeds: range, folder: Path) -> int:
             assert found.code in (0, 2), (seed, made.changes)
             assert bool(found.err) == bool(found.code)
             assert_has_places(found, path)
-        n_valid += not found.code
-    return n_valid
+        if not found.code:
+            yield made, path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def used(tmp_path_factory):
+    """Packages are loaded, and have reserved their addresses, without a limit."""
+    folder = tmp_path_factory.mktemp("used")
+    for base in BASES:
+        path = write(folder, Case(dump(base), "table.csv", TABLE, ()))
+        assert main(["check", "--deep", str(path)]) == 0
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_each_complaint_has_file_and_line(tmp_path, seed):
-    assert 5 < check_all(range(60 * seed, 60 * seed + 60), tmp_path) < 30
+    assert 0 < len(list(valid(range(60 * seed, 60 * seed + 60), tmp_path))) < 30
 
 
 @pytest.mark.slow
 def test_five_thousand_files(tmp_path):
-    check_all(range(1_000_000, 1_005_000), tmp_path)
+    assert len(list(valid(range(1_000_000, 1_005_000), tmp_path))) > 500
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        range(300, 380),
+        pytest.param(range(2_000_000, 2_001_000), marks=pytest.mark.slow),
+    ],
+    ids=["some", "many"],
+)
+def test_what_is_valid_is_swept_or_refused_with_file_and_line(tmp_path, seeds):
+    out = tmp_path / "out"
+    for base in BASES:  # the packages of solvers and baselines, too
+        path = write(tmp_path, Case(dump(base), "table.csv", TABLE, ()))
+        assert main(["sweep", "-q", "-o", str(out), str(path)]) == 0
+    for made, path in valid(seeds, tmp_path):
+        found = ending("sweep", "-q", "-o", out, path)
+        assert found.code in (0, 2, 3), made.changes
+        assert_has_places(found, path)
