@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import propopt as po
-from propopt.errors import ProblemFileError, PropoptError, SolverFailure
+from propopt.errors import PropoptError, SolverFailure
 
 
 DONE, BAD_INPUT, SOLVER_FAILURE, REFUTED, INTERRUPTED = 0, 2, 3, 4, 130
@@ -81,19 +81,16 @@ def _check(file: str, deep: bool) -> int:
 
 def _run(problem: po.Problem, options: argparse.Namespace) -> int:
     try:
-        trade_offs = po.run_problem(
-            problem,
-            Path(options.output),
-            n_jobs=options.jobs,
-            solver=options.solver,
-            quiet=options.quiet,
-        )
+        with problem.source.blaming():
+            trade_offs = po.run_problem(
+                problem,
+                Path(options.output),
+                n_jobs=options.jobs,
+                solver=options.solver,
+                quiet=options.quiet,
+            )
     except SolverFailure as error:
         raise SolverFailure(str(problem.source.error((), str(error)))) from error
-    except ProblemFileError:
-        raise
-    except PropoptError as error:
-        raise problem.source.error((), str(error)) from error
     if trade_offs.interrupted:
         return INTERRUPTED
     certified = trade_offs.certified(problem.schema.tolerance)

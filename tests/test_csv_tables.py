@@ -53,7 +53,7 @@ def complaint(tmp_path, capsys):
 
 def test_five_cells_under_four_headers_are_refused(complaint):
     assert complaint("a,b,c,y\n0,1,2,3,4\n0,5,6,7,8\n") == (
-        "table.csv:2: expected 4 cells, as many as there are headers, got 5"
+        "table.csv:2: is not a CSV table: 5 cells under 4 headers"
     )
 
 
@@ -66,10 +66,10 @@ def test_a_target_that_stands_twice_is_refused(complaint):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("a,b,c,y\n1,2,3,4\n5,6,7\n", ":3: expected 4 cells, as many as there are "
-         "headers, got 3"),
-        ('a,b,c,y\n1,2,"3\n,",4\n5\n', ":4: expected 4 cells, as many as there are "
-         "headers, got 1"),
+        ("a,b,c,y\n1,2,3,4\n5,6,7\n",
+         ":3: is not a CSV table: 3 cells under 4 headers"),
+        ('a,b,c,y\n1,2,"3\n,",4\n5\n',
+         ":4: is not a CSV table: 1 cells under 4 headers"),
         (",a,y\n0,1,2\n", ":1: column 1 has no name; name it, or leave it out if it "
          "numbers the rows"),
         ("a, ,y\n0,1,2\n", ":1: column 2 has no name; name it, or leave it out if it "

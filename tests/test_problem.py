@@ -466,7 +466,7 @@ def test_missing_csv(write):
     [
         ("", ":1: is not a CSV table: there is no header"),
         ("a,y\n", ":1: has no rows"),
-        ('a,y\n"1,2\n', ":2: expected 2 cells, as many as there are headers, got 1"),
+        ('a,y\n"1,2\n', ":2: is not a CSV table: 1 cells under 2 headers"),
     ],
 )
 def test_csv_that_is_no_table(write, content, message):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from propopt.errors import InvalidInput
+from propopt.errors import InvalidInput, MissingExtra
 from propopt.problem.explained import Formula
 from propopt.problem.reading import Location, Source, did_you_mean
 from propopt.problem.schema import MOST_WEIGHTS, ProblemSchema, WeightRange, Weights
@@ -25,7 +25,7 @@ def check_schema(schema: ProblemSchema, source: Source) -> None:
     _check_columns(schema, source)
     try:
         find_solver(schema.solver)
-    except InvalidInput as error:
+    except (InvalidInput, MissingExtra) as error:
         message = str(error).removeprefix("solver: ")
         raise source.error(("solver",), message) from error
 

@@ -75,8 +75,8 @@ class CsvTable:
         for row in rows:
             if len(row) != len(headers):
                 raise InvalidInput(
-                    f"{path}:{reader.line_num}: expected {len(headers)} cells, as many "
-                    f"as there are headers, got {len(row)}"
+                    f"{path}:{reader.line_num}: is not a CSV table: {len(row)} cells "
+                    f"under {len(headers)} headers"
                 )
             n_rows += 1
         if n_rows == 0:

@@ -12,11 +12,12 @@ from typing import Literal, TypeAlias
 import pandas as pd
 from matplotlib.figure import Figure
 
-from propopt.errors import InvalidInput
+from propopt.errors import InvalidInput, Refused
 from propopt.explainers import aggregate
 from propopt.explanation import Explanation
 from propopt.files import written_whole
 from propopt.problem import Problem
+from propopt.problem.csv_tables import CsvTable
 from propopt.reproduce.charts import draw_fronts
 from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.laws import EVERYWHERE, give_away
@@ -137,12 +138,10 @@ class UserTable:
         )
 
     def _read(self) -> pd.DataFrame:
-        if not self.csv.is_file():
-            raise InvalidInput(f"--csv: there is no file {self.csv}")
         try:
-            table = pd.read_csv(self.csv)
-        except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError):
-            raise InvalidInput(f"--csv: {self.csv} is not a CSV table") from None
+            table = CsvTable.of(self.csv).read()
+        except (InvalidInput, Refused) as error:
+            raise InvalidInput(f"--csv: {error}") from error
         if self.target not in table:
             known = ", ".join(map(str, table))
             raise InvalidInput(
