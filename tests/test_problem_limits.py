@@ -223,6 +223,10 @@ LARGE = {
         "6: objective.pairwise_robustness.weight: expected a number <= 1e+100, got "
         "1e+308"
     ),
+    ("{kind: chain}", "{kind: gaussian, lengthscale: 1e308}"): (
+        "6: objective.pairwise_robustness.graph.lengthscale: expected a number <= "
+        "1e+100, got 1e+308"
+    ),
     ("[0.1, 1]", "[0.1, 5e-324]"): (
         "8: sweep.pairwise_robustness.1: expected 0, or a number >= 1e-100"
     ),

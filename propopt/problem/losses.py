@@ -14,7 +14,6 @@ from propopt.problem.section import (
     Nonnegative,
     Positive,
     Section,
-    Weight,
     refuse_settings,
 )
 
@@ -113,7 +112,7 @@ FeatureGraph: TypeAlias = Annotated[
 class Loss(Section):
     """A property with its weight."""
 
-    weight: Weight = 1.0
+    weight: Nonnegative = 1.0
 
 
 class GradientMatchingLoss(Loss):
@@ -161,7 +160,7 @@ class SparsityLoss(Loss):
 
 
 def _or_weight(loss: type[Loss]) -> BeforeValidator:
-    return BeforeValidator(_spelled_out, json_schema_input_type=loss | Weight)
+    return BeforeValidator(_spelled_out, json_schema_input_type=loss | Nonnegative)
 
 
 def _spelled_out(value: Any) -> Any:

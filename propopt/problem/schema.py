@@ -18,7 +18,6 @@ from propopt.problem.section import (
     Positive,
     Section,
     Seed,
-    Weight,
 )
 
 
@@ -32,8 +31,8 @@ Samples: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
 class WeightRange(Interval):
     """Weights from low to high."""
 
-    low: Weight
-    high: Weight
+    low: Nonnegative
+    high: Positive
     points: Annotated[int, Field(ge=2, le=MOST_WEIGHTS)]
     scale: Literal["log", "linear"] = "log"
 
@@ -62,7 +61,7 @@ def _shape_of_weights(value: Any) -> str | None:
 
 
 Weights: TypeAlias = Annotated[
-    Annotated[list[Weight], Field(min_length=1), Tag("list")]
+    Annotated[list[Nonnegative], Field(min_length=1), Tag("list")]
     | Annotated[WeightRange, Tag("range")],
     Discriminator(
         _shape_of_weights,

@@ -22,32 +22,24 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Nonnegative: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
-MOST_NUMBERS: Final = 10_000_000
-"""Of any count, and of points × dimensions that a file asks for."""
-Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST_NUMBERS)]
-Several: TypeAlias = Annotated[int, Field(ge=2, le=MOST_NUMBERS)]
-Seed: TypeAlias = Annotated[int, Field(ge=0, le=2**32 - 1)]
-
-
-def _weighs(value: float) -> float:
+def _not_tiny(value: float) -> float:
     if 0 < value < 1e-100:
         raise PydanticCustomError("tiny", "expected 0, or a number >= 1e-100")
     return value
 
 
-Weight: TypeAlias = Annotated[
-    float, Field(ge=0, le=1e100, allow_inf_nan=False), AfterValidator(_weighs)
+Positive: TypeAlias = Annotated[
+    float, Field(gt=0, le=1e100, allow_inf_nan=False), AfterValidator(_not_tiny)
 ]
-"""Products with losses neither overflow nor vanish."""
-
-
-def _scalar(value: Any) -> Any:
-    if not isinstance(value, str | int | float):
-        raise PydanticCustomError("label_type", "expected text or a number")
-    return value
+Nonnegative: TypeAlias = Annotated[
+    float, Field(ge=0, le=1e100, allow_inf_nan=False), AfterValidator(_not_tiny)
+]
+"""Weights and scales: their products and squares neither overflow nor vanish."""
+Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
+MOST_NUMBERS: Final = 10_000_000
+"""Of any count, and of points × dimensions that a file asks for."""
+Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST_NUMBERS)]
+Seed: TypeAlias = Annotated[int, Field(ge=0, le=2**32 - 1)]
 
 
 class Interval(Section):
@@ -67,6 +59,12 @@ class Interval(Section):
                 {"low": f"{self.low:g}", "high": f"{self.high:g}"},
             )
         return self
+
+
+def _scalar(value: Any) -> Any:
+    if not isinstance(value, str | int | float):
+        raise PydanticCustomError("label_type", "expected text or a number")
+    return value
 
 
 Label: TypeAlias = Annotated[str | int | float | bool, BeforeValidator(_scalar)]
