@@ -128,8 +128,8 @@ REFUSED = {
         "7: model: target: choose one of the classes 0, 1, 2",
     ),
     "weights": (
-        model(f"{MLP}, hidden: [2000, 2000]", "y", CATEGORIES),
-        "7: model: hidden: expected at most 1,000,000 weights, got 4,016,000",
+        model(f"{MLP}, hidden: [4000, 4000]", "y", CATEGORIES),
+        "7: model.hidden: expected at most 10,000,000 weights, got 16,040,001",
     ),
     "neighbours": (
         model("kind: linear", "y", CATEGORIES).replace("bors: 3", "bors: 10"),

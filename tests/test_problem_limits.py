@@ -271,7 +271,7 @@ def test_integers_of_400_digits(complaint, old):
         ),
         (
             "9999999",
-            "model: hidden: expected at most 1,000,000 weights, got 69,999,993",
+            "model.hidden: expected at most 10,000,000 weights, got 79,999,995",
         ),
         (", ".join(21 * ["1"]), "model.hidden: expected at most 20 values, got a list"),
     ],

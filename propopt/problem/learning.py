@@ -18,9 +18,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from propopt.errors import InvalidInput
 from propopt.functions import Function, wrap
 from propopt.functions.outputs import read_class, read_output
+from propopt.memory import require_memory
 from propopt.problem.explained import Data, Model
 from propopt.problem.reading import Source
 from propopt.problem.schema import ProblemSchema
+from propopt.problem.section import MOST_NUMBERS
+from propopt.threads import threads_of_run
 
 
 TaskKind: TypeAlias = Literal["classification", "regression"]
@@ -32,8 +35,8 @@ TASKS: dict[str, TaskKind] = {
     "iris": "classification",
     "wine": "classification",
 }
-MOST_WEIGHTS = 1_000_000
-"""Of a network."""
+WEIGHT_COPIES = 42
+"""Of all weights: ten pairs of steps and changes, and what each step needs."""
 
 
 def check_learning(
@@ -64,16 +67,26 @@ def check_learning(
         read_output(estimator, spec.output)
         if is_classifier(estimator):
             labels = _classes(target)
-            read_class(labels, spec.target_class)
         else:
-            labels = [0]
+            labels = [None]  # one output
             _check_regression(target, spec)
-        widths = (n_columns, *spec.hidden, len(labels))
-        n_weights = sum(one * other for one, other in pairwise(widths))
-        if spec.kind == "mlp" and n_weights > MOST_WEIGHTS:
-            raise InvalidInput(
-                f"hidden: expected at most {MOST_WEIGHTS:,} weights, got {n_weights:,}"
-            )
+    if spec.kind == "mlp":
+        with source.blaming("model", "hidden"):
+            _check_network((n_columns, *spec.hidden, len(labels)), len(target))
+    if is_classifier(estimator):
+        with source.blaming("model"):
+            read_class(labels, spec.target_class)
+
+
+def _check_network(widths: tuple[int, ...], n_rows: int) -> None:
+    """What L-BFGS keeps of the parameters, and what each layer keeps of the rows."""
+    n_weights = sum((1 + one) * other for one, other in pairwise(widths))
+    if n_weights > MOST_NUMBERS:
+        raise InvalidInput(
+            f"expected at most {MOST_NUMBERS:,} weights, got {n_weights:,}"
+        )
+    n_bytes = 8.0 * (WEIGHT_COPIES * n_weights + 3 * n_rows * sum(widths))
+    require_memory(n_bytes, "a network of this size", "make `hidden` smaller")
 
 
 def _classes(target: pd.Series[Any]) -> list[Any]:
@@ -125,7 +138,8 @@ def fitted_function(
     model = make_pipeline(_columns(data.categorical), estimator)
     with source.blaming("model"):
         try:
-            model.fit(table, target)
+            with threads_of_run(len(table)):
+                model.fit(table, target)
         except ValueError as error:  # such as numbers whose squares are too large
             raise InvalidInput(_not_fitted(target, error)) from None
         return wrap(model, spec.target_class, spec.output, **_declared(data, table))

@@ -78,6 +78,11 @@ class Explained:
     columns: TableSchema | None
     make: Callable[[], Function]
 
+    @property
+    def n_rows(self) -> int:
+        """Of the larger of the two tables."""
+        return max(len(self.points), len(self.others))
+
     @cached_property
     def function(self) -> Function:
         """The function f, made when it is first asked for."""
