@@ -57,7 +57,7 @@ def for_each_column(
     work: Callable[[int], Result], n_columns: int, size: int
 ) -> list[Result]:
     """``[work(0), work(1), ...]``; NumPy releases the interpreter in long loops."""
-    if n_columns == 1 or size < SERIAL_BELOW:
+    if n_columns <= 1 or size < SERIAL_BELOW:
         return [work(j) for j in range(n_columns)]
     workers = min(n_columns, os.cpu_count() or 1)
     # one level of threads: BLAS would start its own under each of ours

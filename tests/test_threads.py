@@ -13,7 +13,7 @@ import propopt as po
 from propopt import threads
 from propopt.cli import main
 from propopt.problem import build
-from propopt.threads import ONE_THREAD
+from propopt.threads import ONE_THREAD, SERIAL_BELOW, for_each_column
 
 
 def n_threads():
@@ -112,3 +112,9 @@ def test_libraries_that_are_loaded_later_are_limited_too(monkeypatch):
             with threads.few_threads(1):
                 assert n_threads() == 1
     assert len(looked) == 2
+
+
+@pytest.mark.parametrize("n_columns", [0, 1, 3])
+def test_columns_are_worked_on_in_order_also_where_there_are_none(n_columns):
+    found = for_each_column(lambda j: 10 * j, n_columns, SERIAL_BELOW)
+    assert found == [10 * j for j in range(n_columns)]
