@@ -5,8 +5,8 @@ from . import inductive as inductive
 from . import metrics as metrics
 from .certificate import Certificate as Certificate
 from .certificate import certify as certify
+from .curve_point import CurvePoint as CurvePoint
 from .explaining import explain as explain
-from .explanation import CurvePoint as CurvePoint
 from .explanation import Explanation as Explanation
 from .functions import ImageShape as ImageShape
 from .functions import SmoothedFunction as SmoothedFunction

@@ -11,9 +11,10 @@ import pandas as pd
 
 from propopt._typing import Array
 from propopt.checks import read_nonnegative
+from propopt.curve_point import Outcome
 from propopt.errors import InvalidInput
 from propopt.explainers import Gradient
-from propopt.explanation import Explanation, Outcome
+from propopt.explanation import Explanation
 from propopt.frames import is_frame
 from propopt.functions import Function, smoothed, wrap
 from propopt.functions.outputs import Output, Target

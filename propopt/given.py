@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from propopt.alignment import is_shap, read_attributions
+from propopt.curve_point import CurvePoint
 from propopt.errors import InvalidInput
-from propopt.explanation import CurvePoint, Explanation
+from propopt.explanation import Explanation
 
 
 Given: TypeAlias = Any

@@ -15,13 +15,14 @@ import numpy as np
 from joblib.parallel import get_active_backend
 
 from propopt.checks import read_positive
+from propopt.curve_point import Outcome
 from propopt.errors import (
     InterruptedWarning,
     InvalidInput,
     SolverFailure,
     UnsolvedWarning,
 )
-from propopt.explanation import Explanation, Outcome
+from propopt.explanation import Explanation
 from propopt.given import Given, explanations_of
 from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.progress import progress_bar

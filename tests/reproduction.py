@@ -10,7 +10,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from propopt.explanation import Explanation, Outcome
+from propopt.curve_point import Outcome
+from propopt.explanation import Explanation
 from propopt.problem import Problem, read_problem
 from propopt.reproduce.charts import draw_fronts
 from propopt.reproduce.figure import PaperFigure

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse.linalg as spla
 
 import propopt as po
+from propopt.curve_point import CurvePoint
 from propopt.errors import InvalidInput, MissingExtra, SolverFailure
-from propopt.explanation import CurvePoint
 from propopt.losses import Program
 from propopt.operators import LatticeLaplacian
 from propopt.solvers import Krylov, Spectral, Task

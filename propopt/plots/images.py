@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from propopt._typing import Array
 from propopt.alignment import read_attributions
+from propopt.curve_point import CurvePoint
 from propopt.errors import InvalidInput
-from propopt.explanation import CurvePoint, Explanation
+from propopt.explanation import Explanation
 from propopt.functions import ImageShape
 from propopt.given import Given
 from propopt.plots.attributions import OUTLIERS

@@ -9,7 +9,8 @@ from typing import final
 
 import numpy as np
 
-from propopt.explanation import Explanation, Outcome
+from propopt.curve_point import Outcome
+from propopt.explanation import Explanation
 from propopt.inductive import GaussianProcessExplainer
 from propopt.losses import GradientMatching, Objective, PropertyLoss, Smoothness
 from propopt.problem.plans import Known, Pair, plans

@@ -31,8 +31,8 @@ import numpy as np
 import scipy.optimize as opt
 
 from propopt._typing import Array
+from propopt.curve_point import Outcome
 from propopt.errors import SolverFailure
-from propopt.explanation import Outcome
 from propopt.losses import Objective
 from propopt.solvers import Task, solve
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from propopt.explanation import Explanation, Outcome
+from propopt.curve_point import Outcome
+from propopt.explanation import Explanation
 from propopt.reproduce.findings import Claim, Invariant
 from propopt.reproduce.panels import Law, Solved
 

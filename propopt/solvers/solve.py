@@ -13,8 +13,9 @@ import numpy as np
 from propopt._typing import Array, Attributions
 from propopt.certificate import Certificate, certify
 from propopt.checks import read_positive, sealed
+from propopt.curve_point import CurvePoint
 from propopt.errors import InvalidInput, TrivialObjectiveWarning, UncertifiedWarning
-from propopt.explanation import CurvePoint, Explanation
+from propopt.explanation import Explanation
 from propopt.labels import Labels
 from propopt.losses import (
     Bound,

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure, SubFigure
 from sklearn.datasets import load_digits
 
 from propopt._typing import Array
-from propopt.explanation import Outcome
+from propopt.curve_point import Outcome
 from propopt.reproduce import held_out, induction
 from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.laws import (
