@@ -12,7 +12,7 @@ import pytest
 import propopt as po
 from propopt.alignment import order_of
 from propopt.errors import InvalidInput
-from propopt.explainers.extras import require
+from propopt.extras import require
 from propopt.labels import Labels
 
 

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from propopt._typing import Array, Points, Values
 from propopt.errors import InvalidInput, MissingExtra
 from propopt.explainers import Explainer, Lime, Shap, TabularLime, perturbations
-from propopt.explainers.extras import require
+from propopt.extras import require
 from propopt.functions import Exponential, Function, Interactions, Power, Sine, wrap
 from propopt.labels import Labels
 

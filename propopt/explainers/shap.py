@@ -17,7 +17,7 @@ from propopt.errors import InvalidInput
 from propopt.explainers import perturbations
 from propopt.explainers.background import own_copy, same_columns
 from propopt.explainers.base import Explainer, Found, Task
-from propopt.explainers.extras import require
+from propopt.extras import require
 
 
 Algorithm: TypeAlias = Literal["auto", "exact", "permutation"]

@@ -13,7 +13,7 @@ from propopt.checks import read_count, read_positive
 from propopt.errors import InvalidInput
 from propopt.explainers.background import own_copy, same_columns
 from propopt.explainers.base import Explainer, Found, Task
-from propopt.explainers.extras import require
+from propopt.extras import require
 from propopt.schema import TableSchema
 from propopt.table_columns import Coded
 

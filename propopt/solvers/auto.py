@@ -8,11 +8,11 @@ from typing import final
 
 import cvxpy as cp
 
-from propopt.errors import InvalidInput, Refused
+from propopt.errors import InvalidInput, MissingExtra, Refused
 from propopt.losses import Program
 from propopt.losses.restricted import Restriction, zeros
 from propopt.solvers.base import Prepared, Solver
-from propopt.solvers.conic import Conic
+from propopt.solvers.conic import Conic, missing_backend
 from propopt.solvers.conjugate import Conjugate
 from propopt.solvers.constrained import Constrained
 from propopt.solvers.curves import choose_curve_solver
@@ -136,6 +136,9 @@ def find_solver(name: str | Solver) -> Solver:
     installed = cp.installed_solvers()
     if name.upper() in installed:
         return Conic(backend=name.upper())
+    missing = missing_backend(name.upper())
+    if missing is not None:
+        raise MissingExtra(f"solver: {missing}")
     known = [*_BY_NAME, *installed]
     near = get_close_matches(name.lower(), known, n=1) or get_close_matches(
         name.upper(), known, n=1

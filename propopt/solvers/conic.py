@@ -22,6 +22,7 @@ from cvxpy.reductions.solvers.defines import (
 
 from propopt._typing import Array
 from propopt.errors import Infeasible, SolverFailure
+from propopt.extras import remedy
 from propopt.losses import Program, PropertyLoss
 from propopt.maps import Identity
 from propopt.memory import memory_refusal
@@ -59,6 +60,22 @@ _COLD = frozenset({"PIQP"})
 has changed."""
 
 
+_PACKAGES: Mapping[str, str] = {
+    "ECOS": "ecos",
+    "ECOS_BB": "ecos",
+    "HIGHS": "highspy",
+    "PIQP": "piqp",
+}
+"""The packages of those backends that an extra of ours installs."""
+
+
+def missing_backend(backend: str) -> str | None:
+    """Why a backend that an extra installs is not there; None for any other."""
+    if backend not in _PACKAGES or backend in cp.installed_solvers():
+        return None
+    return f"{backend} is not installed; {remedy(_PACKAGES[backend])}"
+
+
 def _accuracy_options(backend: str, accuracy: float) -> dict[str, Any]:
     return _OPTIONS[backend](accuracy) if backend in _OPTIONS else {}
 
@@ -85,12 +102,13 @@ class Conic(Solver):
         return self.backend or "conic"
 
     def refusal(self, program: Program) -> str | None:
-        if self.backend is not None:
-            reason = _backend_refusal(self.backend, program_class(program))
-            if reason is not None:
-                return reason
-        reason = _memory_refusal(program)
-        return reason or undetermined_refusal(program)
+        kind = program_class(program)
+        return (
+            missing_backend(self.backend or AUTOMATIC[kind])
+            or (self.backend and _backend_refusal(self.backend, kind))
+            or _memory_refusal(program)
+            or undetermined_refusal(program)
+        )
 
     def prepare(self, program: Program) -> Prepared:
         backend = self.backend or AUTOMATIC[program_class(program)]
@@ -161,7 +179,8 @@ class _Compiled(Prepared):
             parameter.value = weight
         if start is not None:
             self._W.value = start.W / self._scale
-        self._run(tolerance)
+        # without a start the backend forgets what it solved before
+        self._run(tolerance, warm=start is not None and self._backend not in _COLD)
         if self._W.value is None:
             raise self._failure()
         return self._solution(unit)
@@ -206,7 +225,7 @@ class _Compiled(Prepared):
         ]
         return bool(direct) and loss is direct[-1]
 
-    def _run(self, tolerance: float) -> None:
+    def _run(self, tolerance: float, *, warm: bool) -> None:
         accuracy = max(1e-3 * tolerance, 1e-12)
         options = _accuracy_options(self._backend, accuracy)
         with warnings.catch_warnings():
@@ -215,7 +234,7 @@ class _Compiled(Prepared):
             try:
                 self._problem.solve(
                     solver=self._backend,
-                    warm_start=self._backend not in _COLD,
+                    warm_start=warm,
                     **{**options, **self._options},
                 )
             except cp.SolverError as error:

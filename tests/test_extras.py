@@ -1,0 +1,64 @@
+"""What is not installed is named together with the extra that installs it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import propopt as po
+from propopt.cli import main
+from propopt.errors import MissingExtra, Refused
+from propopt.extras import EXTRAS
+
+
+BACKENDS = ["ECOS", "ECOS_BB", "HIGHS", "PIQP"]
+REMEDY = re.escape('install it with: pip install "propopt[solvers]"')
+
+
+@pytest.fixture
+def bare(monkeypatch):
+    """No backend but those that come with cvxpy."""
+    monkeypatch.setattr(cp, "installed_solvers", lambda: ["CLARABEL", "OSQP", "SCS"])
+
+
+@pytest.mark.usefixtures("bare")
+@pytest.mark.parametrize("backend", [*BACKENDS, "ecos", "piqp"])
+def test_a_backend_that_is_missing_names_its_extra(backend):
+    objective = 1.0 * po.GradientMatching(np.eye(3))
+    sentence = f"solver: {backend.upper()} is not installed; {REMEDY}"
+    with pytest.raises(MissingExtra, match=sentence):
+        po.solve(objective, backend)
+
+
+@pytest.mark.usefixtures("bare")
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_solver_made_of_it_names_the_extra_too(backend):
+    objective = 1.0 * po.GradientMatching(np.eye(3))
+    with pytest.raises(Refused, match=f"{backend} is not installed; {REMEDY}"):
+        po.solve(objective, po.Conic(backend))
+
+
+@pytest.mark.usefixtures("bare")
+def test_a_problem_file_says_so_by_line(tmp_path, capsys):
+    file = tmp_path / "cubic.yaml"
+    file.write_text(
+        "data: {grid: {low: -1, high: 1, per_dimension: 9, dimensions: 1}}\n"
+        "function: {name: sine}\nobjective: {gradient_matching: 1}\nsolver: ECOS\n"
+    )
+    assert main(["check", str(file)]) == 2
+    assert capsys.readouterr().err == (
+        f"{file}:4: solver: ECOS is not installed; install it with: pip install "
+        '"propopt[solvers]"\n'
+    )
+
+
+@pytest.mark.parametrize(("package", "extra"), EXTRAS.items())
+def test_extras_hold_what_they_are_said_to_hold(package, extra):
+    project = Path(__file__).parent.parent / "pyproject.toml"
+    told = tomllib.loads(project.read_text())["project"]["optional-dependencies"]
+    assert any(re.match(rf"{package}\b", line) for line in told[extra])
