@@ -7,11 +7,12 @@ are taken by their attributes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from propopt.text import in_html, printable
 
 
 N_FEATURES = 10
@@ -22,7 +23,7 @@ _BAR = "display:inline-block;height:0.8em;background:#1f4e79"
 
 def explanation_text(found: Any) -> str:
     """One line about an explanation."""
-    parts = [f"{found.method}, {_size(found)}"]
+    parts = [f"{printable(found.method)}, {_size(found)}"]
     parts += [f"{name}={value:.6g}" for name, value in found.losses.items()]
     if found.objective is not None:
         parts.append(f"objective={found.objective:.6g}")
@@ -37,8 +38,10 @@ def explanation_text(found: Any) -> str:
 
 def explanation_html(found: Any) -> str:
     """A title, facts, the losses with their weights, and the largest features."""
-    facts = [f"{escape(name)}: {escape(text)}" for name, text in _facts(found).items()]
-    parts = [f"<b>{escape(f'{found.method}: {_size(found)}')}</b>", "<br>".join(facts)]
+    facts = [
+        f"{in_html(name)}: {in_html(text)}" for name, text in _facts(found).items()
+    ]
+    parts = [f"<b>{in_html(f'{found.method}: {_size(found)}')}</b>", "<br>".join(facts)]
     if found.losses:
         rows = _loss_rows(found.losses, found.weights)
         parts.append(_table(("loss", "weight", "value"), rows))
@@ -67,7 +70,7 @@ def _loss_rows(
 ) -> Iterable[list[str]]:
     for name, value in losses.items():
         weight = f"{weights[name]:.4g}" if name in weights else ""
-        yield [escape(name), weight, f"{value:.6g}"]
+        yield [in_html(name), weight, f"{value:.6g}"]
 
 
 def _feature_rows(attributions: pd.DataFrame) -> Iterable[list[str]]:
@@ -79,7 +82,7 @@ def _feature_rows(attributions: pd.DataFrame) -> Iterable[list[str]]:
     order = np.argsort(-sizes, kind="stable")
     for j in order[:N_FEATURES]:
         width = f"width:{8.0 * (sizes[j] / largest):.2f}em"
-        name = escape(str(attributions.columns[j]))
+        name = in_html(attributions.columns[j])
         bar = f'<span style="{_BAR};{width}"></span>'
         yield [name, f"{sizes[j]:.4g}", f"{means[j]:.4g}", bar]
     if len(order) > N_FEATURES:
@@ -91,7 +94,7 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table whose middle columns are numbers; cells are HTML already."""
     styles = [_CELL, *[_NUMBER] * 2, _CELL]
     head = "".join(
-        f"<th {style}>{escape(cell)}</th>"
+        f"<th {style}>{in_html(cell)}</th>"
         for style, cell in zip(styles, header, strict=False)
     )
     body = "".join(

@@ -14,6 +14,7 @@ from propopt.explanation import Explanation
 from propopt.given import Given, explanations_of
 from propopt.graphs import Graph
 from propopt.plots.axes import CYCLE, OPTIMIZED_COLOUR, framed, given_or_new
+from propopt.text import drawn
 
 
 N_QUANTILES = 400
@@ -95,5 +96,6 @@ def _name(outcome: Explanation) -> str:
     """The method, and what was varied."""
     if outcome.method != "optimized":
         scale = outcome.parameters.get("scale")
-        return outcome.method if scale is None else f"{outcome.method}, scale={scale}"
-    return outcome.method
+        name = outcome.method if scale is None else f"{outcome.method}, scale={scale}"
+        return drawn(name)
+    return drawn(outcome.method)

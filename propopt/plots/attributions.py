@@ -29,6 +29,7 @@ from propopt.plots.axes import (
     framed,
     given_or_new,
 )
+from propopt.text import drawn
 
 
 WHOSE = "the explanation"
@@ -87,10 +88,10 @@ def plot_row(
         colours.append(OTHERS)
     axes = given_or_new(ax, 5.2, 0.9 + 0.28 * len(bars))
     axes.barh(np.arange(len(bars)), bars, height=0.7, color=colours)
-    axes.set_yticks(np.arange(len(bars)), shown)
+    axes.set_yticks(np.arange(len(bars)), [drawn(name) for name in shown])
     axes.invert_yaxis()
     axes.axvline(0.0, color="0.3", linewidth=0.8)
-    axes.set(xlabel="attribution", title=f"{found.method}, row {row}")
+    axes.set(xlabel="attribution", title=drawn(f"{found.method}, row {row}"))
     return framed(axes)
 
 
@@ -132,8 +133,8 @@ def plot_heatmap(
         shown, cmap=DIVERGING, vmin=-reach, vmax=reach, aspect="auto", rasterized=True
     )
     names = _features(found)
-    axes.set_yticks(np.arange(len(features)), [names[j] for j in features])
-    axes.set(xlabel=f"{len(W)} rows, alike side by side", title=found.method)
+    axes.set_yticks(np.arange(len(features)), [drawn(names[j]) for j in features])
+    axes.set(xlabel=f"{len(W)} rows, alike side by side", title=drawn(found.method))
     beyond = "both" if np.abs(shown).max() > reach else "neither"
     bar = axes.figure.colorbar(image, ax=axes, extend=beyond, label="attribution")
     bar.outline.set_visible(False)
@@ -184,15 +185,16 @@ def plot_comparison(
     axes = given_or_new(ax, 5.2, 1.0 + 0.36 * len(order))
     places = np.arange(len(order))
     for k, colour in enumerate([OPTIMIZED_COLOUR, CYCLE[0]]):
-        label = pair[k].method if pair[0].method != pair[1].method else f"{k + 1}"
+        named = pair[0].method != pair[1].method
+        label = drawn(pair[k].method) if named else f"{k + 1}"
         shift = 0.38 * (k - 0.5)
         axes.barh(places + shift, widths[k, order], 0.36, color=colour, label=label)
     names = _features(pair[0])
-    axes.set_yticks(places, [names[j] for j in order])
+    axes.set_yticks(places, [drawn(names[j]) for j in order])
     axes.invert_yaxis()
     axes.axvline(0.0, color="0.3", linewidth=0.8)
     cosine = np.median(_cosines(pair[0].attributions, pair[1].attributions))
-    which = "all rows" if row is None else f"row {row}"
+    which = "all rows" if row is None else drawn(f"row {row}")
     axes.set(
         xlabel="mean |attribution|" if row is None else "attribution",
         title=f"{which}; median cosine {cosine:.2f}",

@@ -19,6 +19,7 @@ from propopt.functions import ImageShape
 from propopt.given import Given
 from propopt.plots.attributions import OUTLIERS
 from propopt.plots.axes import DIVERGING
+from propopt.text import drawn
 
 
 Maps: TypeAlias = Given
@@ -114,7 +115,7 @@ def _check_alike(columns: Sequence[Array]) -> None:
 def _titles(maps: Sequence[Maps], titles: Sequence[str] | None) -> Sequence[str]:
     if titles is None:
         return [
-            found.method if isinstance(found, Explanation | CurvePoint) else ""
+            drawn(found.method) if isinstance(found, Explanation | CurvePoint) else ""
             for found in maps
         ]
     if len(titles) != len(maps):

@@ -12,6 +12,7 @@ from pandas.api.types import is_numeric_dtype
 
 from propopt.errors import InvalidInput
 from propopt.plots.axes import CYCLE, OPTIMIZED_COLOUR, framed, given_or_new
+from propopt.text import drawn
 
 
 Scale: TypeAlias = Literal["linear", "log"]
@@ -154,8 +155,8 @@ def _families(others: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
                 for column, value in zip(fixed, key, strict=True)
             )
             label = f"{method} ({values})" if values else str(method)
-            yield label, family if run is None else family.sort_values(run)
+            yield drawn(label), family if run is None else family.sort_values(run)
 
 
 def _label(name: str) -> str:
-    return f"{name.replace('_', ' ')} loss"
+    return f"{drawn(name.replace('_', ' '))} loss"

@@ -15,6 +15,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from propopt.reproduce.panels import Result
+from propopt.text import drawn
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,9 @@ def draw_fronts(results: Sequence[Result], size: tuple[float, float]) -> Figure:
         axes.set_visible(True)
         shown |= draw_panel(axes, result, ("smoothgrad", "lime"))
         if row == 0:
-            axes.set_title(result.panel.column, fontsize=11)
+            axes.set_title(drawn(result.panel.column), fontsize=11)
         if column == 0:
-            axes.set_ylabel(result.panel.row, fontsize=10)
+            axes.set_ylabel(drawn(result.panel.row), fontsize=10)
     label_axes(figure, results[0].axes)
     add_legend(figure, shown)
     return figure

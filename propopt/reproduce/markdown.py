@@ -19,6 +19,7 @@ from propopt.reproduce.statements import (
     claims_table,
     findings_table,
 )
+from propopt.text import in_markdown
 
 
 def write_figure(report: FigureReport, folder: Path) -> None:
@@ -39,6 +40,12 @@ def write_index(reports: Sequence[FigureReport], folder: Path) -> None:
             table.to_csv(draft, index=False)
 
 
+def written_files(names: Iterable[str]) -> list[str]:
+    """What a run of these figures writes."""
+    pages = [f"{name}{suffix}" for name in names for suffix in (".svg", ".md")]
+    return [*pages, "README.md", "claims.csv", "statements.csv"]
+
+
 def _page(report: FigureReport) -> Iterator[str]:
     yield f"# {report.name}: {report.figure.title}"
     yield f"![{report.figure.title}]({report.name}.svg)"
@@ -48,7 +55,7 @@ def _page(report: FigureReport) -> Iterator[str]:
     yield "## Each panel"
     rows = [
         (
-            title,
+            in_markdown(title),
             f.statement.rsplit(": ", 1)[0],
             str(f.verdict),
             _number(f.value),
@@ -83,7 +90,7 @@ def _state(report: FigureReport) -> Iterator[str]:
 
 
 def _distances(result: Result) -> Iterator[str]:
-    yield f"### {result.panel.title}"
+    yield f"### {in_markdown(result.panel.title)}"
     table = result.distances
     losses = [str(c) for c in table if str(c).startswith("loss.")]
     shares = [name for name in ("excess", "saved") if name in table]
@@ -123,7 +130,7 @@ def _warnings(report: FigureReport) -> Iterator[str]:
     found = [(r.panel.title, w) for r in report.results for w in r.warnings]
     if found:
         yield "## Warnings"
-        yield "\n".join(f"- {title}: {text}" for title, text in found)
+        yield "\n".join(f"- {in_markdown(t)}: {in_markdown(text)}" for t, text in found)
 
 
 def _index(reports: Sequence[FigureReport]) -> Iterator[str]:
@@ -223,7 +230,7 @@ def _decided(statement: Statement) -> tuple[str, ...]:
         _number(finding.value),
         finding.condition,
         f"{statement.n_holding} of {len(statement.found)}",
-        title + _aside(finding.note),
+        in_markdown(title) + _aside(finding.note),
     )
 
 

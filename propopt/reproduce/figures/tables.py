@@ -22,6 +22,7 @@ from propopt.reproduce.charts import draw_fronts
 from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.laws import EVERYWHERE, give_away
 from propopt.reproduce.panels import Law, Panel, Result, paper_file
+from propopt.text import printable
 from propopt.tradeoffs import TradeOffs
 
 
@@ -116,7 +117,7 @@ class UserTable:
         file = folder / f"table_{name}.yaml"
         with written_whole(file) as draft:
             draft.write_text(self._problem_file(), encoding="utf-8")
-        return _panel(name.replace("_", " "), file)
+        return _panel(printable(name.replace("_", " ")), file)
 
     def _problem_file(self) -> str:
         table = self._read()
@@ -134,7 +135,7 @@ class UserTable:
         if task == "classification":
             model |= {"output": "log_odds", "target_class": _commonest(labels)}
         return _TEMPLATE.format(
-            csv=self.csv.name, data=json.dumps(data), model=json.dumps(model)
+            csv=printable(self.csv.name), data=json.dumps(data), model=json.dumps(model)
         )
 
     def _read(self) -> pd.DataFrame:

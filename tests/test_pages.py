@@ -1,0 +1,60 @@
+"""Pages of figures: what a panel is called is no markup, and no formula."""
+
+from __future__ import annotations
+
+from functools import partial
+from xml.etree import ElementTree
+
+import matplotlib as mpl
+import pandas as pd
+
+import propopt as po
+from propopt.cli import main
+from propopt.reproduce.charts import draw_fronts
+from propopt.reproduce.figure import PaperFigure
+from propopt.reproduce.figures import FIGURES
+from propopt.reproduce.figures.tables import UserTable
+from propopt.reproduce.panels import Panel
+
+
+FILE = """\
+data: {grid: {low: -5, high: 5, per_dimension: 12, dimensions: 1}}
+function: {name: power, degree: 3}
+objective:
+  gradient_matching: 1
+  pairwise_robustness: {graph: {kind: gaussian, lengthscale: 1}}
+sweep: {pairwise_robustness: [0.1, 1, 10]}
+baselines:
+  - {method: gradient}
+  - {method: smoothgrad, scale: [0.5, 1, 2], n_samples: 50}
+"""
+
+
+def test_panels_are_named_as_text(tmp_path, monkeypatch):
+    file = tmp_path / "tiny.yaml"
+    file.write_text(FILE)
+    panel = Panel(column="<b>*x* $a$", row="$b$", file=file, laws=())
+    made = PaperFigure(
+        title="A figure",
+        about="What it shows.",
+        panels=(panel,),
+        draw=partial(draw_fronts, size=(2.0, 2.0)),
+    )
+    monkeypatch.setitem(FIGURES, "tiny", lambda: made)
+    with mpl.rc_context({"svg.fonttype": "none"}):  # text, not outlines
+        assert main(["reproduce", "tiny", "-o", str(tmp_path), "-q"]) == 0
+    page = (tmp_path / "tiny.md").read_text("utf-8")
+    assert r"### \<b>\*x\* \$a\$, \$b\$" in page
+    drawn = ElementTree.fromstring((tmp_path / "tiny.svg").read_text("utf-8"))
+    assert {"<b>*x* $a$", "$b$"} <= set(drawn.itertext())
+
+
+def test_a_table_of_the_users_own_is_named_as_text(tmp_path):
+    csv = tmp_path / "a\n\x1b[31m_b.csv"
+    pd.DataFrame({"x": [1, 2, 3, 4], "y": [0, 1, 0, 1]}).to_csv(csv, index=False)
+    panel = UserTable(csv=csv, target="y").panel(tmp_path)
+    assert panel.column == r"a\n\x1b[31m b"
+    assert panel.file.read_text().startswith(
+        "# A network with two hidden layers on a\\n\\x1b[31m_b.csv\ndata:"
+    )
+    assert po.read_problem(panel.file).schema.data.target == "y"
