@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
-import joblib
 import numpy as np
-from joblib.parallel import get_active_backend
 
 from propopt.checks import read_positive
 from propopt.curve_point import Outcome
@@ -28,6 +28,7 @@ from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.progress import progress_bar
 from propopt.solvers import (
     Constrained,
+    Exchanged,
     Factored,
     Krylov,
     Solution,
@@ -36,6 +37,7 @@ from propopt.solvers import (
     Task,
 )
 from propopt.tradeoffs import TradeOffs
+from propopt.workers import in_workers, read_workers
 
 
 def sweep(
@@ -70,8 +72,10 @@ def sweep(
     solver, subject_to, tolerance
         As for :func:`propopt.solve`.
     n_jobs : int, optional
-        Parallel workers, each with a block of weights and a program of its own. None
-        means one, unless ``joblib.parallel_config`` says otherwise.
+        Parallel workers. About √P of the P weights are a block, solved one from the
+        other; as blocks do not depend on the workers, nor does any digit of a result
+        where BLAS has one thread (beyond 1,500 points it may have more). None means
+        one worker, unless ``joblib.parallel_config`` says otherwise.
     progress : bool, optional
         Show a progress bar on standard error; by default where that is a terminal.
 
@@ -96,7 +100,8 @@ def sweep(
     """
     whole = Objective.of(objective)
     points = _combinations(whole, weights or {}, limits or {})
-    workers = _read_workers(n_jobs, len(points))
+    blocks = _blocks(points)
+    workers = min(read_workers(n_jobs), len(blocks))
     job = _Job(
         whole, tuple(subject_to), solver, read_positive(tolerance, "tolerance")
     ).ready(points)
@@ -109,7 +114,7 @@ def sweep(
         others = explanations_of(baselines, "baseline")
         measured.extend(baseline.measured(every) for baseline in others)
         with progress_bar("sweep", len(points), progress) as bar:
-            for result in _results(job, points, workers):
+            for result in _results(job, blocks, workers):
                 if isinstance(result, SolverFailure):
                     failures.append(result)
                 else:
@@ -132,10 +137,6 @@ def sweep(
     return trade_offs
 
 
-Block: TypeAlias = tuple[list[Outcome | SolverFailure], list[Warning | str]]
-"""What a worker found, and the warnings that it could not give itself."""
-
-
 @dataclass(frozen=True, eq=False)
 class _Point:
     """One combination of weights and limits."""
@@ -147,6 +148,11 @@ class _Point:
     def has_zero(self) -> bool:
         """True if one of its limits is zero."""
         return any(bound.limit == 0.0 for bound in self.bounds)
+
+
+Block: TypeAlias = list[_Point]
+Found: TypeAlias = tuple[list[Outcome | SolverFailure], list[Warning | str]]
+"""What a worker found, and the warnings that it could not give itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,68 +189,72 @@ class _Job:
         limited = tuple((0.0, bound.loss) for bound in point.bounds)
         return Objective(self.objective.terms + limited)
 
-    def run(self, points: Sequence[_Point]) -> Iterator[Outcome | SolverFailure]:
-        """One result for each point, each started from the last."""
+    def run(self, blocks: Sequence[Block]) -> Iterator[Outcome | SolverFailure]:
+        """One result for each point, each started from the last of its block."""
         task: Task | None = None
-        start: Solution | None = None
-        for point in points:
-            began = time.perf_counter()
-            if task is None or point.bounds:
-                task = self.task(point)
-            objective = self.objective.with_weights(point.weights)
-            try:
-                if task.knows_curve(objective):
-                    yield task.on_curve(objective, self.tolerance, began)
-                    continue
-                start = task.solve(objective, self.tolerance, start)
-            except SolverFailure as failure:
-                yield SolverFailure(f"{objective!r}: {failure}")
-                continue
-            yield task.explain(start, objective, self.tolerance, began)
+        for block in blocks:
+            start: Solution | None = None
+            for point in block:
+                if task is None or point.bounds:
+                    task = self.task(point)
+                result, start = self._solved(task, point, start)
+                yield result
 
-    def run_all(self, points: Sequence[_Point], home: int) -> Block:
+    def _solved(
+        self, task: Task, point: _Point, start: Solution | None
+    ) -> tuple[Outcome | SolverFailure, Solution | None]:
+        """The result, and where the next point starts."""
+        began = time.perf_counter()
+        objective = self.objective.with_weights(point.weights)
+        try:
+            if task.knows_curve(objective):
+                return task.on_curve(objective, self.tolerance, began), start
+            found = task.solve(objective, self.tolerance, start)
+        except SolverFailure as failure:
+            return SolverFailure(f"{objective!r}: {failure}"), start
+        return task.explain(found, objective, self.tolerance, began), found
+
+    def run_block(self, block: Block, home: int) -> Found:
         """The same, all at once, for a worker of process ``home`` or of another."""
         if os.getpid() == home:
-            return list(self.run(points)), []
+            return list(self.run([block])), []
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")  # the filters are those of process home
-            results = list(self.run(points))
+            results = list(self.run([block]))
         return results, [warning.message for warning in caught]
 
 
 def _results(
-    job: _Job, points: list[_Point], workers: int
+    job: _Job, blocks: list[Block], workers: int
 ) -> Iterator[Outcome | SolverFailure]:
-    if workers == 1 or isinstance(job.chosen, _SHARED):
+    if workers == 1 or _is_shared(job.chosen):
         # a curve is shared, and a point on it costs less than a worker
-        yield from job.run(points)
+        yield from job.run(blocks)
         return
-    blocks = np.array_split(np.arange(len(points)), workers)
-    backend, _ = get_active_backend()
-    # a generator hands over finished blocks early; not every backend has one
-    kind = "generator" if backend.supports_return_generator else "list"
-    parallel = joblib.Parallel(n_jobs=workers, return_as=kind)
-    calls = (
-        joblib.delayed(job.run_all)([points[i] for i in block], os.getpid())
-        for block in blocks
-    )
-    for results, caught in parallel(calls):
-        for warning in caught:
-            warnings.warn(warning, stacklevel=3)
-        yield from results
+    calls = (partial(job.run_block, block, os.getpid()) for block in blocks)
+    try:
+        for results, caught in in_workers(calls, workers):
+            for warning in caught:
+                warnings.warn(warning, stacklevel=3)
+            yield from results
+    except SolverFailure as failure:  # what other workers found stays
+        yield failure
 
 
-_SHARED = (Spectral, Krylov, Factored, Constrained)
-"""Solvers that know the curve for all weights."""
+def _is_shared(solver: Solver | None) -> bool:
+    """True for solvers that know the curve for all weights."""
+    inner = solver.solver if isinstance(solver, Exchanged) else solver
+    return isinstance(inner, Spectral | Krylov | Factored | Constrained)
 
 
-def _read_workers(n_jobs: int | None, n_points: int) -> int:
-    if n_jobs == 0:
-        raise InvalidInput(
-            "n_jobs: expected a number of workers, -1 for all processors, or None, "
-            "got 0"
-        )
-    return min(int(joblib.effective_n_jobs(n_jobs)), n_points)
+def _blocks(points: list[_Point]) -> list[Block]:
+    """About √P neighbours each: the first is solved from nothing, in whatever process.
+
+    Then a share of 1/√P starts cold, and √P workers can be busy.
+    """
+    number = max(1, math.isqrt(len(points) - 1))
+    parts = np.array_split(np.arange(len(points)), number)
+    return [[points[i] for i in part] for part in parts]
 
 
 def _combinations(

@@ -1,0 +1,102 @@
+"""Work in other processes, which end with the one that gave it to them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
+
+import joblib
+from joblib.parallel import BACKENDS, get_active_backend
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from propopt.errors import InvalidInput, SolverFailure
+
+
+Result = TypeVar("Result")
+
+WATCH = 0.5  # seconds between two looks at the parent
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def read_workers(n_jobs: int | None) -> int:
+    """How many workers are meant: one for None, unless joblib is told otherwise.
+
+    Raises
+    ------
+    InvalidInput
+        For zero.
+    """
+    if n_jobs == 0:
+        raise InvalidInput(
+            "n_jobs: expected a number of workers, -1 for all processors, or None, "
+            "got 0"
+        )
+    return int(joblib.effective_n_jobs(n_jobs))
+
+
+def in_workers(
+    calls: Iterable[Callable[[], Result]], n_workers: int
+) -> Iterator[Result]:
+    """The results of the calls in their order, each as soon as it is there.
+
+    Parameters
+    ----------
+    calls : iterable of callable
+        Sent to the workers by pickling.
+    n_workers : int
+        Processes; another backend of joblib is respected.
+
+    Raises
+    ------
+    SolverFailure
+        If a worker is killed.
+    """
+    backend, _ = get_active_backend()
+    # a generator hands over results early; not every backend has one
+    kind = "generator" if backend.supports_return_generator else "list"
+    parallel = joblib.Parallel(n_workers, return_as=kind, **_settings(backend))
+    try:
+        yield from parallel(joblib.delayed(call)() for call in calls)
+    except BrokenProcessPool as error:
+        raise SolverFailure(
+            "a worker was killed before its end, perhaps for want of memory; fewer "
+            "workers need less"
+        ) from error
+
+
+def _settings(backend: object) -> dict[str, Any]:
+    """How joblib's own processes begin; those of other backends are not ours."""
+    if not isinstance(backend, BACKENDS["loky"]):
+        return {}
+    return {"initializer": _begin, "initargs": (os.getpid(), _one_thread())}
+
+
+def _one_thread() -> bool:
+    """Whether BLAS is held to one thread here."""
+    found = [lib for lib in threadpool_info() if lib["user_api"] == "blas"]
+    return all(lib["num_threads"] == 1 for lib in found)
+
+
+def _begin(home: int, one_thread: bool) -> None:
+    """Make a worker end with its parent, which alone hears Ctrl-C.
+
+    It has as many threads of BLAS as the parent where these are one, so that both
+    round alike.
+    """
+    if one_thread:
+        os.environ.update(dict.fromkeys(_THREADS, "1"))  # for what is loaded later
+        threadpool_limits(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(home,), daemon=True).start()
+
+
+def _end_with(home: int) -> None:
+    """Wait until another process has adopted this one, and end at once."""
+    while os.getppid() == home:
+        time.sleep(WATCH)
+    os._exit(1)

@@ -1,0 +1,332 @@
+"""Interruptions, and workers: they end with their parent, and change no result."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pandas as pd
+import psutil
+import pytest
+from cvxpy import installed_solvers
+
+import propopt as po
+from propopt.cli import main
+from propopt.errors import SolverFailure, UnsolvedWarning
+from propopt.solvers import Task
+from propopt.workers import in_workers, read_workers
+
+
+ROOT = Path(__file__).parent.parent
+posix = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+FILE = """\
+data: {grid: {low: -1, high: 1, per_dimension: 30, dimensions: 1}}
+function: {name: power, degree: 3}
+objective:
+  gradient_matching: 1
+  pairwise_robustness: {graph: {kind: chain}}
+  sparsity: 0.1
+sweep: {pairwise_robustness: {low: 0.01, high: 100, points: 10}}
+"""
+HUGE = FILE.replace("chain", "knn, n_neighbors: 5").replace("points: 10", "points: 900")
+HUGE = HUGE.replace("30, dimensions: 1", "30, dimensions: 2") + "solver: CLARABEL\n"
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "cubic.yaml"
+    path.write_text(FILE)
+    return path
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out"
+
+
+def started(program, *arguments):
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        env=os.environ | {"PYTHONPATH": path},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(condition, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.05)
+
+
+def gone(process):
+    """Ended, though perhaps nobody has asked for its code yet."""
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+# ---- termination
+
+
+def terminate_at(monkeypatch, number):
+    """Send SIGTERM to this process in the solve of that number, from zero."""
+    solve, solved = Task.solve, []
+
+    def solving(task, *arguments):
+        solved.append(arguments)
+        if len(solved) - 1 == number:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(5)
+        return solve(task, *arguments)
+
+    monkeypatch.setattr(Task, "solve", solving)
+
+
+@posix
+def test_termination_saves_the_rows_that_are_done(file, out, capsys, monkeypatch):
+    before = signal.getsignal(signal.SIGTERM)
+    terminate_at(monkeypatch, 4)
+    assert main(["sweep", str(file), "-o", str(out), "-q"]) == 130
+    assert len(pd.read_csv(out / "cubic.csv")) == 4
+    assert capsys.readouterr().err == "warning: interrupted: 4 of 10 weights are done\n"
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+@posix
+def test_termination_while_a_file_is_written_leaves_no_draft(
+    file, out, capsys, monkeypatch
+):
+    def terminated(frame, path, **settings):
+        del frame, settings
+        Path(path).write_text("half of")
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", terminated)
+    assert main(["sweep", str(file), "-o", str(out), "-q"]) == 130
+    assert list(out.iterdir()) == []
+    assert "files that were written are whole" in capsys.readouterr().err
+
+
+@posix
+def test_termination_ends_workers(tmp_path, out):
+    (tmp_path / "huge.yaml").write_text(HUGE)
+    program = "import sys; from propopt.cli import main; sys.exit(main(sys.argv[1:]))"
+    arguments = ["sweep", tmp_path / "huge.yaml", "-o", out, "-q", "-j", 2]
+    with started(program, *arguments) as run:
+        home = psutil.Process(run.pid)
+        wait_for(lambda: len(home.children()) >= 2)
+        workers = home.children()
+        run.send_signal(signal.SIGTERM)
+        told = run.communicate(timeout=60)[1]
+    assert run.returncode == 130
+    assert "interrupted" in told
+    assert "Traceback" not in told
+    wait_for(lambda: all(map(gone, workers)), 5.0)
+
+
+# ---- workers without a parent
+
+SLEEPERS = """\
+import os, sys, time
+from pathlib import Path
+import numpy as np, propopt as po
+from propopt.reproduce.run import panel_results
+from propopt.solvers import Solver
+
+class Sleeper(Solver):
+    name = "sleeper"
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+
+    def refusal(self, program):
+        return None
+
+    def run(self):
+        (self.folder / str(os.getpid())).touch()
+        time.sleep(300)
+
+    def prepare(self, program):
+        self.run()
+
+what, folder = sys.argv[1:]
+sleeper = Sleeper(folder)
+if what == "sweep":
+    objective = po.GradientMatching(np.eye(3)) + po.Sparsity()
+    po.sweep(objective, {"sparsity": np.arange(1, 10)}, solver=sleeper, n_jobs=2)
+else:
+    list(panel_results([sleeper, sleeper], 2))
+"""
+
+
+@posix
+@pytest.mark.parametrize("what", ["sweep", "reproduce"])
+def test_workers_end_with_a_parent_that_is_killed(tmp_path, what):
+    with started(SLEEPERS, what, tmp_path) as run:
+        wait_for(lambda: len(list(tmp_path.iterdir())) == 2)
+        workers = [psutil.Process(int(path.name)) for path in tmp_path.iterdir()]
+        assert not any(map(gone, workers))
+        run.kill()
+        wait_for(lambda: all(map(gone, workers)), 5.0)
+
+
+def killed():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@posix
+def test_a_worker_that_is_killed_is_told_in_a_sentence():
+    with pytest.raises(SolverFailure, match="a worker was killed"):
+        list(in_workers([killed, killed], 2))
+
+
+def test_results_come_in_the_order_of_the_calls():
+    calls = [partial(abs, -n) for n in range(5)]
+    assert list(in_workers(calls, 2)) == list(range(5))
+
+
+def threads():
+    import scipy.linalg  # noqa: F401  # its BLAS is another than NumPy's
+    from threadpoolctl import threadpool_info
+
+    return max(x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas")
+
+
+def test_workers_have_one_thread_where_the_parent_has_one(monkeypatch):
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.setenv(name, "2")
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        assert list(in_workers([threads, threads], 2)) == [1, 1]
+
+
+def test_zero_workers_are_refused():
+    with pytest.raises(po.errors.InvalidInput, match="n_jobs: expected a number"):
+        read_workers(0)
+
+
+# ---- workers change nothing
+
+
+@pytest.fixture
+def problem(rng):
+    X = rng.normal(size=(40, 4))
+    graph = po.knn_graph(X, 4)
+    return {
+        "gradient_matching": po.GradientMatching(3 * X**2 - X[:, ::-1]),
+        "function_matching": po.FunctionMatching(X, (X**3).sum(axis=1)),
+        "pairwise_robustness": po.PairwiseRobustness(graph),
+        "max_difference_robustness": po.MaxDifferenceRobustness(graph),
+        "sparsity": po.Sparsity(),
+    }
+
+
+WITH = {
+    "proximal": "sparsity",
+    "splitting": "max_difference_robustness",
+    "conjugate": "function_matching",
+    "CLARABEL": "sparsity",
+    "OSQP": "sparsity",
+    "SCS": "sparsity",
+}
+
+
+@pytest.mark.parametrize("solver", WITH)
+@pytest.mark.filterwarnings("ignore::propopt.errors.UncertifiedWarning")
+def test_every_number_of_workers_gives_the_same_digits(problem, solver):
+    objective = (
+        problem["gradient_matching"]
+        + problem["pairwise_robustness"]
+        + 0.5 * problem[WITH[solver]]
+    )
+    weights = {"pairwise_robustness": np.geomspace(1e-2, 1e2, 10)}
+    one, two, three = (
+        po.sweep(objective, weights, solver=solver, n_jobs=n) for n in (1, 2, 3)
+    )
+    for other in (two, three):
+        pd.testing.assert_frame_equal(
+            one.to_frame().drop(columns="seconds"),
+            other.to_frame().drop(columns="seconds"),
+            check_exact=True,
+        )
+        for mine, theirs in zip(one.optimized, other.optimized, strict=True):
+            assert mine.attributions.tobytes() == theirs.attributions.tobytes()
+
+
+FORGETFUL = WITH | {"PIQP": "sparsity", "ECOS": "sparsity", "HIGHS": "sparsity"}
+
+
+@pytest.mark.parametrize("solver", FORGETFUL)
+def test_a_solver_without_a_start_has_forgotten_what_it_solved(problem, solver):
+    if solver.isupper() and solver not in installed_solvers():
+        pytest.skip(f"{solver} is not installed")
+    faithful = problem["gradient_matching"]
+    if solver == "HIGHS":  # for linear programs
+        faithful = po.GradientMatching(faithful.G, norm="l1")
+    else:
+        faithful = faithful + problem["pairwise_robustness"]
+    objective = faithful + 0.5 * problem[FORGETFUL[solver]]
+    other = objective.with_weights({FORGETFUL[solver]: 0.05})
+    fresh, used = (Task(objective, (), solver, all_losses=True) for _ in range(2))
+    used.solve(objective, 1e-6, used.solve(other, 1e-6))
+    again = used.solve(objective, 1e-6)
+    assert again.W.tobytes() == fresh.solve(objective, 1e-6).W.tobytes()
+
+
+def test_runs_differ_in_seconds_alone(file, tmp_path):
+    runs = {"one": [], "again": [], "two": ["--jobs", "2"]}
+    for name, options in runs.items():
+        arguments = ["-o", str(tmp_path / name), "-q", *options]
+        assert main(["sweep", str(file), *arguments]) == 0
+    tables, pictures = set(), set()
+    for name in runs:
+        lines = (tmp_path / name / "cubic.csv").read_text().splitlines()
+        assert lines[0].endswith(",seconds")
+        tables.add("\n".join(line.rpartition(",")[0] for line in lines))
+        pictures.add((tmp_path / name / "cubic.svg").read_bytes())
+    assert len(tables) == len(pictures) == 1
+
+
+def test_a_share_of_the_weights_starts_from_nothing(problem, monkeypatch):
+    starts = []
+    solve = Task.solve
+
+    def noting(task, objective, tolerance, start=None):
+        starts.append(start is None)
+        return solve(task, objective, tolerance, start)
+
+    monkeypatch.setattr(Task, "solve", noting)
+    objective = problem["gradient_matching"] + 0.5 * problem["sparsity"]
+    for n_jobs in (1, 2):
+        with joblib.parallel_config(backend="threading", n_jobs=n_jobs):
+            po.sweep(objective, {"sparsity": np.geomspace(0.01, 1, 25)})
+        assert (len(starts), sum(starts)) == (25, 4)
+        starts.clear()
+
+
+@posix
+def test_what_other_workers_found_stays_when_one_is_killed(problem, monkeypatch):
+    def losing(calls, n_workers):
+        del n_workers
+        yield next(iter(calls))()
+        raise SolverFailure("a worker was killed")
+
+    monkeypatch.setattr("propopt.sweeping.in_workers", losing)
+    objective = problem["gradient_matching"] + 0.5 * problem["sparsity"]
+    with pytest.warns(UnsolvedWarning, match="a worker was killed"):
+        curve = po.sweep(objective, {"sparsity": np.geomspace(0.01, 1, 25)}, n_jobs=2)
+    assert len(curve.optimized) == 7
