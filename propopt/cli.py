@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 import propopt as po
-from propopt.errors import PropoptError, SolverFailure
+from propopt.errors import PropoptError, SolverFailure, Unwritten
+from propopt.streams import PatientStream, patient_streams
+from propopt.text import printable, printable_lines
 
 
-DONE, BAD_INPUT, SOLVER_FAILURE, REFUTED, INTERRUPTED = 0, 2, 3, 4, 130
-_RISING = (DONE, REFUTED, SOLVER_FAILURE, BAD_INPUT, INTERRUPTED)
+DONE, BAD_INPUT, SOLVER_FAILURE, REFUTED, UNWRITTEN, INTERRUPTED = 0, 2, 3, 4, 5, 130
+_RISING = (DONE, REFUTED, SOLVER_FAILURE, UNWRITTEN, BAD_INPUT, INTERRUPTED)
 """Of several files, the gravest code is returned."""
 
 
@@ -22,11 +28,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``propopt`` and return its exit code.
 
     0: done; 2: bad input; 3: a solver failed or missed the tolerance; 4: a statement of
-    the paper fails; 130: interrupted.
+    the paper fails; 5: what was found could not be written; 130: interrupted.
     """
-    options = _parser().parse_args(arguments)
-    command: Callable[[argparse.Namespace], int] = options.command
-    return _guarded(partial(command, options))
+    with patient_streams() as (out, _), _termination_interrupts():
+        options = _parser().parse_args(arguments)
+        command: Callable[[argparse.Namespace], int] = options.command
+        code = _guarded(partial(command, options))
+        return _gravest([code, _said(out)])
 
 
 def check(options: argparse.Namespace) -> int:
@@ -75,7 +83,7 @@ def _check(file: str, deep: bool) -> int:
     problem.check_data()
     if deep:
         problem.check_all_data()
-    print(f"{file}: valid")
+    print(f"{printable(file)}: valid")
     return DONE
 
 
@@ -115,6 +123,8 @@ def _guarded(work: Callable[[], int]) -> int:
         return work()
     except SolverFailure as error:
         return _complain(error, SOLVER_FAILURE)
+    except Unwritten as error:
+        return _complain(error, UNWRITTEN)
     except PropoptError as error:
         return _complain(error, BAD_INPUT)
     except KeyboardInterrupt:
@@ -122,8 +132,30 @@ def _guarded(work: Callable[[], int]) -> int:
 
 
 def _complain(error: object, code: int) -> int:
-    print(f"propopt: {error}" if code != BAD_INPUT else error, file=sys.stderr)
+    message = printable_lines(error)
+    print(f"propopt: {message}" if code != BAD_INPUT else message, file=sys.stderr)
     return code
+
+
+def _said(out: PatientStream) -> int:
+    """Whether all that was printed has been read, or at least taken."""
+    out.flush()
+    if out.failure is None or isinstance(out.failure, BrokenPipeError):
+        return DONE  # a reader who has seen enough
+    return _complain(f"cannot print: {out.failure.strerror}", UNWRITTEN)
+
+
+@contextmanager
+def _termination_interrupts() -> Iterator[None]:
+    """Make SIGTERM what Ctrl-C is: what was finished is written, workers end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may set signals
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 def _gravest(codes: Sequence[int]) -> int:
@@ -138,12 +170,17 @@ def _jobs(text: str) -> int:
     )
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        super().error(printable_lines(message))
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="propopt",
         description="Explanations optimised for the properties you choose, with proof.",
         epilog="Exit codes: 0 done, 2 bad input, 3 solver failure, 4 a statement of "
-        "the paper fails, 130 interrupted.",
+        "the paper fails, 5 not written, 130 interrupted.",
     )
     parser.add_argument(
         "--version", action="version", version=f"propopt {po.__version__}"

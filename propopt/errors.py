@@ -25,6 +25,22 @@ class MissingExtra(PropoptError, ImportError):
     """An optional package is needed; the message gives the install command."""
 
 
+class Unwritten(PropoptError, OSError):
+    """A file could not be written; the message names it, and says why.
+
+    Parameters
+    ----------
+    message : str
+        What was not written.
+    result : object
+        What is lost with it otherwise, such as the trade-offs of a sweep.
+    """
+
+    def __init__(self, message: str, result: object = None) -> None:
+        super().__init__(message)
+        self.result = result
+
+
 class ProblemFileError(PropoptError):
     """A problem file is not valid; the message is ``file:line: key: what is wrong``."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from propopt.errors import InvalidInput
+from propopt.errors import InvalidInput, Unwritten
 
 
 def writable_folder(folder: str | Path) -> Path:
@@ -24,11 +25,33 @@ def writable_folder(folder: str | Path) -> Path:
         made.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInput(
-            f"output: cannot make the folder {made}: {error.strerror}"
+            f"output: cannot make the folder {made}: {_reason(error)}"
         ) from None
-    if not os.access(made, os.W_OK):
-        raise InvalidInput(f"output: cannot write to the folder {made}")
+    try:
+        _draft(made / "draft").unlink()
+    except OSError as error:
+        raise InvalidInput(
+            f"output: cannot write to the folder {made}: {_reason(error)}"
+        ) from None
     return made
+
+
+def require_free_name(path: str | Path) -> None:
+    """Refuse, before any work, a name that no file can take.
+
+    Raises
+    ------
+    InvalidInput
+        If a folder has it, or it is too long.
+    """
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InvalidInput(f"output: cannot write {path}: {_reason(error)}") from None
+    if stat.S_ISDIR(mode):
+        raise InvalidInput(f"output: cannot write {path}: a folder is called so")
 
 
 @contextmanager
@@ -39,21 +62,37 @@ def written_whole(path: str | Path) -> Iterator[Path]:
     ------
     InvalidInput
         If its folder is not there: none is made of a name that may be mistyped.
+    Unwritten
+        If the operating system refuses, with its reason.
     """
     target = Path(path)
     if not target.parent.is_dir():
         raise InvalidInput(f"{target}: there is no folder {target.parent}")
-    handle, name = tempfile.mkstemp(
-        dir=target.parent, prefix=f".{target.stem}-", suffix=target.suffix
-    )
-    os.close(handle)
-    draft = Path(name)
+    draft: Path | None = None
     try:
+        draft = _draft(target)
         yield draft
         draft.chmod(0o666 & ~_umask())
         draft.replace(target)
+    except OSError as error:
+        raise Unwritten(f"cannot write {target}: {_reason(error)}") from error
     finally:
-        draft.unlink(missing_ok=True)
+        if draft is not None:
+            with suppress(OSError):
+                draft.unlink()
+
+
+def _draft(target: Path) -> Path:
+    """An empty file beside the target, with its suffix and a short name of its own."""
+    handle, name = tempfile.mkstemp(
+        dir=target.parent, prefix=".draft-", suffix=target.suffix
+    )
+    os.close(handle)
+    return Path(name)
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)
 
 
 def _umask() -> int:

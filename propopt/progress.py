@@ -1,9 +1,9 @@
-"""Bars for long work, on standard error; and a console that outlives its reader."""
+"""What runs print: a console on which names are text, and bars for long work."""
 
 from __future__ import annotations
 
-import os
 import sys
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -13,28 +13,48 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+from rich.status import Status
+from rich.text import Text
+
+from propopt.streams import PatientStream
+from propopt.text import printable, printable_lines
 
 
-class PatientConsole(Console):
-    """A console that goes silent, and lets work go on, when nobody reads any more."""
+class PlainConsole(Console):
+    """A console on which text is text: no markup, no emoji, no control characters.
 
-    def on_broken_pipe(self) -> None:
-        """Print nothing from now on: ``propopt sweep FILE | head`` writes its files."""
-        self.quiet = True
-        with open(os.devnull, "w") as nowhere:
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    It goes silent, and lets work go on, when nobody reads any more.
+    """
+
+    def __init__(self, *, stderr: bool = False, quiet: bool = False) -> None:
+        super().__init__(
+            file=PatientStream(sys.stderr if stderr else sys.stdout),  # type: ignore[arg-type]  # rich asks for all that IO has
+            quiet=quiet,
+            markup=False,
+            emoji=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+
+    def render_str(self, text: str, **settings: Any) -> Text:
+        return super().render_str(printable_lines(text), **settings)
+
+    def status(self, status: object, **settings: Any) -> Status:
+        return super().status(Text(printable(status)), **settings)
 
 
 def progress_bar(what: str, total: int, wanted: bool | None) -> Progress:
     """A bar with one task, named ``what``; None shows it only on a terminal."""
-    terminal = sys.stderr.isatty()
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn())
+    console = PlainConsole(stderr=True)
+    terminal = console.file.isatty()
     bar = Progress(
-        *columns,
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=console,
         transient=terminal,  # a log keeps the last state, a terminal none
         disable=not (terminal if wanted is None else wanted),
     )
-    bar.add_task(what, total=total)
+    bar.add_task(printable(what), total=total)
     return bar

@@ -14,15 +14,17 @@ from typing import Literal
 import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
-from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
+from propopt.errors import InvalidInput, Unwritten
 from propopt.explanation import Explanation
-from propopt.files import writable_folder, written_whole
+from propopt.files import require_free_name, writable_folder, written_whole
 from propopt.problem import Problem
-from propopt.progress import PatientConsole
+from propopt.progress import PlainConsole
 from propopt.solvers import find_solver
+from propopt.text import printable, printable_lines
 from propopt.tradeoffs import TradeOffs
 
 
@@ -51,13 +53,23 @@ def run_problem(
     -------
     TradeOffs
         Of an interrupted sweep what was finished, which is written all the same.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder or the names cannot be written, before any work.
+    Unwritten
+        If a file cannot be written at the end: the front is printed, and the error has
+        the trade-offs as ``result``.
     """
     began = time.perf_counter()
     find_solver(solver or problem.schema.solver)  # a typo costs no work
     target = writable_folder(folder) / problem.name
-    console = PatientConsole(quiet=quiet, highlight=False, soft_wrap=True)
-    console.print(problem.name, style="bold", markup=False, end=" ")
-    console.print(f"({problem.source.path})", markup=False)
+    for suffix in (".csv", ".svg"):
+        require_free_name(f"{target}{suffix}")
+    console = PlainConsole(quiet=quiet)
+    console.print(printable(problem.name), style="bold", end=" ")
+    console.print(f"({printable(problem.source.path)})")
     with _warnings_printed():
         with console.status("the function and its gradients"):
             _ = problem.objective
@@ -71,15 +83,18 @@ def run_problem(
         if not trade_offs.interrupted:
             with console.status("the curve, certified from attributions"):
                 trade_offs = _proved(trade_offs)
-        _write(trade_offs, problem, target)
+        unwritten = _write(trade_offs, problem, target)
+        # what no file holds is shown at least
+        console.quiet = quiet and not unwritten
         _print(trade_offs, problem, console)
+    if unwritten:
+        raise Unwritten("; ".join(unwritten), trade_offs)
     seconds = time.perf_counter() - began
     calls = problem.function.calls
     rows = calls.rows + calls.trials
     asked = f"{rows:,} model evaluations, " if rows else ""
-    console.print(
-        f"{asked}wrote {target}.csv and .svg in {seconds:.1f} s\n", markup=False
-    )
+    files = f"{printable(target)}.csv and .svg"
+    console.print(f"{asked}wrote {files} in {seconds:.1f} s\n")
     return trade_offs
 
 
@@ -101,42 +116,59 @@ def _warnings_printed() -> Iterator[None]:
             yield
         finally:
             for message in dict.fromkeys(str(w.message) for w in caught):
-                print(f"warning: {message}", file=sys.stderr)
+                print(f"warning: {printable_lines(message)}", file=sys.stderr)
 
 
-def _describe(problem: Problem, console: Console) -> None:
+def _describe(problem: Problem, console: PlainConsole) -> None:
     parts = (
         f"{len(problem.points)} points × {problem.n_features} features",
         f"{problem.function.gradient_method} gradients",
         f"{len(problem.explainers())} baseline explanations",
         problem.setting.describe(),
     )
-    console.print(", ".join(filter(None, parts)), markup=False)
+    console.print(", ".join(filter(None, parts)))
 
 
-def _watched(problem: Problem, console: Console) -> Iterator[Explanation]:
+def _watched(problem: Problem, console: PlainConsole) -> Iterator[Explanation]:
     """The baselines, with a note of how many are made."""
     total = len(problem.explainers())
     with console.status("baselines") as status:
         for number, explanation in enumerate(problem.baselines(), start=1):
-            status.update(f"baselines: {number} of {total}, {explanation.method}")
+            made = printable(explanation.method)
+            status.update(Text(f"baselines: {number} of {total}, {made}"))
             yield explanation
 
 
-def _write(trade_offs: TradeOffs, problem: Problem, target: Path) -> None:
+def _write(trade_offs: TradeOffs, problem: Problem, target: Path) -> list[str]:
+    """Write table and plot; of each that cannot be written the reason."""
+    unwritten = []
+    for write in (_write_table, _write_plot):
+        try:
+            write(trade_offs, problem, target)
+        except (Unwritten, InvalidInput) as error:  # the folder may be gone
+            unwritten.append(str(error))
+    return unwritten
+
+
+def _write_table(trade_offs: TradeOffs, problem: Problem, target: Path) -> None:
+    del problem
     trade_offs.to_csv(f"{target}.csv")
+
+
+def _write_plot(trade_offs: TradeOffs, problem: Problem, target: Path) -> None:
     figure = Figure(figsize=(5.2, 3.9), layout="constrained")
     plot = problem.schema.plot
     scale = "linear" if plot is None else plot.scale
     trade_offs.plot(*problem.axes, ax=figure.subplots(), scale=scale)
+    salt = printable(problem.name)  # the same run, the same file
     with (
-        rc_context({"svg.hashsalt": problem.name}),  # the same run, the same file
+        rc_context({"svg.hashsalt": salt}),
         written_whole(f"{target}.svg") as draft,
     ):
         figure.savefig(draft, format="svg", metadata={"Date": None})
 
 
-def _print(trade_offs: TradeOffs, problem: Problem, console: Console) -> None:
+def _print(trade_offs: TradeOffs, problem: Problem, console: PlainConsole) -> None:
     losses = [f"loss.{name}" for name in trade_offs.losses]
     swept = [f"weight.{name}" for name in problem.swept]
     table = _with_settings(trade_offs.to_frame())
@@ -162,7 +194,7 @@ def _with_settings(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(method=pd.concat(parts)) if parts else frame
 
 
-def _show(title: str, frame: pd.DataFrame, console: Console) -> None:
+def _show(title: str, frame: pd.DataFrame, console: PlainConsole) -> None:
     console.print()
     console.print(title, style="italic")
     table = _table(frame)
@@ -176,12 +208,12 @@ def _table(frame: pd.DataFrame) -> Table:
     table = Table(box=None, pad_edge=False)
     for column in map(str, frame):
         name = column.removeprefix("loss.").replace("weight.", "weight of_")
-        header = name.replace("_", "\n")
+        header = printable(name).replace("_", "\n")
         side: Literal["left", "right"] = "left" if column == "method" else "right"
         table.add_column(header, justify=side, no_wrap=True, vertical="bottom")
     for row in frame.itertuples(index=False):
         cells = zip(map(str, frame), row, strict=True)
-        table.add_row(*(_cell(name, value) for name, value in cells))
+        table.add_row(*(printable(_cell(name, value)) for name, value in cells))
     return table
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -229,7 +231,11 @@ def test_output_that_is_no_folder(file, tmp_path, capsys):
 
 @pytest.mark.usefixtures("no_work")
 def test_output_without_permission(file, out, capsys, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda _, mode: mode != os.W_OK)
+    def refused(**place):
+        del place
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(tempfile, "mkstemp", refused)
     assert sweep(file, "-o", out) == 2
     assert "output: cannot write to the folder" in capsys.readouterr().err
 

@@ -8,20 +8,21 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-import joblib
 import pandas as pd
 from rich.console import Console
 
 from propopt.errors import InvalidInput
-from propopt.files import writable_folder
-from propopt.progress import PatientConsole
+from propopt.files import require_free_name, writable_folder
+from propopt.progress import PlainConsole
 from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.figures import FIGURES
 from propopt.reproduce.figures.tables import UserTable
 from propopt.reproduce.findings import Finding, Verdict
-from propopt.reproduce.markdown import write_figure, write_index
+from propopt.reproduce.markdown import write_figure, write_index, written_files
 from propopt.reproduce.panels import Panel, Result
 from propopt.reproduce.statements import FigureReport, Tally, findings_table
+from propopt.threads import threads_of_run
+from propopt.workers import in_workers, read_workers
 
 
 ALL = "all"
@@ -96,19 +97,23 @@ def reproduce_paper(
     Raises
     ------
     InvalidInput
-        For an unknown figure, a folder that cannot be written to, or a table that
-        cannot be read.
+        For an unknown figure, a folder or a name that cannot be written to, or a table
+        that cannot be read.
+    Unwritten
+        If a page cannot be written after all; those before it are whole.
     MissingExtra
         If ``shap`` is needed and not installed.
     """
     chosen = _chosen(figures)
     place = writable_folder(folder)
+    for file in written_files(chosen):
+        require_free_name(place / file)
     table = _read_table(csv, target, task, chosen)
     if table is not None:
         extra = table.panel(place)
         plain = chosen["tables"]
         chosen["tables"] = replace(plain, panels=(*plain.panels, extra))
-    return _run(chosen, place, n_jobs, PatientConsole(quiet=quiet, highlight=False))
+    return _run(chosen, place, n_jobs, PlainConsole(quiet=quiet))
 
 
 def _chosen(names: Sequence[str]) -> dict[str, PaperFigure]:
@@ -194,16 +199,12 @@ def _run_figure(
 
 def panel_results(panels: Sequence[Panel], n_jobs: int | None) -> Iterator[Result]:
     """The results in the order of the panels, each as soon as it is there."""
-    if n_jobs == 0:
-        raise InvalidInput(
-            "n_jobs: expected a number of workers, -1 for all processors, or None, "
-            "got 0"
-        )
-    if joblib.effective_n_jobs(n_jobs) == 1:
-        yield from (panel.run() for panel in panels)
-        return
-    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
-    yield from parallel(joblib.delayed(panel.run)() for panel in panels)
+    workers = read_workers(n_jobs)
+    with threads_of_run(0):  # tables are small, here as in workers
+        if workers == 1:
+            yield from (panel.run() for panel in panels)
+        else:
+            yield from in_workers((panel.run for panel in panels), workers)
 
 
 def _print_panel(result: Result, console: Console) -> None:

@@ -1,0 +1,275 @@
+"""What a run writes is tried first, and what cannot be written loses no sweep."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import propopt as po
+from propopt.cli import main
+from propopt.errors import InvalidInput, Unwritten
+from propopt.files import require_free_name, writable_folder, written_whole
+
+
+ROOT = Path(__file__).parent.parent
+FILE = """\
+data: {grid: {low: -1, high: 1, per_dimension: 9, dimensions: 1}}
+function: {name: power, degree: 3}
+objective: {gradient_matching: 1, pairwise_robustness: {graph: {kind: chain}}}
+sweep: {pairwise_robustness: [0.1, 1, 10]}
+"""
+posix = pytest.mark.skipif(os.name == "nt", reason="descriptors of POSIX")
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "cubic.yaml"
+    path.write_text(FILE)
+    return path
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out"
+
+
+def shell(command, file, out, **environment):
+    """The CLI under a shell: ``RUN`` in the command stands for the sweep."""
+    program = "import sys; from propopt.cli import main; sys.exit(main(sys.argv[1:]))"
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    script = command.replace("RUN", '"$0" -c "$1" sweep "$2" -o "$3"')
+    return subprocess.run(
+        ["bash", "-c", script, sys.executable, program, file, out],
+        env=os.environ | {"PYTHONPATH": path} | environment,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+WHOLE = ["cubic.csv", "cubic.svg"]
+
+
+# ---- streams
+
+
+@posix
+@pytest.mark.parametrize(
+    ("command", "code", "told"),
+    [
+        ("RUN > /dev/full", 5, "propopt: cannot print: No space left on device\n"),
+        ("RUN > /dev/full 2>&1", 5, ""),
+        ("RUN 2>&-", 0, ""),
+        ("RUN <&- >&- 2>&-", 0, ""),
+        ("RUN | head -n 1; exit ${PIPESTATUS[0]}", 0, ""),
+    ],
+)
+def test_a_stream_that_takes_nothing_does_not_end_a_run(file, out, command, code, told):
+    run = shell(command, str(file), str(out))
+    assert (run.returncode, run.stderr.decode()) == (code, told)
+    assert names(out) == WHOLE
+    assert len(pd.read_csv(out / "cubic.csv")) == 3
+
+
+@pytest.mark.parametrize(
+    ("environment", "times"),
+    [
+        ({"PYTHONIOENCODING": "ascii"}, rb"\xd7"),
+        ({"PYTHONIOENCODING": "latin-1"}, b"\xd7"),
+        ({"LC_ALL": "C"}, "×".encode()),
+        ({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, rb"\xd7"),
+    ],
+)
+def test_a_stream_without_a_character_shows_its_escape(file, out, environment, times):
+    environment = {"PYTHONIOENCODING": "", "PYTHONUTF8": ""} | environment
+    run = shell("RUN", str(file), str(out), **environment)
+    assert (run.returncode, run.stderr) == (0, b"")
+    assert b"9 points " + times + b" 1 features" in run.stdout
+    assert names(out) == WHOLE
+
+
+@posix
+def test_names_of_files_need_not_be_utf8(file, out):
+    try:
+        given = file.rename(os.fsdecode(os.fsencode(file.parent) + b"/c\xff.yaml"))
+    except OSError:
+        pytest.skip("this file system knows UTF-8 alone")
+    folder = os.fsencode(out) + b"\xfe"
+    run = shell("RUN", os.fsencode(given), folder)
+    assert (run.returncode, run.stderr) == (0, b"")
+    assert sorted(os.listdir(folder)) == [b"c\xff.csv", b"c\xff.svg"]
+    assert rb"c\udcff.csv and .svg" in run.stdout
+
+
+# ---- names that cannot be written, before any work
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    def fail(problem):
+        pytest.fail(f"{problem.name} was worked on")
+
+    monkeypatch.setattr(po.Problem, "points", property(fail))
+
+
+@pytest.mark.usefixtures("no_work")
+@pytest.mark.parametrize("suffix", [".csv", ".svg"])
+def test_a_name_that_a_folder_has_costs_no_work(file, out, capsys, suffix):
+    (out / f"cubic{suffix}").mkdir(parents=True)
+    assert main(["sweep", str(file), "-o", str(out)]) == 2
+    assert capsys.readouterr() == (
+        "",
+        f"{file}:1: output: cannot write {out / 'cubic'}{suffix}: a folder is called "
+        "so\n",
+    )
+
+
+def test_a_name_that_is_too_long_is_refused(tmp_path):
+    with pytest.raises(InvalidInput, match="File name too long"):
+        require_free_name(tmp_path / f"{'n' * 252}.csv")
+
+
+def test_the_longest_name_that_the_system_takes_is_written(file, out):
+    name = "n" * 250
+    longest = file.rename(file.with_name(f"{name}.yaml"))
+    assert main(["sweep", str(longest), "-o", str(out), "-q"]) == 0
+    assert names(out) == [f"{name}.csv", f"{name}.svg"]
+
+
+@pytest.mark.usefixtures("no_work")
+def test_a_device_is_no_folder(file, capsys):
+    assert main(["sweep", str(file), "-o", os.devnull]) == 2
+    assert "cannot make the folder" in capsys.readouterr().err
+
+
+def test_names_are_tried_before_figures_are_made(tmp_path):
+    (tmp_path / "statements.csv").mkdir()
+    with pytest.raises(InvalidInput, match=r"statements\.csv: a folder is called so"):
+        po.reproduce_paper(["fig2"], tmp_path, quiet=True)
+
+
+def test_trying_leaves_nothing_behind(tmp_path):
+    writable_folder(tmp_path)
+    require_free_name(tmp_path / "free.csv")
+    assert names(tmp_path) == []
+
+
+# ---- writing that fails after all
+
+
+LIMITED = """\
+import resource, sys
+from propopt.cli import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))  # bytes a file may have
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@posix
+@pytest.mark.parametrize("options", [[], ["--quiet"]])
+def test_a_full_disk_ends_in_one_sentence_after_the_front(file, out, options):
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    run = subprocess.run(
+        [sys.executable, "-c", LIMITED, "sweep", file, "-o", out, *options],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert run.returncode == 5
+    assert run.stderr == (
+        f"propopt: cannot write {out / 'cubic.csv'}: File too large; "
+        f"cannot write {out / 'cubic.svg'}: File too large\n"
+    )
+    assert "The front" in run.stdout
+    assert run.stdout.count("optimized  ") == 3
+    assert names(out) == []
+
+
+@pytest.fixture
+def unwritable(monkeypatch):
+    """Tables cannot be written; pictures can."""
+
+    def full(frame, path, **settings):
+        del frame, settings
+        Path(path).write_text("half of")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", full)
+
+
+@pytest.mark.usefixtures("unwritable")
+def test_what_can_be_written_is(file, out):
+    assert main(["sweep", str(file), "-o", str(out), "-q"]) == 5
+    assert names(out) == ["cubic.svg"]
+
+
+@pytest.mark.usefixtures("unwritable")
+def test_the_error_holds_the_trade_offs(file, out):
+    with pytest.raises(Unwritten, match=r"cubic\.csv: No space left") as caught:
+        po.run_problem(po.read_problem(file), out, quiet=True)
+    assert len(caught.value.result.optimized) == 3
+
+
+def test_a_folder_that_is_gone_loses_no_front(file, out, capsys, monkeypatch):
+    sweep = po.Problem.sweep
+
+    def sweeping(problem, *arguments, **settings):
+        out.rmdir()
+        return sweep(problem, *arguments, **settings)
+
+    monkeypatch.setattr(po.Problem, "sweep", sweeping)
+    assert main(["sweep", str(file), "-o", str(out), "-q"]) == 5
+    printed = capsys.readouterr()
+    assert "The front" in printed.out
+    assert f"there is no folder {out}" in printed.err
+
+
+@pytest.mark.usefixtures("unwritable")
+def test_the_next_file_is_solved_though_one_is_not_written(file, out):
+    other = file.with_name("other.yaml")
+    other.write_text(FILE)
+    assert main(["sweep", str(file), str(other), "-o", str(out), "-q"]) == 5
+    assert names(out) == ["cubic.svg", "other.svg"]
+
+
+def test_a_refusal_of_the_system_names_the_file(tmp_path):
+    def write():
+        with written_whole(tmp_path / "table.csv"):
+            raise OSError(errno.EIO, "Input/output error")
+
+    with pytest.raises(Unwritten, match=r"table\.csv: Input/output error"):
+        write()
+    assert names(tmp_path) == []
+
+
+DESCRIPTORS = """\
+import os, sys
+from propopt.streams import patient_streams
+for descriptor in (0, 1, 2):
+    os.close(descriptor)
+with patient_streams():
+    handle = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
+    os.write(handle, str(handle).encode())
+os._exit(0)
+"""
+
+
+@posix
+def test_no_file_takes_the_place_of_a_stream(tmp_path):
+    program = ["-c", DESCRIPTORS, str(tmp_path / "file")]
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    environment = os.environ | {"PYTHONPATH": path}
+    subprocess.run([sys.executable, *program], env=environment, timeout=60, check=False)
+    assert int((tmp_path / "file").read_text()) > 2
