@@ -15,17 +15,7 @@ LARGEST = 1e140
 
 def read_array(values: object, what: str, *, ndim: int) -> Array:
     """``values`` as a finite, non-empty float64 array with ``ndim`` dimensions."""
-    if isinstance(values, np.ndarray) and values.dtype.kind == "c":
-        raise InvalidInput(f"{what}: expected numbers, got complex ones")
-    if sp.issparse(values):
-        raise InvalidInput(
-            f"{what}: expected a dense table, got a sparse {type(values).__name__}; "
-            "give its toarray()"
-        )
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{what}: expected numbers, got {error}") from None
+    array = _as_floats(values, what)
     if array.ndim != ndim:
         raise InvalidInput(
             f"{what}: expected {ndim} dimensions, got an array of shape {array.shape}"
@@ -42,6 +32,28 @@ def read_array(values: object, what: str, *, ndim: int) -> Array:
         )
     array.setflags(write=False)
     return array
+
+
+def _as_floats(values: object, what: str) -> Array:
+    """A float64 copy; refused where NumPy would drop a part or read a date."""
+    if sp.issparse(values):
+        raise InvalidInput(
+            f"{what}: expected a dense table, got a sparse {type(values).__name__}; "
+            "give its toarray()"
+        )
+    if np.ma.is_masked(values):
+        raise InvalidInput(f"{what}: expected numbers, got masked ones; fill them")
+    try:
+        found = np.asarray(values)
+        if found.dtype.kind in _NO_NUMBERS:
+            raise TypeError(_NO_NUMBERS[found.dtype.kind])
+        return np.array(found, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        raise InvalidInput(f"{what}: expected numbers, got {error}") from None
+
+
+_NO_NUMBERS = {"c": "complex ones", "M": "dates", "m": "lengths of time"}
+"""What NumPy makes numbers of all the same, by the kind of its type."""
 
 
 def sealed(array: Array) -> Array:

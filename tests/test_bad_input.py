@@ -292,3 +292,34 @@ def test_losses_of_tables_with_other_columns_are_refused(rng):
     )
     with pytest.raises(InvalidInput, match="features have other names, or another ord"):
         po.solve(objective)
+
+
+TABLE = np.eye(4)
+LOSSY = {
+    "complex": (TABLE + 1j, "got complex ones"),
+    "complex DataFrame": (pd.DataFrame(TABLE + 1j), "got complex ones"),
+    "complex list": ((TABLE + 1j).tolist(), "got complex ones"),
+    "masked": (np.ma.masked_less(TABLE, 1.0), "got masked ones; fill them"),
+    "dates": (np.zeros((4, 4), dtype="datetime64[s]"), "got dates"),
+    "dates in a DataFrame": (
+        pd.DataFrame(np.zeros((4, 4), dtype="datetime64[s]")),
+        "got dates",
+    ),
+    "durations": (np.zeros((4, 4), dtype="timedelta64[s]"), "got lengths of time"),
+    "integers beyond floats": (
+        np.full((4, 4), 10**400, dtype=object),
+        "got int too large to convert to float",
+    ),
+}
+
+
+@each_table
+@pytest.mark.parametrize(("table", "got"), LOSSY.values(), ids=LOSSY)
+def test_what_numpy_would_convert_with_a_loss_is_refused(what, make, table, got):
+    with pytest.raises(InvalidInput, match=f"^{what}: expected numbers, {got}"):
+        make(table)
+
+
+def test_a_mask_that_hides_nothing_is_none():
+    table = np.ma.array(TABLE, mask=np.zeros((4, 4), bool))
+    assert po.GradientMatching(table).value(TABLE) == 0.0
