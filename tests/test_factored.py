@@ -1,6 +1,7 @@
 """Factors of the graph: long chains, large weights, and where Lanczos gives up."""
 
 import decimal
+import time
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ import scipy.sparse as sp
 import propopt as po
 from propopt.errors import Refused, SolverFailure
 from propopt.losses import Program
+from propopt.solvers.curves import choose_curve_solver
 from propopt.solvers.factors import Elimination
+from propopt.solvers.gradients import ShiftedSystem
 
 
 RNG = np.random.default_rng(0)
@@ -212,3 +215,47 @@ def test_graphs_that_are_not_stored_are_refused(second):
     objective = sum(losses, 1.0 * po.GradientMatching(walk(30)))
     with pytest.raises(Refused, match="no robustness loss whose graph is stored"):
         po.solve(objective, "factored")
+
+
+def weighted_star(n_nodes):
+    hub = sp.csr_array(RNG.uniform(0.1, 10.0, (1, n_nodes - 1)))
+    return po.graph_from_matrix(sp.block_array([[None, hub], [hub.T, None]]))
+
+
+@pytest.mark.parametrize("graph", [tree(3_000), weighted_star(3_000)])
+def test_a_forest_has_no_fill(graph):
+    elimination = Elimination.of(graph.laplacian)
+    factor = elimination.factor(1.0, 1e6)
+    assert factor.inner.factors.L.nnz == 2 * 3_000 - 1
+    R = RNG.normal(size=(3_000, 2))
+    W = factor.solve(R)
+    norm = 2e6 * graph.laplacian.diagonal().max()
+    rounding = 8 * np.finfo(float).eps * norm * np.abs(W).max()
+    residual = W + 1e6 * (graph.laplacian @ W) - R
+    np.testing.assert_allclose(residual, 0.0, atol=rounding)
+
+
+def test_a_large_star_takes_no_time():
+    n = 50_000
+    elimination = Elimination.of(weighted_star(n).laplacian)
+    start = time.process_time()
+    elimination.factor(1.0, 1e6)
+    assert time.process_time() - start < 2.0  # minimum degree takes n²: 10 s
+
+
+def test_what_is_done_in_vain_costs_a_few_factors(monkeypatch):
+    n = 20_000
+    losses = (po.GradientMatching(walk(n)), po.PairwiseRobustness(tree(n)))
+    objective = 1.0 * losses[0] + 1e6 * losses[1]
+    solver = choose_curve_solver(Program(losses))
+    assert solver.name == "krylov"
+    assert solver.most_steps < 1_000
+    asked = []
+    descend = ShiftedSystem._descend
+    monkeypatch.setattr(
+        ShiftedSystem,
+        "_descend",
+        lambda self, *args: asked.append(self.most_steps) or descend(self, *args),
+    )
+    assert po.solve(objective, solver).gap <= 1e-6
+    assert asked == [solver.most_steps]

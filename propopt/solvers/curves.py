@@ -20,7 +20,7 @@ SECONDS_PER_STEP = 6e-5  # the rest of a step, whatever the size
 SECONDS_PER_NUMBER = 1e-8  # and what grows with the number of points
 SECONDS_PER_FACTOR = 5e-4  # what one weight takes beside its factors
 PATIENCE = 3.0  # factors that Lanczos may cost before these take over
-FEWEST_STEPS = 1_000
+FEWEST_STEPS = 200
 
 
 def choose_curve_solver(program: Program) -> Solver:

@@ -3,8 +3,9 @@
 * **Banded**, in the order of points that has the smaller bandwidth w: as they come, or
   by reverse Cuthill and McKee. N w² operations; chains, paths, neighbours of points on
   a line.
-* **Sparse**, by minimum degree. A forest has no fill: its leaves go first. Of other
-  graphs the envelope in the order of Cuthill and McKee bounds it from above, loosely.
+* **Sparse**. A forest has no fill where each node comes before its parent, as it does
+  in the reversed order of breadth. Other graphs go by minimum degree; the envelope in
+  the order of Cuthill and McKee bounds their fill from above, loosely.
 """
 
 from __future__ import annotations
@@ -53,9 +54,11 @@ class Elimination:
     P : sparse matrix (N, N)
         Symmetric and positive semidefinite.
     order : array (N,) or None
-        A permutation that makes P narrow; None where the points are in order.
+        A permutation that makes P narrow, or puts leaves first; None where the points
+        are in order, or minimum degree is to find one.
     heights : array (N,)
-        How far left of the diagonal each row of the ordered P reaches.
+        How far left of the diagonal each row of a narrow P reaches, which bounds the
+        entries of each row of the factor.
     kind : {"banded", "sparse"}
         What is cheaper.
     """
@@ -69,14 +72,12 @@ class Elimination:
     def of(cls, P: Sparse) -> Elimination:
         """The cheaper kind, by an estimate of seconds."""
         matrix = sp.csr_array(P)
-        order, heights = None, _heights(matrix, None)
-        if heights.max(initial=0) > NARROW:
-            other = np.asarray(reverse_cuthill_mckee(matrix, symmetric_mode=True))
-            found = _heights(matrix, other)
-            if found.max() < heights.max():
-                order, heights = other.astype(np.intp), found
+        order, heights = _narrow(matrix)
         banded = cls(matrix, order, heights, "banded")
-        sparse = cls(matrix, order, heights, "sparse")
+        sparse = cls(matrix, None, heights, "sparse")
+        if _is_forest(matrix):
+            one_each = np.ones_like(heights)
+            sparse = cls(matrix, _by_breadth(matrix), one_each, "sparse")
         return min(banded, sparse, key=lambda choice: choice.seconds(1))
 
     @property
@@ -111,73 +112,73 @@ class Elimination:
         """
         try:
             if self.kind == "banded":
-                return _Banded.of(self._band, self.order, shift, weight)
-            return _Sparse.of(self.P, shift, weight)
+                found: Factor = _Banded.of(self._band, shift, weight)
+            else:
+                found = _Sparse.of(self._ordered, shift, weight, self._column_order)
         except (la.LinAlgError, RuntimeError) as error:
             raise SolverFailure(
                 f"{shift:.1e} I + {weight:.1e} P has no Cholesky factor to rounding: "
                 "the similarities of the graph are of too many sizes"
             ) from error
+        return found if self.order is None else _Ordered(found, self.order)
+
+    @cached_property
+    def _ordered(self) -> Sparse:
+        return self.P if self.order is None else self.P[self.order][:, self.order]
+
+    @property
+    def _column_order(self) -> str:
+        return "MMD_AT_PLUS_A" if self.order is None else "NATURAL"
 
     @cached_property
     def _band(self) -> Array:
         """The lower band of the ordered P: row k holds its k-th subdiagonal."""
-        entries = self.P.tocoo()
+        entries = self._ordered.tocoo()
         row, column = entries.coords
-        if self.order is not None:
-            rank = _inverse(self.order)
-            row, column = rank[row], rank[column]
         lower = row >= column
         band = np.zeros((self.bandwidth + 1, len(self.heights)))
         band[(row - column)[lower], column[lower]] = entries.data[lower]
         return band
 
     @cached_property
-    def _is_forest(self) -> bool:
-        n_nodes = len(self.heights)
-        n_trees, _ = connected_components(self.P, directed=False)
-        n_edges = sp.tril(self.P, k=-1).count_nonzero()
-        return bool(n_edges == n_nodes - n_trees)
-
-    @cached_property
     def _fill(self) -> float:
-        """Entries of the factor, or a bound."""
-        if self._is_forest:
-            return 2.0 * len(self.heights)
+        """A bound of the entries of the factor."""
         return float(self.heights.sum()) + len(self.heights)
 
     @cached_property
     def _operations(self) -> float:
-        if self._is_forest:
-            return 2.0 * len(self.heights)
         return float((self.heights.astype(np.float64) ** 2).sum())
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Ordered(Factor):
+    inner: Factor
+    order: NDArray[np.intp]
+
+    def solve(self, R: Array) -> Array:
+        W = np.empty_like(R)
+        W[self.order] = self.inner.solve(R[self.order])
+        return W
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class _Banded(Factor):
     lower: Array
-    order: NDArray[np.intp] | None
 
     @classmethod
-    def of(
-        cls, band: Array, order: NDArray[np.intp] | None, shift: float, weight: float
-    ) -> _Banded:
+    def of(cls, band: Array, shift: float, weight: float) -> _Banded:
         matrix = weight * band
         matrix[0] += shift
         lower = la.cholesky_banded(
             matrix, overwrite_ab=True, lower=True, check_finite=False
         )
-        return cls(lower, order)
+        return cls(lower)
 
     def solve(self, R: Array) -> Array:
-        ordered = R if self.order is None else R[self.order]
-        found = la.cho_solve_banded((self.lower, True), ordered, check_finite=False)
-        if self.order is None:
-            return np.asarray(found)
-        W = np.empty_like(R)
-        W[self.order] = found
-        return W
+        factor = (self.lower, True)
+        return np.asarray(la.cho_solve_banded(factor, R, check_finite=False))
 
 
 @final
@@ -186,12 +187,12 @@ class _Sparse(Factor):
     factors: spla.SuperLU
 
     @classmethod
-    def of(cls, P: Sparse, shift: float, weight: float) -> _Sparse:
+    def of(cls, P: Sparse, shift: float, weight: float, order: str) -> _Sparse:
         # positive definite: no pivoting
         matrix = sp.csc_array(weight * P + shift * sp.eye_array(P.shape[0]))
         factors = spla.splu(
             matrix,
-            permc_spec="MMD_AT_PLUS_A",
+            permc_spec=order,
             diag_pivot_thresh=0.0,
             options={"SymmetricMode": True},
         )
@@ -199,6 +200,26 @@ class _Sparse(Factor):
 
     def solve(self, R: Array) -> Array:
         return np.asarray(self.factors.solve(np.asfortranarray(R)))
+
+
+def _is_forest(P: sp.csr_array) -> bool:
+    n_trees, _ = connected_components(P, directed=False)
+    n_edges = sp.tril(P, k=-1).count_nonzero()
+    return bool(n_edges == P.shape[0] - n_trees)
+
+
+def _by_breadth(P: sp.csr_array) -> NDArray[np.intp]:
+    return np.asarray(reverse_cuthill_mckee(P, symmetric_mode=True)).astype(np.intp)
+
+
+def _narrow(P: sp.csr_array) -> tuple[NDArray[np.intp] | None, NDArray[np.intp]]:
+    """The order of the smaller bandwidth, None for the present one, and its heights."""
+    heights = _heights(P, None)
+    if heights.max(initial=0) <= NARROW:
+        return None, heights
+    order = _by_breadth(P)
+    found = _heights(P, order)
+    return (order, found) if found.max() < heights.max() else (None, heights)
 
 
 def _heights(P: sp.csr_array, order: NDArray[np.integer] | None) -> NDArray[np.intp]:

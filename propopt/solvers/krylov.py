@@ -35,6 +35,7 @@ from propopt.losses import Program
 from propopt.memory import memory_refusal
 from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
 from propopt.solvers.eigenbasis import Eigenbasis
+from propopt.solvers.gradients import MOST_STEPS as MOST_GRADIENTS
 from propopt.solvers.gradients import PreconditionerName, ShiftedSystem
 from propopt.solvers.in_turn import InTurn
 from propopt.solvers.lanczos import Column, Lanczos
@@ -60,8 +61,8 @@ class Krylov(Solver):
         stored graph; up to robustness weights of 1e4 it was not faster, so that it is
         worth a try only beyond (see ``docs/solvers.md``).
     most_steps : int, optional
-        Of Lanczos, and five times as many of conjugate gradients, before it gives up;
-        10,000 by default.
+        Of Lanczos, and of conjugate gradients, before it gives up; by default 10,000
+        and 50,000.
     otherwise : Solver, optional
         One of curves too, asked for weights at which this one gives up or misses the
         tolerance.
@@ -80,8 +81,7 @@ class Krylov(Solver):
 
     def prepare(self, program: Program) -> Prepared:
         quadratic = Quadratic.of(program.losses, program.shape)
-        most_steps = self.most_steps or MOST_STEPS
-        spaces = _KrylovSpaces(quadratic, self.preconditioner, most_steps)
+        spaces = _KrylovSpaces(quadratic, self.preconditioner, self.most_steps)
         if self.otherwise is None:
             return spaces
         return InTurn(program, spaces, self.otherwise)
@@ -99,10 +99,11 @@ class _KrylovSpaces(Curve):
         self,
         quadratic: Quadratic,
         preconditioner: PreconditionerName,
-        most_steps: int,
+        most_steps: int | None,
     ) -> None:
         self._quadratic = quadratic
-        self._most_steps = most_steps
+        self._most_steps = most_steps or MOST_STEPS
+        self._most_gradients = most_steps or MOST_GRADIENTS
         self._preconditioner = preconditioner
         n_features = quadratic.G.shape[1]
         self._basis = Eigenbasis(
@@ -201,7 +202,7 @@ class _KrylovSpaces(Curve):
                 b,
                 float(shifts[j, 0]),
                 self._columns[j, scale.nodes],
-                5 * self._most_steps,
+                self._most_gradients,
             )
             W_hat[j, scale.nodes] = system.solve(
                 begin[j, scale.nodes], tolerance, self._preconditioner
