@@ -47,8 +47,16 @@ _DESCRIPTION = re.compile(
 
 
 def archive_path(path: str | Path) -> Path:
-    """The path with ``.npz`` at its end; dots in the name stay."""
+    """The path with ``.npz`` at its end; dots in the name stay.
+
+    Raises
+    ------
+    InvalidInput
+        If it names no file.
+    """
     given = Path(path)
+    if given.name in ("", ".."):
+        raise InvalidInput(f"path: expected the name of a file, got {str(path)!r}")
     return given if given.suffix == ".npz" else given.with_name(f"{given.name}.npz")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
@@ -63,8 +64,14 @@ class Frame:
 
     @property
     def points(self) -> tuple[Hashable, ...] | None:
-        """The names of the rows, if they have any."""
-        return tuple(self.table.index) if self.named_rows else None
+        """The names of the rows, if they have any; a missing one is always one NaN."""
+        if not self.named_rows:
+            return None
+        return tuple(np.nan if _is_nan(name) else name for name in self.table.index)
+
+
+def _is_nan(name: Hashable) -> bool:
+    return isinstance(name, float) and math.isnan(name)
 
 
 def as_frame(table: object, what: str) -> Frame | None:

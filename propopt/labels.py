@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
@@ -100,7 +101,9 @@ def plain_name(name: object) -> int | float | str:
     """A name as a file has it: numbers stay numbers, anything else becomes text."""
     if isinstance(name, int | np.integer):
         return int(name)
-    return float(name) if isinstance(name, float) else str(name)
+    if not isinstance(name, float):
+        return str(name)
+    return np.nan if math.isnan(name) else float(name)  # one NaN, which is itself
 
 
 def listed(names: Sequence[object], most: int = 8) -> str:

@@ -385,3 +385,15 @@ def test_a_grid_knows_its_rows():
     assert robust.labels == Labels(points=tuple("abcdefghi"))
     found = po.solve(po.GradientMatching(np.ones((9, 2))) + robust)
     assert found.labels.points == tuple("abcdefghi")
+
+
+def test_rows_without_a_name_are_those_of_the_same_table(tmp_path):
+    table = pd.DataFrame(np.eye(3), index=[np.nan, 1.0, 2.0])
+    objective = po.GradientMatching(table) + po.PairwiseRobustness(
+        po.gaussian_graph(table.copy(), 1.0)
+    )
+    best = po.solve(objective)
+    best.save(tmp_path / "best")
+    loaded = po.Explanation.load(tmp_path / "best")
+    for given in (best, best.to_frame().iloc[::-1], loaded, loaded.to_frame()):
+        assert objective.value(given) == pytest.approx(best.objective, rel=1e-12)
