@@ -27,7 +27,7 @@ class Kind:
     backend : narwhals.Implementation
         Such as polars or pyarrow.
     categorical : dict of str to narwhals dtype
-        The columns of categories, whose dtypes pandas does not have.
+        The columns of text categories, whose dtypes pandas does not have.
     """
 
     backend: Any
@@ -80,7 +80,7 @@ def as_frame(table: object, what: str) -> Frame | None:
     Raises
     ------
     InvalidInput
-        If it is lazy.
+        If it is lazy, or two columns have one name.
     """
     if isinstance(table, pd.DataFrame):
         return Frame(table)
@@ -98,8 +98,12 @@ def _known(table: object, what: str) -> nw.DataFrame[Any] | None:
     if table is None or isinstance(table, np.ndarray | list | tuple | float):
         return None  # without importing anything
     import narwhals.stable.v2 as nw
+    from narwhals.exceptions import DuplicateError
 
-    known = nw.from_native(table, pass_through=True)
+    try:
+        known = nw.from_native(table, pass_through=True)
+    except DuplicateError as error:
+        raise InvalidInput(f"{what}: columns appear more than once: {error}") from None
     if isinstance(known, nw.LazyFrame):
         raise InvalidInput(
             f"{what}: a lazy table has no rows yet; collect it first, by its collect() "
@@ -115,17 +119,23 @@ def _read(table: nw.DataFrame[Any]) -> Frame:
     columns = {name: _column(table[name]) for name in table.columns}
     index = nw.maybe_get_index(table)
     rows = None if index is None else list(index)
-    coded = {name: dtype for name, dtype in schema.items() if _is_coded(dtype)}
-    kind = Kind(table.implementation, coded)
+    of_text = {  # numbers are not cast to categories by all libraries
+        name: dtype
+        for name, dtype in schema.items()
+        if _is_coded(dtype) and columns[name].categories.dtype.kind not in "biuf"
+    }
+    kind = Kind(table.implementation, of_text)
     return Frame(pd.DataFrame(columns, index=rows), kind, named_rows=rows is not None)
 
 
 def _column(column: nw.Series[Any]) -> Any:
+    import narwhals.stable.v2 as nw
+
     dtype = column.dtype
     if _is_coded(dtype):
         categories = column.cat.get_categories().to_list()
         return pd.Categorical(column.to_list(), categories=categories)
-    if dtype.is_numeric() and not dtype.is_decimal():
+    if dtype.is_numeric() and dtype not in (nw.Decimal, nw.Int128, nw.UInt128):
         return column.to_numpy()  # missing values are NaN
     return column.to_list()
 

@@ -318,5 +318,5 @@ def test_the_largest_numbers_are_shown(tmp_path):
 @pytest.mark.parametrize("path", ["", ".", "..", "/"])
 def test_a_path_that_names_no_file_is_refused(path):
     for use in (FULL.save, po.Explanation.load):
-        with pytest.raises(InvalidInput, match="^path: expected the name of a file"):
+        with pytest.raises(InvalidInput, match=r"^path: expected the name of a file"):
             use(path)

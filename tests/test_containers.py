@@ -301,3 +301,28 @@ def test_lightgbm_with_spaces_in_its_columns_is_explained():
     assert list(best.to_frame().columns) == list(X.columns)
     with pytest.raises(InvalidInput, match=r"has renamed them, wrap\(model, data=X\)"):
         po.wrap(model).value(X)
+
+
+def test_integers_of_128_bits_are_numbers():
+    table = pl.DataFrame({"a": [2, 1], "b": [0.5, 1.5]}).cast({"a": pl.Int128})
+    assert po.GradientMatching(table).value([[2, 0.5], [1, 1.5]]) == 0.0
+
+
+def test_columns_of_one_name_are_refused_in_any_library():
+    table = pa.table([[1.0, 2.0], [3.0, 4.0]], names=["a", "a"])
+    for read in (po.GradientMatching, lambda t: po.explain(lambda X: X["a"], t)):
+        with pytest.raises(InvalidInput, match="columns appear more than once"):
+            read(table)
+
+
+def test_categories_that_are_numbers_are_given_back_as_numbers():
+    table = pa.table({"size": pa.array([1, 2, 3] * 10).dictionary_encode()})
+    seen = []
+
+    def model(given):
+        seen.append(given["size"].to_pylist())
+        return np.array(seen[-1]) ** 2.0
+
+    function = po.wrap(model, data=table)
+    np.testing.assert_array_equal(function.value(table), [1.0, 4.0, 9.0] * 10)
+    assert seen[0] == [1, 2, 3] * 10
