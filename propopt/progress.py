@@ -47,6 +47,8 @@ def progress_bar(what: str, total: int, wanted: bool | None) -> Progress:
     """A bar with one task, named ``what``; None shows it only on a terminal."""
     console = PlainConsole(stderr=True)
     terminal = console.file.isatty()
+    shown = terminal if wanted is None else wanted
+    console.quiet = not shown  # a bar that is not shown ends with a blank line else
     bar = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -54,7 +56,7 @@ def progress_bar(what: str, total: int, wanted: bool | None) -> Progress:
         TimeRemainingColumn(),
         console=console,
         transient=terminal,  # a log keeps the last state, a terminal none
-        disable=not (terminal if wanted is None else wanted),
+        disable=not shown,
     )
     bar.add_task(printable(what), total=total)
     return bar
