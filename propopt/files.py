@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -36,13 +36,20 @@ def writable_folder(folder: str | Path) -> Path:
     return made
 
 
-def require_free_name(path: str | Path) -> None:
-    """Refuse, before any work, a name that no file can take.
+def require_free_name(path: str | Path, read: Iterable[Path] = ()) -> None:
+    """Refuse, before any work, a name that no file can take, or that none should.
+
+    Parameters
+    ----------
+    path : path
+        What will be written.
+    read : iterable of Path
+        What the work starts from: not to be written over.
 
     Raises
     ------
     InvalidInput
-        If a folder has it, or it is too long.
+        If a folder has the name, it is too long, or one of ``read`` has it.
     """
     try:
         mode = os.lstat(path).st_mode
@@ -52,6 +59,10 @@ def require_free_name(path: str | Path) -> None:
         raise InvalidInput(f"output: cannot write {path}: {_reason(error)}") from None
     if stat.S_ISDIR(mode):
         raise InvalidInput(f"output: cannot write {path}: a folder is called so")
+    if any(_is_same(path, other) for other in read):
+        raise InvalidInput(
+            f"output: cannot write {path}: it is read here; choose another folder"
+        )
 
 
 @contextmanager
@@ -80,6 +91,13 @@ def written_whole(path: str | Path) -> Iterator[Path]:
         if draft is not None:
             with suppress(OSError):
                 draft.unlink()
+
+
+def _is_same(path: str | Path, other: Path) -> bool:
+    try:
+        return os.path.samefile(path, other)
+    except (OSError, ValueError):  # one of them is not there
+        return False
 
 
 def _draft(target: Path) -> Path:

@@ -57,7 +57,8 @@ def run_problem(
     Raises
     ------
     InvalidInput
-        If the folder or the names cannot be written, before any work.
+        If the folder or the names cannot be written, or are those of files that the
+        problem reads, before any work.
     Unwritten
         If a file cannot be written at the end: the front is printed, and the error has
         the trade-offs as ``result``.
@@ -66,7 +67,7 @@ def run_problem(
     find_solver(solver or problem.schema.solver)  # a typo costs no work
     target = writable_folder(folder) / problem.name
     for suffix in (".csv", ".svg"):
-        require_free_name(f"{target}{suffix}")
+        require_free_name(f"{target}{suffix}", problem.files)
     console = PlainConsole(quiet=quiet)
     console.print(printable(problem.name), style="bold", end=" ")
     console.print(f"({printable(problem.source.path)})")

@@ -134,6 +134,34 @@ def test_a_name_that_a_folder_has_costs_no_work(file, out, capsys, suffix):
     )
 
 
+@pytest.mark.usefixtures("no_work")
+def test_a_table_that_is_read_is_not_written_over(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table, file = tmp_path / "mine.csv", tmp_path / "mine.yaml"
+    table.write_text("a,y\n1,2\n2,3\n3,5\n")
+    data = "data: {csv: mine.csv, target: y}\nmodel: {kind: linear}\n"
+    file.write_text(data + "objective: {gradient_matching: 1}\n")
+    assert main(["sweep", "mine.yaml", "-o", "there/.."]) == 2
+    assert "mine.csv: it is read here; choose another" in capsys.readouterr().err
+    assert table.read_text().startswith("a,y")
+
+
+def test_a_link_to_nothing_is_written_over(file, out):
+    out.mkdir()
+    (out / "cubic.csv").symlink_to(out / "gone")
+    assert main(["sweep", str(file), "-o", str(out), "-q"]) == 0
+    assert names(out) == WHOLE
+
+
+def test_a_table_of_reproduce_is_not_written_over(tmp_path):
+    table = tmp_path / "claims.csv"
+    table.write_text("a,y\n1,2\n")
+    kept = pytest.raises(InvalidInput, match=r"claims\.csv: it is read here")
+    with kept:
+        po.reproduce_paper(["tables"], tmp_path, csv=table, target="y", quiet=True)
+    assert table.read_text() == "a,y\n1,2\n"
+
+
 def test_a_name_that_is_too_long_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="File name too long"):
         require_free_name(tmp_path / f"{'n' * 252}.csv")

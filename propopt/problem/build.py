@@ -80,6 +80,12 @@ class Problem:
         """What the files written are called."""
         return self.schema.name or self.source.path.stem
 
+    @property
+    def files(self) -> list[Path]:
+        """What is read: the problem file, and its table if that is a CSV."""
+        path, csv = self.source.path, self.schema.data.csv
+        return [path] if csv is None else [path, path.parent / csv]
+
     @cached_property
     def _explained(self) -> Explained:
         return read_explained(self.schema, self.source)

@@ -107,7 +107,7 @@ def reproduce_paper(
     chosen = _chosen(figures)
     place = writable_folder(folder)
     for file in written_files(chosen):
-        require_free_name(place / file)
+        require_free_name(place / file, [] if csv is None else [Path(csv)])
     table = _read_table(csv, target, task, chosen)
     if table is not None:
         extra = table.panel(place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +17,7 @@ from propopt.errors import InvalidInput, Refused
 from propopt.explainers import aggregate
 from propopt.explanation import Explanation
 from propopt.files import written_whole
-from propopt.problem import Problem
+from propopt.problem import Problem, read_problem
 from propopt.problem.csv_tables import CsvTable
 from propopt.reproduce.charts import draw_fronts
 from propopt.reproduce.figure import PaperFigure
@@ -111,12 +112,13 @@ class UserTable:
         Raises
         ------
         InvalidInput
-            If the table cannot be read, or has no such column.
+            If the table cannot be read, has no such column, or is none to learn from.
         """
         name = self.csv.stem
         file = folder / f"table_{name}.yaml"
         with written_whole(file) as draft:
             draft.write_text(self._problem_file(), encoding="utf-8")
+        read_problem(file).check_data()  # before the other panels are worked on
         return _panel(printable(name.replace("_", " ")), file)
 
     def _problem_file(self) -> str:
@@ -135,7 +137,7 @@ class UserTable:
         if task == "classification":
             model |= {"output": "log_odds", "target_class": _commonest(labels)}
         return _TEMPLATE.format(
-            csv=printable(self.csv.name), data=json.dumps(data), model=json.dumps(model)
+            csv=printable(self.csv.name), data=_flow(data), model=_flow(model)
         )
 
     def _read(self) -> pd.DataFrame:
@@ -159,6 +161,15 @@ def _text_columns(table: pd.DataFrame) -> list[str]:
 def _task_of(labels: pd.Series) -> Task:
     text = not pd.api.types.is_numeric_dtype(labels)
     return "classification" if text or labels.nunique() <= 2 else "regression"
+
+
+def _flow(settings: dict[str, object]) -> str:
+    """The settings on one line of YAML, in ASCII.
+
+    That is JSON but for characters beyond 16 bits, which JSON writes as two halves.
+    """
+    text = json.dumps(settings, ensure_ascii=False)
+    return re.sub(r"[^ -~]", lambda found: f"\\U{ord(found[0]):08x}", text)
 
 
 def _commonest(labels: pd.Series) -> object:
