@@ -74,7 +74,7 @@ REFUSED = {
     "columns": (
         FILE,
         "2: data.csv: columns must be numeric, or be named in data.categorical, and "
-        "these are not: kind, one",
+        "these are not: kind, one; kind holds 'down'",
     ),
     "target": (
         model("kind: linear", "why", CATEGORIES),

@@ -486,7 +486,7 @@ def test_column_of_text(write, table, tmp_path):
     table.to_csv(tmp_path / "table.csv", index=False)
     assert build(write(MODEL)) == (
         "file.yaml:1: data.csv: columns must be numeric, or be named in "
-        "data.categorical, and these are not: kind"
+        "data.categorical, and these are not: kind; kind holds 'down'"
     )
 
 

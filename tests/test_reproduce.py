@@ -113,6 +113,33 @@ def test_text_columns_of_a_table_of_ones_own_are_categories(tmp_path, rng):
     assert list(problem.function.gradient(problem.points)) == ["age", "plan"]
 
 
+def test_names_of_all_characters_reach_the_problem_file(tmp_path, rng):
+    half = "\\ud83d\\ude00"
+    names = ["emoji \U0001f600", "漢字", half, "a\u2028b\x85c\x7f\x1b", '"\\']
+    table = pd.DataFrame(rng.normal(size=(30, 5)), columns=names)
+    csv = tmp_path / "\U0001f600.csv"
+    table.assign(**{names[0]: list("abc") * 10, "y": np.arange(30) / 7}).to_csv(
+        csv, index=False
+    )
+    problem = read_problem(UserTable(csv=csv, target="y").panel(tmp_path).file)
+    assert problem.schema.data.categorical == [names[0]]
+    assert list(problem.points) == names
+
+
+@pytest.mark.usefixtures("no_panel")
+def test_a_table_too_short_is_refused_before_any_work(tmp_path, capsys):
+    csv = tmp_path / "short.csv"
+    csv.write_text("a,y\n1,2\n2,3\n3,4\n")
+    own = ["--csv", str(csv), "--target", "y", "-o", str(tmp_path)]
+    assert main(["reproduce", "tables", *own]) == 2
+    assert "short.yaml:6: objective.pairwise_robustness" in capsys.readouterr().err
+
+
+@pytest.fixture
+def no_panel(monkeypatch):
+    monkeypatch.setattr(Panel, "run", None)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

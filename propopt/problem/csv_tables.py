@@ -126,6 +126,12 @@ def _require_file(path: Path) -> None:
 
 
 def _check_headers(headers: list[str], place: str) -> None:
+    parted = [mark for mark in ";\t|" if len(headers) == 1 and mark in headers[0]]
+    if parted:
+        raise InvalidInput(
+            f"{place}: is not a CSV table: columns are parted by {parted[0]!r}; write "
+            "commas, and points in decimal numbers"
+        )
     empty = [number for number, name in enumerate(headers, 1) if not name.strip()]
     if empty:
         raise InvalidInput(

@@ -13,6 +13,7 @@ from sklearn import datasets
 from sklearn.preprocessing import StandardScaler
 
 from propopt._typing import Points
+from propopt.errors import InvalidInput
 from propopt.functions import PAPER_FUNCTIONS, Function, Power, grid
 from propopt.functions.grid import grid_size
 from propopt.problem.csv_tables import CsvTable
@@ -29,6 +30,8 @@ from propopt.problem.schema import ProblemSchema
 from propopt.schema import Groups, TableSchema
 
 
+LARGEST = 1e100
+"""Of the numbers of a table: their squares do not overflow."""
 _LOADERS = {name: getattr(datasets, f"load_{name}") for name in TASKS}
 
 
@@ -215,7 +218,9 @@ def _standardized(
     numbers = _measured(fitted, data)
     scaler = StandardScaler().set_output(transform="pandas").fit(fitted[numbers])
     scaled = [
-        table.assign(**scaler.transform(table[numbers]))
+        _joined(scaler.transform(table[numbers]), table.drop(columns=numbers))[
+            list(table)
+        ]
         for table in (explained, fitted)
     ]
     return scaled[0], scaled[1]
@@ -271,25 +276,42 @@ def _features(table: pd.DataFrame, data: Data, source: Source) -> pd.DataFrame:
     if data.standardize and not _measured(table, data):
         raise source.error(("data", "standardize"), "there is no numeric column")
     numbers = [c for c in table if c not in data.categorical]
-    text = [str(c) for c in numbers if not pd.api.types.is_numeric_dtype(table[c])]
-    if text:
-        raise source.error(
-            ("data", "csv"),
+    with source.blaming("data", "csv"):
+        _check_numeric(table[numbers])
+        floats, categories = table[numbers].astype(float), table[data.categorical]
+        sizes = np.abs(floats.to_numpy(dtype=float)).max(axis=0, initial=0)
+        incomplete = [*floats.columns[~np.isfinite(sizes)]]
+        incomplete += categories.columns[categories.isna().any()].tolist()
+        if incomplete:
+            raise InvalidInput(
+                "columns must be complete, and in these are values missing or "
+                f"infinite: {', '.join(incomplete)}"
+            )
+        large = floats.columns[sizes > LARGEST]
+        if len(large):
+            raise InvalidInput(
+                f"numbers must lie within ±{LARGEST:g}, and in these columns some are "
+                f"larger: {', '.join(large)}"
+            )
+    return _joined(floats, categories.astype("category"))[list(table)]
+
+
+def _check_numeric(table: pd.DataFrame) -> None:
+    numeric = [pd.api.types.is_numeric_dtype(kind) for kind in table.dtypes]
+    text = table.columns[~np.array(numeric, dtype=bool)]
+    if len(text):
+        column = table[text[0]]
+        strange = column[pd.to_numeric(column, errors="coerce").isna() & column.notna()]
+        example = f"; {text[0]} holds {strange.iloc[0]!r:.60}" if len(strange) else ""
+        raise InvalidInput(
             "columns must be numeric, or be named in data.categorical, and these are "
-            f"not: {', '.join(text)}",
+            f"not: {', '.join(text)}{example}"
         )
-    gaps = [str(c) for c in numbers if not np.isfinite(table[c]).all()]
-    gaps += [c for c in data.categorical if table[c].isna().any()]
-    if gaps:
-        raise source.error(
-            ("data", "csv"),
-            f"columns must be complete, and in these are values missing or infinite: "
-            f"{', '.join(gaps)}",
-        )
-    kinds = dict.fromkeys(numbers, "float") | dict.fromkeys(
-        data.categorical, "category"
-    )
-    return table.astype(kinds)
+
+
+def _joined(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    """The columns of both; far faster than column by column where there are many."""
+    return pd.concat([one, other], axis=1)
 
 
 def _check_declared(table: pd.DataFrame, data: Data, source: Source) -> None:
