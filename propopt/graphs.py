@@ -282,7 +282,7 @@ def complete_graph(n_nodes: int) -> SimilarityGraph:
 def chain_graph(n_nodes: int) -> SimilarityGraph:
     """Neighbouring columns, as in a time series, with similarity one."""
     n = read_count(n_nodes, "n_nodes")
-    require_memory(56.0 * n, f"a chain of {n} nodes", "use fewer")
+    require_memory(80.0 * n, f"a chain of {n} nodes", "use fewer")
     return SimilarityGraph(_path(n), "chain")
 
 

@@ -125,7 +125,7 @@ def test_a_process_above_its_limit_has_nothing_left(group):
 MAKERS = {
     "correlation": (lambda: po.correlation_graph(np.eye(3, 300)), 40 * 300**2),
     "pixel": (lambda: po.pixel_graph(100, 100), 176 * 100**2),
-    "chain": (lambda: po.chain_graph(30_000), 56 * 30_000),
+    "chain": (lambda: po.chain_graph(30_000), 80 * 30_000),
     "group": (lambda: po.group_graph(np.zeros(300)), 40 * 300**2),
     "lattice": (lambda: po.LatticeGraph((100, 100)).similarities, 176 * 100**2),
     "grid": (lambda: grid(0, 1, 300, 2), 8 * (7 * 300**2 + 300)),
