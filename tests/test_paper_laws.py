@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from functools import partial
 
 import numpy as np
@@ -102,6 +103,47 @@ def test_a_weight_that_was_not_solved_fails():
     assert not laws.certified(broken).holds
 
 
+def test_a_curve_that_is_not_that_of_its_attributions_fails():
+    def claiming(best, factor):
+        claim = dataclasses.replace(
+            best.certificate,
+            value=factor * best.certificate.value,
+            lower_bound=factor * best.certificate.lower_bound,
+        )
+        losses = {name: factor * value for name, value in best.losses.items()}
+        return dataclasses.replace(best, losses=losses, certificate=claim)
+
+    for factor, holds in ((1.0, True), (1.0001, False), (0.9999, False)):
+        found = swept(read(FILE))  # its points have not been read
+        first, *others = found.trade_offs.optimized
+        optimized = (claiming(first, factor), *others)
+        trade_offs = dataclasses.replace(found.trade_offs, optimized=optimized)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that losses count which are proved
+            found = laws.certified(dataclasses.replace(found, trade_offs=trade_offs))
+        assert found.holds is holds
+
+
+def test_each_draw_has_to_be_certified():
+    missing = dataclasses.replace(solved().trade_offs, failures=("no answer",))
+    broken = dataclasses.replace(solved(), trade_offs=missing)
+    assert not laws.certified(dataclasses.replace(solved(), redrawn=(broken,))).holds
+
+
+def test_a_baseline_without_loss_is_compared_with_no_optimum():
+    """Where faithfulness alone counts the gradient is the optimum."""
+    found = swept(read(FILE.replace("[0.1, 1, 10]", "[0, 1]")))
+    assert laws.none_beats(found).holds
+    assert laws.none_beats(found).value > 1e-3
+    loose = with_optima(
+        found,
+        lambda best: dataclasses.replace(
+            best, certificate=dataclasses.replace(best.certificate, lower_bound=1e-6)
+        ),
+    )
+    assert not laws.none_beats(loose).holds
+
+
 ROBUSTNESS = partial(laws.falls_with_its_weight, loss="pairwise_robustness")
 
 
@@ -147,9 +189,9 @@ def test_statements_on_the_cube_hold(law):
     assert found.difference == "few points"
 
 
-def exact_smoothgrad(δ_factor=1.0):
+def exact_smoothgrad(δ_factor=1.0, text=FILE):
     """SmoothGrad without noise, of so many samples that there should be none."""
-    found = solved()
+    found = solved(text)
     X = np.asarray(found.problem.points)
 
     def changed(one):
@@ -166,6 +208,16 @@ def exact_smoothgrad(δ_factor=1.0):
 def test_a_smoothgrad_whose_shift_is_a_thousandth_off_fails():
     assert cubic.sampled_faithfulness(exact_smoothgrad()).holds
     assert not cubic.sampled_faithfulness(exact_smoothgrad(1.001)).holds
+
+
+def test_a_robustness_that_sees_a_constant_fails():
+    """SmoothGrad's δ² are the same at all points, and K⁻¹ itself sees that."""
+    kernel = "  kernel_robustness: {lengthscale: 1, jitter: 1e-3MEAN}"
+    old = "  pairwise_robustness: {graph: {kind: gaussian, lengthscale: 1}}"
+    for mean, holds in ("", True), (", mean: none", False):
+        text = FILE.replace(old, kernel.replace("MEAN", mean))
+        text = text.replace("pairwise_robustness", "kernel_robustness")
+        assert cubic.sampled_robustness(exact_smoothgrad(text=text)).holds is holds
 
 
 def test_a_smoothgrad_whose_slope_is_a_thousandth_off_fails():

@@ -44,8 +44,8 @@ SETUPS = {
 }
 """The set-ups of the problem files, by the end of their names; the last is that of the
 authors' scripts: the first 100 points of a 5 × 5 × 5 grid."""
-_KERNEL = "similarities are the kernel itself, where the paper writes s = −k⁻¹"
-DIFFERENCES = {"d1": _KERNEL, "d2": _KERNEL, "d3": _KERNEL, "authors": ""}
+KERNEL_ITSELF = "similarities are the kernel itself, where the paper writes s = −k⁻¹"
+DIFFERENCES = {"authors": ""} | dict.fromkeys(("d1", "d2", "d3"), KERNEL_ITSELF)
 """In what set-ups differ from the paper's, besides what docs/paper.md says of all."""
 SMALL_SETUPS = {**SETUPS, "d2": "D = 2, N = 12²"}
 
