@@ -124,6 +124,16 @@ def test_a_curve_that_is_not_that_of_its_attributions_fails():
         assert found.holds is holds
 
 
+def test_what_a_curve_says_of_an_optimum_of_nothing_is_no_contradiction():
+    """Where faithfulness alone counts F is zero, up to rounding of either."""
+    found = swept(read(FILE.replace("[0.1, 1, 10]", "[0, 1]")))
+    first, last = found.trade_offs.optimized
+    losses = first.losses | {"gradient_matching": 1e-26}
+    rounded = dataclasses.replace(first, losses=losses)
+    trade_offs = dataclasses.replace(found.trade_offs, optimized=(rounded, last))
+    assert laws.certified(dataclasses.replace(found, trade_offs=trade_offs)).holds
+
+
 def test_each_draw_has_to_be_certified():
     missing = dataclasses.replace(solved().trade_offs, failures=("no answer",))
     broken = dataclasses.replace(solved(), trade_offs=missing)

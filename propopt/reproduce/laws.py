@@ -149,7 +149,8 @@ def _gap(best: Outcome) -> float:
 
 
 def _contradiction(best: Outcome, claim: float | None) -> float:
-    """|claim − F|/F: zero where attributions were not read, or known before."""
-    if claim is None or best.objective in (None, claim):
+    """|claim − F| on the scale of the gap; zero where attributions were not read."""
+    proof, value = best.certificate, best.objective
+    if proof is None or claim is None or value is None or claim == value:
         return 0.0
-    return abs(claim - best.objective) / max(claim, best.objective)
+    return abs(claim - value) / proof.scale if proof.scale else float("inf")
