@@ -195,6 +195,16 @@ def test_every_verdict_on_record_stands_in_the_docs():
         assert f"| {statement} | {verdict} |" in row
 
 
+def test_docs_have_tables_and_the_statement_on_them_from_one_run():
+    """Shares are told to a hundredth of a per cent."""
+    text = DOCS.read_text(encoding="utf-8")
+    statement, tables = text.split("## Distances on tables")
+    (told,) = re.findall(r"\| differs \| ([\d.]+) \|.*nearest rows \|", statement)
+    rows = re.findall(r"^\| (?:smoothgrad|lime),.* ([\d.]+)% \|$", tables, re.MULTILINE)
+    assert len(rows) == 64
+    assert min(map(float, rows)) / 100 == pytest.approx(float(told), abs=5.1e-5)
+
+
 def test_what_docs_say_of_figure_5_is_on_record():
     verdicts = {
         statement: verdict
