@@ -51,7 +51,7 @@ def test_panels_are_named_as_text(tmp_path, monkeypatch):
 
 def test_a_table_of_the_users_own_is_named_as_text(tmp_path):
     csv = tmp_path / "a\n\x1b[31m_b.csv"
-    pd.DataFrame({"x": [1, 2, 3, 4], "y": [0, 1, 0, 1]}).to_csv(csv, index=False)
+    pd.DataFrame({"x": range(30), "y": [0, 1] * 15}).to_csv(csv, index=False)
     panel = UserTable(csv=csv, target="y").panel(tmp_path)
     assert panel.column == r"a\n\x1b[31m b"
     assert panel.file.read_text().startswith(
