@@ -41,15 +41,24 @@ class PatientStream(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        if self._stream is not None and self.failure is None:
+        if self._stream is not None and self._is_open:
             with self._kept_failure():
                 self._write(self._stream, text)
         return len(text)
 
     def flush(self) -> None:
-        if self._stream is not None and self.failure is None:
+        if self._stream is not None and self._is_open:
             with self._kept_failure():
                 self._stream.flush()
+
+    @property
+    def _is_open(self) -> bool:
+        """False after a failure, and where the stream was closed before this one.
+
+        Python flushes a stream that it forgets, perhaps long after that.
+        """
+        closed = self._stream is None or self._stream.closed
+        return not closed and self.failure is None
 
     def _write(self, stream: TextIO, text: str) -> None:
         try:
