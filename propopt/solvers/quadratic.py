@@ -105,18 +105,6 @@ class Quadratic:
                 losses[place] = loss
         return losses
 
-    def gradient(
-        self, W: Attributions, abc: tuple[float, float, float]
-    ) -> Attributions:
-        """2a(W − G) + 2b KᵀK W + 2c W CᵀC."""
-        a, b, c = abc
-        slope = (2 * a) * (W - self.G)
-        if self.points is not None and b > 0:
-            slope += (2 * b) * (self.points @ W)
-        if self.features is not None and c > 0:
-            slope += (2 * c) * (W @ self.features)
-        return slope
-
 
 def quadratic_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
     """Why the squared losses among ``losses`` are not such a sum; None if they are."""
