@@ -47,7 +47,6 @@ from .problem import ProblemSchema as ProblemSchema
 from .problem import read_problem as read_problem
 from .report import run_problem as run_problem
 from .reproduce import reproduce_paper as reproduce_paper
-from .schema import TableSchema as TableSchema
 from .solvers import Auto as Auto
 from .solvers import Conic as Conic
 from .solvers import Conjugate as Conjugate
@@ -62,6 +61,7 @@ from .solvers import Spectral as Spectral
 from .solvers import Splitting as Splitting
 from .solvers import solve as solve
 from .sweeping import sweep as sweep
+from .tables.schema import TableSchema as TableSchema
 from .tradeoffs import TradeOffs as TradeOffs
 
 __version__: str

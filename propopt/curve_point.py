@@ -15,7 +15,7 @@ from propopt._typing import Attributions
 from propopt.certificate import Certificate
 from propopt.errors import UncertifiedWarning
 from propopt.explanation import Explanation, Parameter
-from propopt.labels import Labels
+from propopt.tables.names import Labels
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

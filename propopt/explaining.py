@@ -15,15 +15,15 @@ from propopt.curve_point import Outcome
 from propopt.errors import InvalidInput
 from propopt.explainers import Gradient
 from propopt.explanation import Explanation
-from propopt.frames import is_frame
 from propopt.functions import Function, smoothed, wrap
 from propopt.functions.outputs import Output, Target
 from propopt.graphs import Graph, knn_graph
-from propopt.labels import read_table
 from propopt.losses import GradientMatching, PairwiseRobustness
-from propopt.schema import CategoricalColumns, Groups, Scale, array_scales
 from propopt.solvers import solve
 from propopt.sweeping import sweep
+from propopt.tables.frames import is_frame
+from propopt.tables.names import read_table
+from propopt.tables.schema import CategoricalColumns, Groups, Scale, array_scales
 
 
 N_NEIGHBORS = 8

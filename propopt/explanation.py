@@ -14,15 +14,15 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from propopt._typing import Array, Attributions
-from propopt.alignment import aligned_vector
 from propopt.certificate import Certificate, certify
 from propopt.checks import is_sealed, read_array, sealed
 from propopt.errors import InvalidInput
-from propopt.labels import Labels, read_groups
 from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.losses.base import read_for
 from propopt.notebook import explanation_html, explanation_text
 from propopt.saving import read_fields, trusted_fields, write_fields
+from propopt.tables.alignment import aligned_vector
+from propopt.tables.names import Labels, read_groups
 
 
 Parameter: TypeAlias = float | int | str | bool | None

@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from propopt.alignment import is_shap, read_attributions
 from propopt.curve_point import CurvePoint
 from propopt.errors import InvalidInput
 from propopt.explanation import Explanation
+from propopt.tables.alignment import is_shap, read_attributions
 
 
 Given: TypeAlias = Any

@@ -22,7 +22,6 @@ from propopt._typing import Array, Edges, Points, Sparse
 from propopt.checks import read_count, read_nonnegative, read_positive
 from propopt.components import Components
 from propopt.errors import InvalidInput
-from propopt.labels import named_by, read_table
 from propopt.maps import LinearMap, OverPoints
 from propopt.memory import require_memory
 from propopt.neighbours import (
@@ -32,6 +31,7 @@ from propopt.neighbours import (
     nearest_neighbours,
     pairs_within,
 )
+from propopt.tables.names import named_by, read_table
 
 
 class Graph(ABC):

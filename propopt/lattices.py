@@ -16,11 +16,11 @@ from propopt.checks import read_array, read_count, read_positive
 from propopt.components import Components
 from propopt.errors import InvalidInput
 from propopt.graphs import Graph, box_neighbours, gaussian
-from propopt.labels import named_by, read_table
 from propopt.maps import ImplicitOverPoints, LinearMap, OverPoints
 from propopt.memory import require_memory
 from propopt.neighbours import median_distance
 from propopt.operators import LatticeLaplacian, ProductKernelLaplacian
+from propopt.tables.names import named_by, read_table
 
 
 @final

@@ -21,7 +21,7 @@ from propopt.certificate import Certificate
 from propopt.checks import read_array
 from propopt.errors import InvalidInput
 from propopt.files import written_whole
-from propopt.labels import Labels, plain_name
+from propopt.tables.names import Labels, plain_name
 
 
 FORMAT = "propopt explanation"

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 import propopt as po
-from propopt.alignment import order_of
 from propopt.errors import InvalidInput
 from propopt.extras import require
-from propopt.labels import Labels
+from propopt.tables.alignment import order_of
+from propopt.tables.names import Labels
 
 
 NAMES = ["age", "dose", "weight"]

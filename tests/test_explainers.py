@@ -35,7 +35,6 @@ from propopt.functions import (
     Sine,
 )
 from propopt.graphs import complete_graph
-from propopt.labels import Labels
 from propopt.losses import (
     GradientMatching,
     MaxDifferenceRobustness,
@@ -44,6 +43,7 @@ from propopt.losses import (
     PropertyLoss,
     Sparsity,
 )
+from propopt.tables.names import Labels
 
 
 # Bound on |error| / standard error. Errors of means over thousands of samples are

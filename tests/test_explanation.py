@@ -12,7 +12,7 @@ import pytest
 
 import propopt as po
 from propopt.errors import InvalidInput
-from propopt.labels import Labels
+from propopt.tables.names import Labels
 
 
 G = np.arange(6.0).reshape(3, 2) / 7

@@ -20,7 +20,7 @@ from propopt.errors import InvalidInput, MissingExtra
 from propopt.explainers import Explainer, Lime, Shap, TabularLime, perturbations
 from propopt.extras import require
 from propopt.functions import Exponential, Function, Interactions, Power, Sine, wrap
-from propopt.labels import Labels
+from propopt.tables.names import Labels
 
 
 @pytest.fixture(scope="module")

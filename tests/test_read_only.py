@@ -12,7 +12,7 @@ import pytest
 
 import propopt as po
 from propopt.errors import InvalidInput
-from propopt.labels import Labels
+from propopt.tables.names import Labels
 
 
 X = np.random.default_rng(3).normal(size=(9, 2))

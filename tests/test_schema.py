@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import propopt as po
 from propopt.errors import InvalidInput
-from propopt.labels import Labels
+from propopt.tables.names import Labels
 
 
 X = pd.DataFrame(

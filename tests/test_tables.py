@@ -30,7 +30,7 @@ from propopt.explainers import (
     perturbations,
 )
 from propopt.functions import calls, differences
-from propopt.labels import Labels
+from propopt.tables.names import Labels
 
 
 # Bound on |error| / standard error: one entry in 5e8 fails by chance, and the seeds are

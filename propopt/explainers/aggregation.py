@@ -11,14 +11,14 @@ import cvxpy as cp
 import numpy as np
 
 from propopt._typing import Array
-from propopt.alignment import aligned
 from propopt.checks import sealed
 from propopt.errors import InvalidInput, SolverFailure
 from propopt.explanation import Explanation, Units
 from propopt.given import Given, explanations_of
-from propopt.labels import Labels
 from propopt.losses import Objective, PropertyLoss
 from propopt.penalties import Squared
+from propopt.tables.alignment import aligned
+from propopt.tables.names import Labels
 
 
 BACKEND = "CLARABEL"

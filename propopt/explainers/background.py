@@ -7,9 +7,9 @@ import pandas as pd
 from propopt._typing import Array
 from propopt.errors import InvalidInput
 from propopt.explainers.base import Task
-from propopt.frames import as_frame
-from propopt.labels import read_table
-from propopt.table_cells import text_in
+from propopt.tables.cells import text_in
+from propopt.tables.frames import as_frame
+from propopt.tables.names import read_table
 
 
 def own_copy(background: object) -> Array | pd.DataFrame:

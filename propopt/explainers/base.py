@@ -21,8 +21,8 @@ from propopt.errors import InvalidInput
 from propopt.explanation import Explanation, Parameter, Units
 from propopt.functions import Function
 from propopt.functions.base import read_function
-from propopt.labels import Labels
 from propopt.progress import progress_bar
+from propopt.tables.names import Labels
 
 
 Found: TypeAlias = tuple[Attributions, Mapping[str, Array]]

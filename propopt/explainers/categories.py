@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Points
-from propopt.schema import TableSchema
-from propopt.table_columns import Coded
+from propopt.tables.columns import Coded
+from propopt.tables.schema import TableSchema
 
 
 KEPT = 0.5

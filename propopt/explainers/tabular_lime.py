@@ -14,8 +14,8 @@ from propopt.errors import InvalidInput
 from propopt.explainers.background import own_copy, same_columns
 from propopt.explainers.base import Explainer, Found, Task
 from propopt.extras import require
-from propopt.schema import TableSchema
-from propopt.table_columns import Coded
+from propopt.tables.columns import Coded
+from propopt.tables.schema import TableSchema
 
 
 Units: TypeAlias = Literal["gradient", "output"]

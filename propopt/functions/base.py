@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 
 from propopt._typing import Array, Attributions, Points, Values
 from propopt.errors import InvalidInput
-from propopt.frames import as_frame
 from propopt.functions.calls import Calls
-from propopt.labels import Labels, read_table
-from propopt.schema import TableSchema
-from propopt.table_cells import text_in
+from propopt.tables.cells import text_in
+from propopt.tables.frames import as_frame
+from propopt.tables.names import Labels, read_table
+from propopt.tables.schema import TableSchema
 
 
 EXACT = "exact"

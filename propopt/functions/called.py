@@ -17,7 +17,7 @@ from propopt.functions.base import Function
 from propopt.functions.calls import in_batches
 from propopt.functions.differences import DEFAULT_STEP, FLAT, step_for, warn_flat
 from propopt.functions.readout import Readout
-from propopt.labels import Labels
+from propopt.tables.names import Labels
 
 
 TRIAL_ROWS = 3

@@ -10,7 +10,7 @@ import numpy as np
 
 from propopt._typing import Points, Values
 from propopt.functions.differences import BATCH_BYTES, BATCH_ROWS
-from propopt.labels import Labels
+from propopt.tables.names import Labels
 
 
 @final

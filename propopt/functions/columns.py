@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from propopt._typing import Array, Points
 from propopt.errors import InvalidInput
-from propopt.labels import Labels, listed
+from propopt.tables.names import Labels, listed
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from propopt.functions.called import CalledModel
 from propopt.functions.columns import as_given
 from propopt.functions.differences import batches_of_entries
 from propopt.functions.readout import read_column
-from propopt.labels import Labels
+from propopt.tables.names import Labels
 
 
 COMPLEX_STEP: Final = 1e-30

@@ -14,7 +14,7 @@ from propopt._typing import Attributions, Points, Values
 from propopt.checks import read_positive
 from propopt.errors import FlatFunctionWarning, InvalidInput
 from propopt.functions.answers import DOUBLE, SINGLE, as_numbers
-from propopt.labels import read_table
+from propopt.tables.names import read_table
 
 
 DEFAULT_STEP = math.cbrt(DOUBLE)

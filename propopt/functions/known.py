@@ -11,7 +11,7 @@ import pandas as pd
 from propopt._typing import Array, Attributions, Points
 from propopt.functions.answers import as_numbers
 from propopt.functions.called import CalledModel
-from propopt.labels import Labels
+from propopt.tables.names import Labels
 
 
 @dataclass(frozen=True, eq=False, repr=False)

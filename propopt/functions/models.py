@@ -13,8 +13,8 @@ from propopt.functions.columns import FittedColumns
 from propopt.functions.differences import describe_step, differences
 from propopt.functions.links import Link
 from propopt.functions.networks import Network
-from propopt.labels import Labels
-from propopt.schema import TableSchema
+from propopt.tables.names import Labels
+from propopt.tables.schema import TableSchema
 
 
 @dataclass(frozen=True, eq=False, repr=False)

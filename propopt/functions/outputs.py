@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from propopt.errors import InvalidInput
 from propopt.functions.columns import last_step
-from propopt.labels import listed
+from propopt.tables.names import listed
 
 
 Output: TypeAlias = Literal["auto", "value", "probability", "log_odds", "margin"]

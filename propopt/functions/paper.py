@@ -13,7 +13,7 @@ from propopt._typing import Array, Attributions, Points, Values
 from propopt.checks import read_count
 from propopt.functions.base import EXACT, Function
 from propopt.functions.separable import Separable, SmoothableSeparable
-from propopt.labels import Labels
+from propopt.tables.names import Labels
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pandas as pd
 from propopt._typing import Array, Points, Values
 from propopt.errors import InvalidInput
 from propopt.functions.answers import Answers, as_numbers, precision_of
-from propopt.labels import Labels
+from propopt.tables.names import Labels
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from propopt._typing import Array, Attributions, Points, Values
 from propopt.checks import read_nonnegative
 from propopt.functions.base import EXACT, Function, named_like
-from propopt.labels import Labels, read_table
+from propopt.tables.names import Labels, read_table
 
 
 class Separable(Function):

@@ -19,10 +19,10 @@ from propopt.functions.antithetic import AntitheticPairs
 from propopt.functions.base import Function, read_function
 from propopt.functions.calls import Calls, row_blocks
 from propopt.functions.tabular import CATEGORY_EFFECT
-from propopt.labels import Labels
 from propopt.memory import require_memory
-from propopt.schema import TableSchema
-from propopt.table_columns import Coded
+from propopt.tables.columns import Coded
+from propopt.tables.names import Labels
+from propopt.tables.schema import TableSchema
 
 
 Evaluate: TypeAlias = Callable[[Points], Values]

@@ -13,9 +13,9 @@ from propopt._typing import Array, Attributions, Points
 from propopt.functions.called import DifferencedModel
 from propopt.functions.calls import row_blocks
 from propopt.functions.differences import describe_step, slopes_of
-from propopt.labels import Labels
-from propopt.schema import TableSchema
-from propopt.table_columns import Coded
+from propopt.tables.columns import Coded
+from propopt.tables.names import Labels
+from propopt.tables.schema import TableSchema
 
 
 CATEGORY_EFFECT = "of a category f(x) − Σ_c p_c f(x with c)"

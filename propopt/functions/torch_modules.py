@@ -28,8 +28,8 @@ from propopt.functions.images import ImageShape
 from propopt.functions.links import Column, Link, class_link
 from propopt.functions.outputs import METHODS, Target, name_of, read_index
 from propopt.functions.readout import read_column
-from propopt.labels import Labels, listed
-from propopt.schema import TableSchema
+from propopt.tables.names import Labels, listed
+from propopt.tables.schema import TableSchema
 
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 from propopt.errors import InvalidInput, MissingExtra
-from propopt.labels import listed
+from propopt.tables.names import listed
 
 
 if TYPE_CHECKING:

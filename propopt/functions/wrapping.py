@@ -36,7 +36,7 @@ from propopt.functions.readout import Readout, read_column
 from propopt.functions.tabular import TabularModel
 from propopt.functions.torch_modules import TorchModel, is_torch_module, torch_model
 from propopt.functions.trees import is_piecewise_constant
-from propopt.schema import CategoricalColumns, Groups, TableSchema
+from propopt.tables.schema import CategoricalColumns, Groups, TableSchema
 from propopt.threads import Sparing
 
 

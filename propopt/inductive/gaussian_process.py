@@ -29,8 +29,8 @@ from propopt.inductive.reading import (
 )
 from propopt.inductive.together import together
 from propopt.inductive.tuning import CriterionName, Tuning, read_criterion
-from propopt.labels import Labels
-from propopt.schema import Scale
+from propopt.tables.names import Labels
+from propopt.tables.schema import Scale
 
 
 METHOD = "gaussian_process"

@@ -9,8 +9,8 @@ from typing import Any, final
 from propopt._typing import Array, Points
 from propopt.errors import InvalidInput
 from propopt.functions import Function
-from propopt.labels import Labels, differ, read_table
-from propopt.schema import Scale, TableSchema, array_scales
+from propopt.tables.names import Labels, differ, read_table
+from propopt.tables.schema import Scale, TableSchema, array_scales
 
 
 class Inputs(ABC):

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from propopt._typing import Attributions
-from propopt.alignment import aligned
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
-from propopt.frames import is_frame
 from propopt.functions import Function
 from propopt.functions.base import read_function
-from propopt.labels import Labels
+from propopt.tables.alignment import aligned
+from propopt.tables.frames import is_frame
+from propopt.tables.names import Labels
 
 
 def one_of(gradients: object, function: object) -> object:

@@ -17,12 +17,12 @@ import cvxpy as cp
 import numpy as np
 
 from propopt._typing import Array, Attributions
-from propopt.alignment import aligned
 from propopt.checks import read_nonnegative, refuse_overflow
 from propopt.errors import InvalidInput, Refused
-from propopt.labels import Labels, differ
 from propopt.maps import LinearMap
 from propopt.penalties import Penalty, Squared
+from propopt.tables.alignment import aligned
+from propopt.tables.names import Labels, differ
 
 
 class PropertyLoss(ABC):

@@ -8,13 +8,13 @@ from typing import Literal, final
 import numpy as np
 
 from propopt._typing import Array, Points
-from propopt.alignment import aligned_vector, read_attributions
 from propopt.checks import read_array, refuse_overflow
 from propopt.errors import InvalidInput
-from propopt.labels import Labels, read_table
 from propopt.losses.base import Faithfulness
 from propopt.maps import Identity, LinearMap, PerPoint
 from propopt.penalties import Absolute, Penalty, Squared
+from propopt.tables.alignment import aligned_vector, read_attributions
+from propopt.tables.names import Labels, read_table
 
 
 @final

@@ -15,10 +15,10 @@ from propopt.checks import read_array
 from propopt.components import Components
 from propopt.errors import InvalidInput
 from propopt.graphs import Graph
-from propopt.labels import Labels
 from propopt.losses.base import PropertyLoss
 from propopt.maps import LinearMap, OverPoints
 from propopt.penalties import GroupMax, Penalty, RowNorm, Squared
+from propopt.tables.names import Labels
 
 
 @final

@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import final
 
 from propopt.graphs import Graph
-from propopt.labels import Labels
 from propopt.losses.base import PropertyLoss
 from propopt.maps import Identity, LinearMap, OverFeatures
 from propopt.penalties import Absolute, Penalty, Squared
+from propopt.tables.names import Labels
 
 
 @final

@@ -12,12 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions, Points
-from propopt.alignment import aligned
 from propopt.errors import InvalidInput
 from propopt.functions import Function
-from propopt.labels import Labels, read_table
 from propopt.metrics.methods import ExplainerMethod
-from propopt.schema import TableSchema
+from propopt.tables.alignment import aligned
+from propopt.tables.names import Labels, read_table
+from propopt.tables.schema import TableSchema
 
 
 Explain: TypeAlias = Callable[[Any], Any]

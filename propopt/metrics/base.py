@@ -12,7 +12,6 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from propopt._typing import Array, Attributions
-from propopt.alignment import read_attributions
 from propopt.explainers.base import Task
 from propopt.functions import Function
 from propopt.functions.base import read_function
@@ -21,6 +20,7 @@ from propopt.metrics.asking import Asking, Explain
 from propopt.metrics.reading import attributions_of, read_task
 from propopt.metrics.seeds import read_rng
 from propopt.metrics.undefined import warn_undefined
+from propopt.tables.alignment import read_attributions
 
 
 Better: TypeAlias = Literal["higher", "lower"]

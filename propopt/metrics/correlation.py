@@ -10,7 +10,6 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from propopt._typing import Array, Attributions
-from propopt.alignment import aligned_vector
 from propopt.checks import read_array, read_count
 from propopt.errors import InvalidInput
 from propopt.explainers.base import Task
@@ -20,6 +19,7 @@ from propopt.metrics.baselines import mean_point
 from propopt.metrics.sampling import Sampling, Statistic
 from propopt.metrics.selection import read_size
 from propopt.metrics.undefined import quotient
+from propopt.tables.alignment import aligned_vector
 
 
 NEGLIGIBLE = 1e-12

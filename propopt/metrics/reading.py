@@ -7,12 +7,12 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from propopt._typing import Attributions, Points
-from propopt.alignment import aligned
 from propopt.errors import InvalidInput
 from propopt.explainers.base import Task
 from propopt.functions.base import read_function
-from propopt.labels import Labels
 from propopt.metrics.seeds import read_rng
+from propopt.tables.alignment import aligned
+from propopt.tables.names import Labels
 
 
 Units: TypeAlias = Literal["absolute", "relative"]

@@ -12,13 +12,10 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from propopt._typing import Array
-from propopt.alignment import aligned, order_of
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.explanation import Explanation
-from propopt.frames import as_frame
 from propopt.given import Given, explanation_of
-from propopt.labels import Labels
 from propopt.plots.axes import (
     CYCLE,
     DIVERGING,
@@ -29,6 +26,9 @@ from propopt.plots.axes import (
     framed,
     given_or_new,
 )
+from propopt.tables.alignment import aligned, order_of
+from propopt.tables.frames import as_frame
+from propopt.tables.names import Labels
 from propopt.text import drawn
 
 

@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
 from propopt._typing import Array
-from propopt.alignment import read_attributions
 from propopt.curve_point import CurvePoint
 from propopt.errors import InvalidInput
 from propopt.explanation import Explanation
@@ -19,6 +18,7 @@ from propopt.functions import ImageShape
 from propopt.given import Given
 from propopt.plots.attributions import OUTLIERS
 from propopt.plots.axes import DIVERGING
+from propopt.tables.alignment import read_attributions
 from propopt.text import drawn
 
 

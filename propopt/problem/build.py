@@ -17,7 +17,6 @@ from propopt.errors import ProblemFileError
 from propopt.explainers import EXPLAINERS, Explainer
 from propopt.explanation import Explanation
 from propopt.functions import Function
-from propopt.labels import Labels, read_table
 from propopt.lattices import grid_gaussian_graph
 from propopt.losses import Objective, PropertyLoss
 from propopt.problem import losses as spec
@@ -38,6 +37,7 @@ from propopt.problem.tables import (
     read_explained,
 )
 from propopt.sweeping import sweep
+from propopt.tables.names import Labels, read_table
 from propopt.threads import threads_of_run
 from propopt.tradeoffs import TradeOffs
 

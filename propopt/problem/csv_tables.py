@@ -18,8 +18,8 @@ from typing import IO, Any, Final
 import pandas as pd
 
 from propopt.errors import InvalidInput
-from propopt.labels import listed
 from propopt.memory import require_memory
+from propopt.tables.names import listed
 
 
 MOST_OF_A_LINE: Final = 2**24

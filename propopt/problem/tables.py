@@ -27,7 +27,7 @@ from propopt.problem.extent import (
 from propopt.problem.learning import TASKS, check_learning, fitted_function
 from propopt.problem.reading import Location, Source, did_you_mean
 from propopt.problem.schema import ProblemSchema
-from propopt.schema import Groups, TableSchema
+from propopt.tables.schema import Groups, TableSchema
 
 
 LARGEST = 1e100

@@ -16,7 +16,6 @@ from propopt.checks import read_positive, sealed
 from propopt.curve_point import CurvePoint
 from propopt.errors import InvalidInput, TrivialObjectiveWarning, UncertifiedWarning
 from propopt.explanation import Explanation
-from propopt.labels import Labels
 from propopt.losses import (
     Bound,
     Faithfulness,
@@ -30,6 +29,7 @@ from propopt.losses.effortless import Effortless
 from propopt.solvers.auto import chosen_solver
 from propopt.solvers.base import Curve, Prepared, Solution, Solver
 from propopt.solvers.edge_weights import edge_weights
+from propopt.tables.names import Labels
 from propopt.threads import few_threads
 
 

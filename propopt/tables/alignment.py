@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from propopt._typing import Array, Attributions
 from propopt.checks import read_array
 from propopt.errors import InvalidInput
-from propopt.labels import Labels, differ, listed, plain_name, read_table
+from propopt.tables.names import Labels, differ, listed, plain_name, read_table
 
 
 def read_attributions(given: Any, what: str) -> tuple[Attributions, Labels]:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
-from propopt.labels import listed
-from propopt.table_cells import read_numbers, refuse_missing, row_name
+from propopt.tables.cells import read_numbers, refuse_missing, row_name
+from propopt.tables.names import listed
 
 
 Codes: TypeAlias = NDArray[np.intp]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from propopt._typing import Array
 from propopt.checks import read_array
 from propopt.errors import InvalidInput
-from propopt.frames import Frame, Kind, as_frame
+from propopt.tables.frames import Frame, Kind, as_frame
 
 
 @dataclass(frozen=True)

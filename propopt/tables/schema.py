@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from propopt._typing import Array, Points
 from propopt.checks import read_array, read_positive
 from propopt.errors import InvalidInput
-from propopt.frames import Frame, Kind, as_frame
-from propopt.labels import Labels, listed
-from propopt.table_cells import is_coded
-from propopt.table_columns import Categorical, Coded, Column, Numeric, OneHot, spreads
+from propopt.tables.cells import is_coded
+from propopt.tables.columns import Categorical, Coded, Column, Numeric, OneHot, spreads
+from propopt.tables.frames import Frame, Kind, as_frame
+from propopt.tables.names import Labels, listed
 
 
 CategoricalColumns: TypeAlias = Literal["auto"] | Sequence[Hashable]
@@ -38,7 +38,7 @@ class TableSchema:
     given : Index
         The columns of the DataFrame, with labels of any hashable type.
     columns : tuple of Column (D,)
-        Those of the encoded table, from :mod:`propopt.table_columns`: ``Numeric`` with
+        Those of the encoded table, from :mod:`propopt.tables.columns`: ``Numeric`` with
         ``mean`` and ``std``; ``Categorical`` and ``OneHot`` with ``categories`` and
         ``frequencies``.
     kind : Kind or None
