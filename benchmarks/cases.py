@@ -234,7 +234,7 @@ def all_pairs(quick: bool) -> list[Row]:
 
 def lattice_objective(n: int) -> po.Objective:
     """Points of an n × n × n lattice; a function that does not split by coordinate."""
-    X = po.functions.grid(-2, 2, n, 3)
+    X = po.graphs.grid(-2, 2, n, 3)
     x, y, z = X.T
     phase = x * y + np.sin(2 * z) + 0.5 * x * z
     G = np.cos(phase)[:, None] * np.column_stack(

@@ -3,7 +3,7 @@
 import propopt as po
 
 
-X = po.functions.grid(-5, 5, per_dimension=100, dimensions=1)
+X = po.graphs.grid(-5, 5, per_dimension=100, dimensions=1)
 function = po.functions.Power(degree=3)
 faithfulness = po.GradientMatching(function.gradient(X))
 robustness = po.PairwiseRobustness(po.gaussian_graph(X, lengthscale=0.5))

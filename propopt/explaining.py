@@ -17,7 +17,7 @@ from propopt.explainers import Gradient
 from propopt.explanation import Explanation
 from propopt.functions import Function, smoothed, wrap
 from propopt.functions.outputs import Output, Target
-from propopt.graphs import Graph, knn_graph
+from propopt.graphs.stored import Graph, knn_graph
 from propopt.losses import GradientMatching, PairwiseRobustness
 from propopt.solvers import solve
 from propopt.sweeping import sweep

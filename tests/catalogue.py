@@ -13,7 +13,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 import propopt as po
-from propopt.lattices import GridGaussianGraph, LatticeGraph
+from propopt.graphs.grids import GridGaussianGraph, LatticeGraph
 from propopt.losses.restricted import Composed
 from propopt.maps import Identity, LinearMap, OverFeatures, OverPoints, PerPoint
 from propopt.penalties import Absolute, GroupMax, Penalty, Squared

@@ -379,7 +379,7 @@ def test_a_graph_of_columns_in_another_order_is_refused(G):
 
 
 def test_a_grid_knows_its_rows():
-    X = pd.DataFrame(po.functions.grid(-1, 1, per_dimension=3, dimensions=2))
+    X = pd.DataFrame(po.graphs.grid(-1, 1, per_dimension=3, dimensions=2))
     X.index = list("abcdefghi")
     robust = po.PairwiseRobustness(po.grid_gaussian_graph(X, lengthscale=1.0))
     assert robust.labels == Labels(points=tuple("abcdefghi"))

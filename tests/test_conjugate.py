@@ -12,7 +12,7 @@ from oracles import normal_equations
 
 import propopt as po
 from propopt.errors import Refused
-from propopt.lattices import LatticeGraph
+from propopt.graphs.grids import LatticeGraph
 from propopt.losses import Program
 from propopt.solvers import Solution, determined
 from propopt.solvers.conjugate import Conjugate

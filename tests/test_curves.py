@@ -288,7 +288,7 @@ def test_multigrid_refuses_graphs_that_are_not_stored(rng):
 
 
 def test_grid_gaussian_graph_of_points_is_that_of_their_axes():
-    X = po.functions.grid(-1, 1, per_dimension=4, dimensions=2)
+    X = po.graphs.grid(-1, 1, per_dimension=4, dimensions=2)
     grid, stored = po.grid_gaussian_graph(X), po.gaussian_graph(X)
     assert grid.parameters == stored.parameters
     np.testing.assert_allclose(
@@ -298,7 +298,7 @@ def test_grid_gaussian_graph_of_points_is_that_of_their_axes():
 
 @pytest.mark.parametrize("spoil", ["order", "subset", "moved"])
 def test_points_that_are_no_grid_are_refused(spoil):
-    X = po.functions.grid(-1, 1, per_dimension=4, dimensions=2)
+    X = po.graphs.grid(-1, 1, per_dimension=4, dimensions=2)
     if spoil == "order":
         X = X[::-1]
     elif spoil == "subset":

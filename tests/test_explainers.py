@@ -34,7 +34,7 @@ from propopt.functions import (
     QuadraticPlusSine,
     Sine,
 )
-from propopt.graphs import complete_graph
+from propopt.graphs.stored import complete_graph
 from propopt.losses import (
     GradientMatching,
     MaxDifferenceRobustness,

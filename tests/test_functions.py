@@ -23,8 +23,8 @@ from propopt.functions import (
     SineOfExponential,
     central_differences,
     differences,
-    grid,
 )
+from propopt.graphs import grid
 
 
 PAPER = [

@@ -11,8 +11,8 @@ from oracles import pair_sum
 
 import propopt as po
 from propopt.errors import InvalidInput
-from propopt.graphs import median_distance
-from propopt.lattices import GridGaussianGraph, LatticeGraph
+from propopt.graphs.grids import GridGaussianGraph, LatticeGraph
+from propopt.graphs.stored import median_distance
 
 
 GRAPHS = {

@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse.csgraph import connected_components
 
 import propopt as po
-from propopt.lattices import GridGaussianGraph, LatticeGraph
+from propopt.graphs.grids import GridGaussianGraph, LatticeGraph
 
 
 BOXES = [box for n in (1, 2, 3) for box in itertools.product((1, 2, 3), repeat=n)]
@@ -143,7 +143,7 @@ def test_products_with_small_similarities_keep_them(rng):
 
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
 def test_no_grid_has_a_lower_bound_above_its_optimum(offset, rng):
-    X = po.functions.grid(-5, 5, per_dimension=12, dimensions=2)
+    X = po.graphs.grid(-5, 5, per_dimension=12, dimensions=2)
     loss = po.PairwiseRobustness(po.grid_gaussian_graph(X, lengthscale=0.5))
     G = np.round(rng.normal(size=(144, 2)), 3)
     best = po.solve(po.GradientMatching(G) + 10.0 * loss)

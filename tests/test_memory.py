@@ -14,7 +14,7 @@ import pytest
 import propopt as po
 from propopt import memory
 from propopt.errors import InvalidInput, ProblemFileError, Refused
-from propopt.functions import grid
+from propopt.graphs import grid
 
 
 GIB = 2**30

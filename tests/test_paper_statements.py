@@ -22,8 +22,8 @@ from propopt.functions import (
     Power,
     QuadraticPlusSine,
     Sine,
-    grid,
 )
+from propopt.graphs import grid
 
 
 Z = 6.0

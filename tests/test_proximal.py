@@ -11,7 +11,7 @@ from catalogue import gaussian_kernel
 
 import propopt as po
 from propopt.errors import UncertifiedWarning
-from propopt.lattices import GridGaussianGraph, LatticeGraph
+from propopt.graphs.grids import GridGaussianGraph, LatticeGraph
 from propopt.losses import Program
 from propopt.solvers import Solution
 from propopt.solvers.proximal import Proximal

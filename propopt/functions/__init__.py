@@ -2,7 +2,6 @@
 
 from propopt.functions.base import Function
 from propopt.functions.differences import central_differences
-from propopt.functions.grid import grid
 from propopt.functions.images import ImageShape
 from propopt.functions.paper import (
     PAPER_FUNCTIONS,
@@ -35,7 +34,6 @@ __all__ = [
     "SineOfExponential",
     "SmoothedFunction",
     "central_differences",
-    "grid",
     "is_piecewise_constant",
     "smoothed",
     "wrap",

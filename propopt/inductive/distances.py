@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 
 from propopt._typing import Array, Points
 from propopt.errors import InvalidInput
-from propopt.neighbours import median_distance
+from propopt.graphs.neighbours import median_distance
 
 
 MANY_FEATURES = 64

@@ -12,7 +12,7 @@ from propopt._typing import Array
 from propopt.errors import InvalidInput
 from propopt.explanation import Explanation
 from propopt.given import Given, explanations_of
-from propopt.graphs import Graph
+from propopt.graphs.stored import Graph
 from propopt.plots.axes import CYCLE, OPTIMIZED_COLOUR, framed, given_or_new
 from propopt.text import drawn
 

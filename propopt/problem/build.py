@@ -17,7 +17,7 @@ from propopt.errors import ProblemFileError
 from propopt.explainers import EXPLAINERS, Explainer
 from propopt.explanation import Explanation
 from propopt.functions import Function
-from propopt.lattices import grid_gaussian_graph
+from propopt.graphs.grids import grid_gaussian_graph
 from propopt.losses import Objective, PropertyLoss
 from propopt.problem import losses as spec
 from propopt.problem.checking import (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from propopt.errors import InvalidInput
-from propopt.functions.grid import grid_size
+from propopt.graphs.grid_points import grid_size
 from propopt.memory import require_memory
 from propopt.problem import inductive, losses
 from propopt.problem.explained import Data

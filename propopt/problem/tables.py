@@ -14,8 +14,9 @@ from sklearn.preprocessing import StandardScaler
 
 from propopt._typing import Points
 from propopt.errors import InvalidInput
-from propopt.functions import PAPER_FUNCTIONS, Function, Power, grid
-from propopt.functions.grid import grid_size
+from propopt.functions import PAPER_FUNCTIONS, Function, Power
+from propopt.graphs import grid
+from propopt.graphs.grid_points import grid_size
 from propopt.problem.csv_tables import CsvTable
 from propopt.problem.explained import Data, Formula, Uniform
 from propopt.problem.extent import (

@@ -45,7 +45,7 @@ def grid(
 
     Examples
     --------
-    >>> from propopt.functions import grid
+    >>> from propopt.graphs import grid
     >>> grid(-1, 1, per_dimension=2, dimensions=2)
     array([[-1., -1.],
            [-1.,  1.],

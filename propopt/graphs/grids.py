@@ -15,10 +15,10 @@ from propopt._typing import Array, Sparse
 from propopt.checks import read_array, read_count, read_positive
 from propopt.components import Components
 from propopt.errors import InvalidInput
-from propopt.graphs import Graph, box_neighbours, gaussian
+from propopt.graphs.neighbours import median_distance
+from propopt.graphs.stored import Graph, box_neighbours, gaussian
 from propopt.maps import ImplicitOverPoints, LinearMap, OverPoints
 from propopt.memory import require_memory
-from propopt.neighbours import median_distance
 from propopt.operators import LatticeLaplacian, ProductKernelLaplacian
 from propopt.tables.names import named_by, read_table
 
@@ -155,7 +155,7 @@ def grid_gaussian_graph(
     ----------
     X : array or DataFrame (n, D)
         All points of a product grid, the last coordinate fastest, as
-        :func:`propopt.functions.grid` gives them.
+        :func:`propopt.graphs.grid_points` gives them.
     lengthscale : float, optional
         Λ > 0; by default the median distance between different points.
 
@@ -167,7 +167,7 @@ def grid_gaussian_graph(
     Examples
     --------
     >>> import propopt as po
-    >>> X = po.functions.grid(-5, 5, per_dimension=100, dimensions=2)
+    >>> X = po.graphs.grid(-5, 5, per_dimension=100, dimensions=2)
     >>> po.grid_gaussian_graph(X, lengthscale=0.5)
     <grid gaussian graph: 10000 nodes, 49995000 edges, lengthscale=0.5>
     """

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from propopt._typing import Sparse
 from propopt.checks import read_array
 from propopt.errors import InvalidInput
-from propopt.graphs import SimilarityGraph
+from propopt.graphs.stored import SimilarityGraph
 
 
 def graph_from_matrix(S: object) -> SimilarityGraph:

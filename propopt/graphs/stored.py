@@ -22,15 +22,15 @@ from propopt._typing import Array, Edges, Points, Sparse
 from propopt.checks import read_count, read_nonnegative, read_positive
 from propopt.components import Components
 from propopt.errors import InvalidInput
-from propopt.maps import LinearMap, OverPoints
-from propopt.memory import require_memory
-from propopt.neighbours import (
+from propopt.graphs.neighbours import (
     all_distances,
     distances,
     median_distance,
     nearest_neighbours,
     pairs_within,
 )
+from propopt.maps import LinearMap, OverPoints
+from propopt.memory import require_memory
 from propopt.tables.names import named_by, read_table
 
 

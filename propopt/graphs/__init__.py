@@ -1,0 +1,36 @@
+"""Who is similar to whom: points and features, stored or known by their pattern."""
+
+from propopt.graphs.grid_points import grid
+from propopt.graphs.grids import GridGaussianGraph, LatticeGraph, grid_gaussian_graph
+from propopt.graphs.precomputed import graph_from_matrix
+from propopt.graphs.stored import (
+    Graph,
+    SimilarityGraph,
+    chain_graph,
+    complete_graph,
+    correlation_graph,
+    gaussian_graph,
+    group_graph,
+    knn_graph,
+    pixel_graph,
+    threshold_graph,
+)
+
+
+__all__ = [
+    "Graph",
+    "GridGaussianGraph",
+    "LatticeGraph",
+    "SimilarityGraph",
+    "chain_graph",
+    "complete_graph",
+    "correlation_graph",
+    "gaussian_graph",
+    "graph_from_matrix",
+    "grid",
+    "grid_gaussian_graph",
+    "group_graph",
+    "knn_graph",
+    "pixel_graph",
+    "threshold_graph",
+]
