@@ -37,8 +37,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
-from propopt.functions import central_differences, networks, wrap
-from propopt.functions.feature_maps import Monomials
+from propopt.functions import central_differences, wrap
+from propopt.structures import networks
+from propopt.structures.feature_maps import Monomials
 
 
 RNG = np.random.default_rng(3)

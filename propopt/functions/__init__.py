@@ -15,8 +15,8 @@ from propopt.functions.paper import (
     SineOfExponential,
 )
 from propopt.functions.smoothing import Changes, SmoothedFunction, smoothed
-from propopt.functions.trees import is_piecewise_constant
 from propopt.functions.wrapping import wrap
+from propopt.structures.piecewise import is_piecewise_constant
 
 
 __all__ = [

@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from propopt._typing import Array, Points
 from propopt.errors import InvalidInput
+from propopt.structures.pipelines import is_passthrough
 from propopt.tables.names import Labels, listed
 
 
@@ -74,18 +75,6 @@ def check_data(model: Any, columns: Sequence[Hashable]) -> None:
 def as_given(points: Points, labels: Labels) -> Array | pd.DataFrame:
     """A table of the kind that the user gave."""
     return labels.table(np.array(points))
-
-
-def last_step(model: Any) -> Any:
-    """The final estimator of a pipeline, or the model itself."""
-    while isinstance(model, Pipeline):
-        model = model.steps[-1][1]
-    return model
-
-
-def is_passthrough(step: object) -> bool:
-    """Whether a step of a pipeline does nothing."""
-    return step is None or (isinstance(step, str) and step == "passthrough")
 
 
 def _entry(model: Any) -> Any:

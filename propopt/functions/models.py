@@ -11,8 +11,8 @@ from propopt.functions.base import EXACT, Function
 from propopt.functions.called import DifferencedModel
 from propopt.functions.columns import FittedColumns
 from propopt.functions.differences import describe_step, differences
-from propopt.functions.links import Link
-from propopt.functions.networks import Network
+from propopt.structures.links import Link
+from propopt.structures.networks import Network
 from propopt.tables.names import Labels
 from propopt.tables.schema import TableSchema
 

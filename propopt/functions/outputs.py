@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from propopt.errors import InvalidInput
-from propopt.functions.columns import last_step
+from propopt.structures.pipelines import last_step
 from propopt.tables.names import listed
 
 

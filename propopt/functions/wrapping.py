@@ -10,7 +10,6 @@ import pandas as pd
 
 from propopt.errors import InvalidInput
 from propopt.functions.base import Function
-from propopt.functions.boosters import as_estimator
 from propopt.functions.columns import (
     FittedColumns,
     as_given,
@@ -18,7 +17,6 @@ from propopt.functions.columns import (
 )
 from propopt.functions.complex_step import ComplexStep
 from propopt.functions.differences import read_step
-from propopt.functions.exact import exact_link, exact_network
 from propopt.functions.images import ImageShape
 from propopt.functions.known import GivenGradient
 from propopt.functions.models import ExactModel, NumericalModel
@@ -35,7 +33,9 @@ from propopt.functions.outputs import (
 from propopt.functions.readout import Readout, read_column
 from propopt.functions.tabular import TabularModel
 from propopt.functions.torch_modules import TorchModel, is_torch_module, torch_model
-from propopt.functions.trees import is_piecewise_constant
+from propopt.structures.boosters import as_estimator
+from propopt.structures.piecewise import is_piecewise_constant
+from propopt.structures.sklearn_models import exact_link, exact_network
 from propopt.tables.schema import CategoricalColumns, Groups, TableSchema
 from propopt.threads import Sparing
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Points
-from propopt.functions.networks import Network, Pullback
+from propopt.structures.networks import Network, Pullback
 
 
 Positions: TypeAlias = NDArray[np.intp]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from propopt.functions.boosters import XGBoostBooster
-from propopt.functions.columns import last_step
+from propopt.structures.boosters import XGBoostBooster
+from propopt.structures.pipelines import last_step
 
 
 FLAT_CLASSES: Final = {
@@ -72,7 +72,7 @@ def is_piecewise_constant(model: Any) -> bool:
     --------
     >>> from sklearn.linear_model import LinearRegression
     >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from propopt.functions.trees import is_piecewise_constant
+    >>> from propopt.structures.piecewise import is_piecewise_constant
     >>> X, y = [[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0]
     >>> is_piecewise_constant(DecisionTreeRegressor().fit(X, y))
     True

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from propopt._typing import Array, Points
-from propopt.functions.networks import Network, Pullback
+from propopt.structures.networks import Network, Pullback
 
 
 @dataclass(frozen=True)

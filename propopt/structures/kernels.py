@@ -15,7 +15,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from propopt._typing import Array, Points
-from propopt.functions.networks import Network, Pullback
+from propopt.structures.networks import Network, Pullback
 
 
 class Kernel(ABC):

@@ -55,18 +55,18 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
-from propopt.functions.columns import is_passthrough, last_step
-from propopt.functions.densities import GaussianClasses, IndependentGaussians
-from propopt.functions.fitted_kernels import (
+from propopt.structures.densities import GaussianClasses, IndependentGaussians
+from propopt.structures.links import Column, Exponentiated, Link, class_link
+from propopt.structures.networks import Affine, Layers, Network
+from propopt.structures.pipelines import is_passthrough, last_step
+from propopt.structures.sklearn_kernels import (
     dense,
     floats,
     gaussian_process,
     kernel_ridge,
     support_vector_machine,
 )
-from propopt.functions.fitted_transforms import chained, exact_transform
-from propopt.functions.links import Column, Exponentiated, Link, class_link
-from propopt.functions.networks import Affine, Layers, Network
+from propopt.structures.sklearn_transforms import chained, exact_transform
 
 
 LINEAR_REGRESSORS = frozenset(

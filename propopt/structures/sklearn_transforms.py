@@ -19,10 +19,10 @@ from sklearn.preprocessing import (
 )
 
 from propopt._typing import Array
-from propopt.functions.columns import is_passthrough
-from propopt.functions.feature_maps import Cosines, Monomials
-from propopt.functions.fitted_kernels import floats, nystroem
-from propopt.functions.networks import Affine, Composed, Network, Scaling
+from propopt.structures.feature_maps import Cosines, Monomials
+from propopt.structures.networks import Affine, Composed, Network, Scaling
+from propopt.structures.pipelines import is_passthrough
+from propopt.structures.sklearn_kernels import floats, nystroem
 
 
 def exact_transform(step: Any) -> Network | None:

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.gaussian_process import kernels as gp
 
 from propopt._typing import Array
-from propopt.functions.kernel_machines import (
+from propopt.structures.kernels import (
     Constant,
     Gaussian,
     Kernel,
@@ -30,7 +30,7 @@ from propopt.functions.kernel_machines import (
     Sum,
     Tanh,
 )
-from propopt.functions.networks import Affine, Composed, Network, Scaling
+from propopt.structures.networks import Affine, Composed, Network, Scaling
 
 
 MATERN: Final[Mapping[float, Callable[[Array], Kernel]]] = {

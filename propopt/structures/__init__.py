@@ -1,0 +1,1 @@
+"""What fitted models are made of; it knows nothing of explanations."""
