@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from propopt.explainers.ahead import one_ahead
+from propopt.sampling.perturbations import one_ahead
 
 
 def test_items_come_in_their_order():

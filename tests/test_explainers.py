@@ -22,9 +22,7 @@ from propopt.explainers import (
     SmoothGrad,
     TabularLime,
     aggregate,
-    perturbations,
 )
-from propopt.explainers.perturbations import Perturbations
 from propopt.explanation import Explanation
 from propopt.functions import (
     Exponential,
@@ -43,6 +41,8 @@ from propopt.losses import (
     PropertyLoss,
     Sparsity,
 )
+from propopt.sampling import perturbations
+from propopt.sampling.perturbations import Perturbations
 from propopt.tables.names import Labels
 
 

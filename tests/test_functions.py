@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from propopt import functions
+from propopt import batches, functions
 from propopt.errors import FlatFunctionWarning, InvalidInput
 from propopt.functions import (
     PAPER_FUNCTIONS,
@@ -22,7 +22,6 @@ from propopt.functions import (
     Sine,
     SineOfExponential,
     central_differences,
-    differences,
 )
 from propopt.graphs import grid
 
@@ -187,7 +186,7 @@ def test_central_differences_are_exact_for_quadratics_up_to_rounding(X):
 
 def test_central_differences_do_not_depend_on_the_batches(X, monkeypatch):
     whole = central_differences(Sine().value, X)
-    monkeypatch.setattr(differences, "BATCH_ROWS", 10)
+    monkeypatch.setattr(batches, "BATCH_ROWS", 10)
     np.testing.assert_array_equal(central_differences(Sine().value, X), whole)
 
 
@@ -201,12 +200,12 @@ def test_central_differences_stay_within_their_budget():
     central_differences(evaluate, np.ones((3, 3000)))
     rows = np.array([size[0] for size in sizes])
     assert rows.sum() == 2 * 3 * 3000
-    assert (rows * 3000 * 8 <= differences.BATCH_BYTES).all()
-    assert (rows <= differences.BATCH_ROWS).all()
+    assert (rows * 3000 * 8 <= batches.BATCH_BYTES).all()
+    assert (rows <= batches.BATCH_ROWS).all()
 
 
 def test_one_point_wider_than_the_budget_is_still_differentiated(X, monkeypatch):
-    monkeypatch.setattr(differences, "BATCH_BYTES", 1)
+    monkeypatch.setattr(batches, "BATCH_BYTES", 1)
     numerical = central_differences(Sine().value, X)
     np.testing.assert_allclose(numerical, np.cos(X), atol=1e-9)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt.explainers import least_squares
-from propopt.explainers.least_squares import Regressions
+from propopt.sampling import regressions as least_squares
+from propopt.sampling.regressions import Regressions
 
 
 N, S, D = 4, 40, 3

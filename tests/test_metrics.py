@@ -19,8 +19,7 @@ from scipy.stats import entropy, pearsonr
 import propopt as po
 from propopt import metrics
 from propopt.errors import InvalidInput
-from propopt.explainers import Gradient, Lime, Shap, SmoothGrad, perturbations
-from propopt.explainers.perturbations import Perturbations
+from propopt.explainers import Gradient, Lime, Shap, SmoothGrad
 from propopt.metrics import (
     PGI,
     PGU,
@@ -41,6 +40,8 @@ from propopt.metrics import (
     evaluate_rows,
 )
 from propopt.metrics.seeds import read_rng
+from propopt.sampling import perturbations
+from propopt.sampling.perturbations import Perturbations
 
 
 S = 9  # samples

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.explainers.perturbations import Perturbations
 from propopt.metrics import (
     AvgSensitivity,
     Complexity,
@@ -23,6 +22,7 @@ from propopt.metrics import (
 )
 from propopt.metrics.sampling import Noisy
 from propopt.metrics.seeds import read_rng
+from propopt.sampling.perturbations import Perturbations
 
 
 torch = pytest.importorskip("torch")

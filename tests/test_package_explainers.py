@@ -17,9 +17,10 @@ from sklearn.preprocessing import StandardScaler
 
 from propopt._typing import Array, Points, Values
 from propopt.errors import InvalidInput, MissingExtra
-from propopt.explainers import Explainer, Lime, Shap, TabularLime, perturbations
+from propopt.explainers import Explainer, Lime, Shap, TabularLime
 from propopt.extras import require
 from propopt.functions import Exponential, Function, Interactions, Power, Sine, wrap
+from propopt.sampling import perturbations
 from propopt.tables.names import Labels
 
 

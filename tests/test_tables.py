@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import propopt as po
+from propopt import batches
 from propopt.errors import FlatFunctionWarning, InvalidInput
 from propopt.explainers import (
     Explainer,
@@ -27,9 +28,9 @@ from propopt.explainers import (
     Shap,
     SmoothGrad,
     TabularLime,
-    perturbations,
 )
-from propopt.functions import calls, differences
+from propopt.functions import calls
+from propopt.sampling import perturbations
 from propopt.tables.names import Labels
 
 
@@ -316,14 +317,13 @@ def test_calls_of_numerical_and_exact_models_are_counted():
 
 @pytest.fixture
 def seven_rows(monkeypatch):
-    monkeypatch.setattr(calls, "BATCH_ROWS", 7)
-    monkeypatch.setattr(differences, "BATCH_ROWS", 7)
+    monkeypatch.setattr(batches, "BATCH_ROWS", 7)
 
 
 def test_batches_keep_to_the_budget_and_change_nothing(spy, function, monkeypatch):
     whole = function.value(X), function.gradient(X)
     spy.sizes.clear()
-    monkeypatch.setattr(calls, "BATCH_ROWS", 7)
+    monkeypatch.setattr(batches, "BATCH_ROWS", 7)
     np.testing.assert_allclose(function.value(X), whole[0], rtol=1e-12)
     np.testing.assert_allclose(function.gradient(X), whole[1], atol=1e-9)
     assert max(spy.sizes) == 7
@@ -331,7 +331,7 @@ def test_batches_keep_to_the_budget_and_change_nothing(spy, function, monkeypatc
 
 
 def test_batches_keep_to_the_bytes(spy, function, monkeypatch):
-    monkeypatch.setattr(calls, "BATCH_BYTES", 8 * X.shape[1] * 10)
+    monkeypatch.setattr(batches, "BATCH_BYTES", 8 * X.shape[1] * 10)
     function.gradient(X[:20])
     assert max(spy.sizes) == 10
 

@@ -12,11 +12,10 @@ from propopt._typing import Array, Values
 from propopt.checks import read_nonnegative, read_positive
 from propopt.errors import InvalidInput
 from propopt.explainers.base import Explainer, Found, Task
-from propopt.explainers.categories import CategoryDraws
-from propopt.explainers.least_squares import Fits, Regressions
-from propopt.explainers.neighbourhoods import Neighbourhood
-from propopt.explainers.perturbations import Distribution, Perturbations
 from propopt.memory import require_memory
+from propopt.sampling.neighbourhoods import CategoryDraws, Neighbourhood
+from propopt.sampling.perturbations import Distribution, Perturbations
+from propopt.sampling.regressions import Fits, Regressions
 
 
 PART_BYTES = 2**19

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from propopt._typing import Array, Attributions, Points
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
-from propopt.explainers import perturbations
 from propopt.explainers.background import own_copy, same_columns
 from propopt.explainers.base import Explainer, Found, Task
 from propopt.extras import require
+from propopt.sampling import perturbations
 
 
 Algorithm: TypeAlias = Literal["auto", "exact", "permutation"]

@@ -11,7 +11,7 @@ from propopt._typing import Array
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.explainers.base import Explainer, Found, Task
-from propopt.explainers.perturbations import Distribution, Perturbations
+from propopt.sampling.perturbations import Distribution, Perturbations
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from propopt._typing import Points, Values
-from propopt.functions.differences import BATCH_BYTES, BATCH_ROWS
+from propopt.batches import row_blocks
 from propopt.tables.names import Labels
 
 
@@ -60,10 +60,3 @@ def in_batches(
         for rows in row_blocks(len(points), points.shape[1])
     ]
     return np.concatenate(found)
-
-
-def row_blocks(n_rows: int, n_columns: int, copies: int = 1) -> Iterator[slice]:
-    """Consecutive rows of a float64 table of which ``copies`` go into one call."""
-    size = max(1, min(BATCH_ROWS, BATCH_BYTES // (8 * n_columns)) // copies)
-    for start in range(0, n_rows, size):
-        yield slice(start, min(start + size, n_rows))

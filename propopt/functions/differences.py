@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from propopt._typing import Attributions, Points, Values
+from propopt.batches import rows_at_once
 from propopt.checks import read_positive
 from propopt.errors import FlatFunctionWarning, InvalidInput
 from propopt.functions.answers import DOUBLE, SINGLE, as_numbers
@@ -19,12 +20,6 @@ from propopt.tables.names import read_table
 
 DEFAULT_STEP = math.cbrt(DOUBLE)
 """Balances the truncation error, ~ step², against the rounding error, ~ ε / step."""
-
-BATCH_BYTES = 2**25
-"""Largest table of shifted points that is built at once."""
-
-BATCH_ROWS = 2**14
-"""Most rows in one call: models may need memory per row that we cannot see."""
 
 FLAT = (
     "every central difference is exactly zero: the function is piecewise constant here "
@@ -138,8 +133,7 @@ def describe_step(step: float) -> str:
 
 def batches_of_entries(points: Points) -> Iterator[NDArray[np.intp]]:
     """Flat positions (in C order) of the entries whose slopes are taken together."""
-    n_rows = min(BATCH_ROWS, BATCH_BYTES // (points.shape[1] * points.itemsize))
-    size = max(1, n_rows // 2)
+    size = max(1, rows_at_once(points.shape[1] * points.itemsize) // 2)
     for start in range(0, points.size, size):
         yield np.arange(start, min(start + size, points.size))
 

@@ -13,13 +13,14 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from propopt._typing import Array, Attributions, Points, Values
+from propopt.batches import row_blocks
 from propopt.checks import read_array, read_count, read_seed
 from propopt.errors import InvalidInput
-from propopt.functions.antithetic import AntitheticPairs
 from propopt.functions.base import Function, read_function
-from propopt.functions.calls import Calls, row_blocks
+from propopt.functions.calls import Calls
 from propopt.functions.tabular import CATEGORY_EFFECT
 from propopt.memory import require_memory
+from propopt.sampling.antithetic import AntitheticPairs
 from propopt.tables.columns import Coded
 from propopt.tables.names import Labels
 from propopt.tables.schema import TableSchema

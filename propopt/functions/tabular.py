@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions, Points
+from propopt.batches import row_blocks
 from propopt.functions.called import DifferencedModel
-from propopt.functions.calls import row_blocks
 from propopt.functions.differences import describe_step, slopes_of
 from propopt.tables.columns import Coded
 from propopt.tables.names import Labels

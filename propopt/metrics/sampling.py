@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Array
-from propopt.explainers.perturbations import Distribution, Perturbations
+from propopt.sampling.perturbations import Distribution, Perturbations
 
 
 Statistic: TypeAlias = Callable[[slice, Array], Array]

@@ -9,12 +9,12 @@ from typing import ClassVar, final
 import numpy as np
 
 from propopt._typing import Array
-from propopt.explainers.perturbations import Distribution
 from propopt.metrics.asking import Asking
 from propopt.metrics.base import Better, RobustnessMetric
 from propopt.metrics.reading import Units, read_units
 from propopt.metrics.sampling import Noisy
 from propopt.metrics.undefined import quotient
+from propopt.sampling.perturbations import Distribution
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,12 +10,12 @@ import numpy as np
 from propopt._typing import Array
 from propopt.checks import read_positive
 from propopt.explainers.base import Task
-from propopt.explainers.perturbations import Distribution
 from propopt.functions import Function
 from propopt.metrics.asking import Asking
 from propopt.metrics.base import Better, OutputRobustnessMetric, RobustnessMetric
 from propopt.metrics.sampling import Noisy, Statistic
 from propopt.metrics.undefined import quotient
+from propopt.sampling.perturbations import Distribution
 
 
 @dataclass(frozen=True, kw_only=True)

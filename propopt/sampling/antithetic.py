@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions, Points, Values
+from propopt.batches import row_blocks
 from propopt.errors import InvalidInput
-from propopt.functions.calls import row_blocks
 
 
 @final

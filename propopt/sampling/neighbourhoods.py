@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Points
-from propopt.explainers.categories import CategoryDraws
+from propopt.tables.columns import Coded
+from propopt.tables.schema import TableSchema
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,3 +93,74 @@ class Neighbourhood:
         changed = self.regressors[..., places] <= 0
         changed &= ~self.is_constant[:, None, places]
         return squares + changed.sum(axis=-1)
+
+
+KEPT = 0.5
+"""How often a draw keeps the category of the point."""
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryDraws:
+    """Draws that keep each category of a point or replace it by one of the table.
+
+    A category is kept with probability 1/2 and drawn from the frequencies p otherwise,
+    each column by itself: so a category that is rare in the table, or not in it at all,
+    is still seen on both sides, as itself and as another.
+
+    Parameters
+    ----------
+    positions : array (C,)
+        The categorical columns.
+    frequencies : tuple of arrays (K,)
+        p of each.
+    rng : numpy.random.Generator
+        A stream of its own, in the order point, sample, column: the draws of a point
+        depend neither on later points nor on how points are put together.
+    """
+
+    positions: NDArray[np.intp]
+    frequencies: tuple[Array, ...]
+    rng: np.random.Generator
+
+    @classmethod
+    def of(cls, schema: TableSchema | None, rng: np.random.Generator) -> CategoryDraws:
+        """Those of a schema; ``rng`` is advanced only if there are categories."""
+        found = {} if schema is None else dict(enumerate(schema.columns))
+        frequencies = {
+            j: column.frequencies
+            for j, column in found.items()
+            if isinstance(column, Coded)
+        }
+        own = np.random.default_rng(rng.integers(2**63)) if frequencies else rng
+        positions = np.array(list(frequencies), dtype=np.intp)
+        return cls(positions, tuple(frequencies.values()), own)
+
+    def draw(self, points: Points, n_samples: int) -> Array:
+        """Codes around points (n, D), shape (n, S, C)."""
+        own = points[:, None, self.positions]
+        numbers = self.rng.random((len(points), n_samples, len(self.positions)))
+        kept = numbers < KEPT
+        rest = (numbers - KEPT) / (1 - KEPT)
+        drawn = np.empty_like(rest)
+        for c, shares in enumerate(self.frequencies):
+            drawn[..., c] = np.searchsorted(_edges(shares), rest[..., c], side="right")
+        return np.where(kept, own, drawn)
+
+    def shares(self, points: Points) -> Array:
+        """The frequency of each point's own categories, shape (n, C)."""
+        shares = np.empty((len(points), len(self.positions)))
+        for c, (j, of_column) in enumerate(
+            zip(self.positions, self.frequencies, strict=True)
+        ):
+            shares[:, c] = of_column[points[:, j].astype(np.intp)]
+        return shares
+
+
+def _edges(shares: Array) -> Array:
+    """Where the intervals of [0, 1) end, one of length p_c for each category but one.
+
+    The last category with p > 0 has the rest, whatever the sum was rounded to.
+    """
+    edges: Array = np.cumsum(shares)
+    edges[np.flatnonzero(shares)[-1] :] = 1.0
+    return edges

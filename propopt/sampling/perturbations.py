@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
 from propopt._typing import Array
 from propopt.checks import read_count, read_positive
 from propopt.errors import InvalidInput
-from propopt.explainers.ahead import one_ahead
 
 
 Distribution: TypeAlias = Literal["ball", "gaussian", "uniform"]
@@ -135,3 +135,19 @@ class Perturbations:
             rows = slice(start, min(start + together, n_points))
             for done in range(0, self.n_samples, samples):
                 yield rows, min(samples, self.n_samples - done)
+
+
+Item = TypeVar("Item")
+
+
+def one_ahead(items: Iterator[Item]) -> Iterator[Item]:
+    """The same items in the same order, each made by a thread of its own.
+
+    It pays where making an item releases the interpreter, as random draws do. Items are
+    made one after the other, so that what they draw does not change.
+    """
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        following = thread.submit(next, items, None)
+        while (item := following.result()) is not None:
+            following = thread.submit(next, items, None)
+            yield item

@@ -1,0 +1,1 @@
+"""Draws around rows: perturbations, neighbourhoods, and the regressions on them."""
