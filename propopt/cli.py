@@ -15,8 +15,8 @@ from typing import NoReturn
 
 import propopt as po
 from propopt.errors import PropoptError, SolverFailure, Unwritten
-from propopt.streams import PatientStream, patient_streams
-from propopt.text import printable, printable_lines
+from propopt.output.streams import PatientStream, patient_streams
+from propopt.output.text import printable, printable_lines
 
 
 DONE, BAD_INPUT, SOLVER_FAILURE, REFUTED, UNWRITTEN, INTERRUPTED = 0, 2, 3, 4, 5, 130

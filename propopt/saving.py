@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from propopt._typing import Array
-from propopt.archives import archive_path, not_saved, read_archive
 from propopt.certificate import Certificate
 from propopt.checks import read_array
 from propopt.errors import InvalidInput
-from propopt.files import written_whole
+from propopt.output.archives import archive_path, not_saved, read_archive
+from propopt.output.files import written_whole
 from propopt.tables.names import Labels, plain_name
 
 

@@ -25,7 +25,7 @@ from propopt.errors import (
 from propopt.explanation import Explanation
 from propopt.given import Given, explanations_of
 from propopt.losses import Bound, Objective, PropertyLoss
-from propopt.progress import progress_bar
+from propopt.output.progress import progress_bar
 from propopt.solvers import (
     Constrained,
     Exchanged,

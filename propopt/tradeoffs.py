@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from propopt.curve_point import Outcome
 from propopt.errors import InvalidInput, SolverFailure, UnsolvedWarning
 from propopt.explanation import Explanation
-from propopt.files import written_whole
+from propopt.output.files import written_whole
 from propopt.plots.trade_offs import Scale, plot_trade_offs
 
 

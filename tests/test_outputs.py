@@ -14,7 +14,7 @@ import pytest
 import propopt as po
 from propopt.cli import main
 from propopt.errors import InvalidInput, Unwritten
-from propopt.files import require_free_name, writable_folder, written_whole
+from propopt.output.files import require_free_name, writable_folder, written_whole
 
 
 ROOT = Path(__file__).parent.parent
@@ -284,7 +284,7 @@ def test_a_refusal_of_the_system_names_the_file(tmp_path):
 
 DESCRIPTORS = """\
 import os, sys
-from propopt.streams import patient_streams
+from propopt.output.streams import patient_streams
 for descriptor in (0, 1, 2):
     os.close(descriptor)
 with patient_streams():

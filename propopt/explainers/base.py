@@ -21,7 +21,7 @@ from propopt.errors import InvalidInput
 from propopt.explanation import Explanation, Parameter, Units
 from propopt.functions import Function
 from propopt.functions.base import read_function
-from propopt.progress import progress_bar
+from propopt.output.progress import progress_bar
 from propopt.tables.names import Labels
 
 

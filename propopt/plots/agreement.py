@@ -13,8 +13,8 @@ from propopt.errors import InvalidInput
 from propopt.explanation import Explanation
 from propopt.given import Given, explanations_of
 from propopt.graphs.stored import Graph
+from propopt.output.text import drawn
 from propopt.plots.axes import CYCLE, OPTIMIZED_COLOUR, framed, given_or_new
-from propopt.text import drawn
 
 
 N_QUANTILES = 400

@@ -16,6 +16,7 @@ from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.explanation import Explanation
 from propopt.given import Given, explanation_of
+from propopt.output.text import drawn
 from propopt.plots.axes import (
     CYCLE,
     DIVERGING,
@@ -29,7 +30,6 @@ from propopt.plots.axes import (
 from propopt.tables.alignment import aligned, order_of
 from propopt.tables.frames import as_frame
 from propopt.tables.names import Labels
-from propopt.text import drawn
 
 
 WHOSE = "the explanation"

@@ -16,10 +16,10 @@ from propopt.errors import InvalidInput
 from propopt.explanation import Explanation
 from propopt.functions import ImageShape
 from propopt.given import Given
+from propopt.output.text import drawn
 from propopt.plots.attributions import OUTLIERS
 from propopt.plots.axes import DIVERGING
 from propopt.tables.alignment import read_attributions
-from propopt.text import drawn
 
 
 Maps: TypeAlias = Given

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from pandas.api.types import is_numeric_dtype
 
 from propopt.errors import InvalidInput
+from propopt.output.text import drawn
 from propopt.plots.axes import CYCLE, OPTIMIZED_COLOUR, framed, given_or_new
-from propopt.text import drawn
 
 
 Scale: TypeAlias = Literal["linear", "log"]

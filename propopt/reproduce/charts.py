@@ -14,8 +14,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import NDArray
 
+from propopt.output.text import drawn
 from propopt.reproduce.panels import Result
-from propopt.text import drawn
 
 
 @dataclass(frozen=True)

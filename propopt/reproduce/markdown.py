@@ -9,7 +9,8 @@ import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from propopt.files import written_whole
+from propopt.output.files import written_whole
+from propopt.output.text import in_markdown
 from propopt.reproduce.findings import Verdict
 from propopt.reproduce.panels import Result
 from propopt.reproduce.statements import (
@@ -19,7 +20,6 @@ from propopt.reproduce.statements import (
     claims_table,
     findings_table,
 )
-from propopt.text import in_markdown
 
 
 def write_figure(report: FigureReport, folder: Path) -> None:

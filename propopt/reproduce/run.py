@@ -12,8 +12,8 @@ import pandas as pd
 from rich.console import Console
 
 from propopt.errors import InvalidInput
-from propopt.files import require_free_name, writable_folder
-from propopt.progress import PlainConsole
+from propopt.output.files import require_free_name, writable_folder
+from propopt.output.progress import PlainConsole
 from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.figures import FIGURES
 from propopt.reproduce.figures.tables import UserTable

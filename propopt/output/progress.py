@@ -16,8 +16,8 @@ from rich.progress import (
 from rich.status import Status
 from rich.text import Text
 
-from propopt.streams import PatientStream
-from propopt.text import printable, printable_lines
+from propopt.output.streams import PatientStream
+from propopt.output.text import printable, printable_lines
 
 
 class PlainConsole(Console):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from propopt.text import in_html, printable
+from propopt.output.text import in_html, printable
 
 
 N_FEATURES = 10

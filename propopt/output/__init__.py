@@ -1,0 +1,1 @@
+"""What is written and shown: files, archives, pages, text, streams, progress."""
