@@ -31,10 +31,10 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 from propopt._typing import Array, Attributions, Sparse
+from propopt.linear.products import Rounding
 from propopt.losses import PropertyLoss
 from propopt.maps import Identity
 from propopt.penalties import Absolute, Squared
-from propopt.products import Rounding
 
 
 DENSE_LIMIT = 1500  # unknowns up to which a dense eigenvalue routine is used

@@ -5,7 +5,7 @@ serves NumPy arrays and cvxpy expressions alike, for it uses only ``@`` and row-
 ``flatten``. Residuals have two axes for maps over points or features and one for
 :class:`PerPoint`.
 
-Arrays lose nothing to a large mean (:mod:`propopt.products`).
+Arrays lose nothing to a large mean (:mod:`propopt.linear.products`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from propopt._typing import Array, Attributions, Sparse
-from propopt.components import Components
+from propopt.linear.components import Components
+from propopt.linear.products import EPSILON, Product, Rounding, centred, product_of
 from propopt.operators import Operator
-from propopt.products import EPSILON, Product, Rounding, centred, product_of
 
 
 class LinearMap(ABC):

@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg as la
 
 import propopt as po
-from propopt.components import Components
+from propopt.linear.components import Components
 from propopt.solvers.eigenbasis import Eigenbasis
 
 

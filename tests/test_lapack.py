@@ -10,9 +10,9 @@ import scipy.linalg as la
 
 import propopt
 import propopt as po
-from propopt import lapack
 from propopt.errors import SolverFailure
 from propopt.inductive.eigenbases import Eigenbasis
+from propopt.linear import lapack
 from propopt.solvers.admm import Admm
 from propopt.solvers.composite import Composite, Term
 from propopt.solvers.systems import Inverse, factorise

@@ -12,8 +12,8 @@ from oracles import exact_value
 
 import propopt as po
 from propopt.errors import UncertifiedWarning
+from propopt.linear.products import Rounding
 from propopt.maps import ImplicitOverPoints, OverFeatures, OverPoints
-from propopt.products import Rounding
 from propopt.solvers.solve import Task
 
 

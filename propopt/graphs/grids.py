@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array, Sparse
 from propopt.checks import read_array, read_count, read_positive
-from propopt.components import Components
 from propopt.errors import InvalidInput
 from propopt.graphs.neighbours import median_distance
 from propopt.graphs.stored import Graph, box_neighbours, gaussian
+from propopt.linear.components import Components
 from propopt.maps import ImplicitOverPoints, LinearMap, OverPoints
 from propopt.memory import require_memory
 from propopt.operators import LatticeLaplacian, ProductKernelLaplacian

@@ -14,8 +14,8 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.neighbors import NearestNeighbors
 
 from propopt._typing import Array, Edges, Points, Sparse
-from propopt.components import Components
 from propopt.errors import InvalidInput
+from propopt.linear.components import Components
 
 
 TREE_FEATURES = 15

@@ -20,7 +20,6 @@ from scipy.spatial.distance import squareform
 
 from propopt._typing import Array, Edges, Points, Sparse
 from propopt.checks import read_count, read_nonnegative, read_positive
-from propopt.components import Components
 from propopt.errors import InvalidInput
 from propopt.graphs.neighbours import (
     all_distances,
@@ -29,6 +28,7 @@ from propopt.graphs.neighbours import (
     nearest_neighbours,
     pairs_within,
 )
+from propopt.linear.components import Components
 from propopt.maps import LinearMap, OverPoints
 from propopt.memory import require_memory
 from propopt.tables.names import named_by, read_table

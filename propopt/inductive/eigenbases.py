@@ -16,7 +16,7 @@ import scipy.linalg as la
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
-from propopt.lapack import reflected, tridiagonalised
+from propopt.linear.lapack import reflected, tridiagonalised
 
 
 @final

@@ -20,8 +20,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from propopt._typing import Array, Attributions, Sparse
-from propopt.components import Components
 from propopt.errors import Infeasible
+from propopt.linear.components import Components
+from propopt.linear.products import Rounding
 from propopt.losses.base import Bound, Program, PropertyLoss
 from propopt.maps import (
     Identity,
@@ -31,7 +32,6 @@ from propopt.maps import (
     OverPoints,
 )
 from propopt.penalties import Penalty, Squared
-from propopt.products import Rounding
 
 
 ROUNDING = 1e-12  # of a limit: what is left of it below that is zero

@@ -14,7 +14,7 @@ from typing import TypeAlias, final
 import numpy as np
 
 from propopt._typing import Array, Attributions
-from propopt.components import Components
+from propopt.linear.components import Components
 from propopt.losses import Bound, Program, PropertyLoss
 from propopt.maps import (
     Identity,

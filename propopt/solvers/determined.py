@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Sparse
-from propopt.components import Components
+from propopt.linear.components import Components
 from propopt.losses import Faithfulness, Program, PropertyLoss
 from propopt.lower_bounds import DENSE_LIMIT, smallest_curvature
 from propopt.maps import (

@@ -18,7 +18,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Sparse
-from propopt.components import Components
+from propopt.linear.components import Components
 from propopt.maps import dense
 from propopt.operators import Operator
 from propopt.solvers.levels import LEVEL, is_laplacian, refine

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions
-from propopt.components import Components
+from propopt.linear.components import Components
 from propopt.losses import Program
 from propopt.maps import ImplicitOverPoints, OverFeatures, OverPoints
 from propopt.solvers.base import Prepared, Solution

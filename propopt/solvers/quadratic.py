@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from propopt._typing import Array, Attributions, Sparse
-from propopt.components import Components
+from propopt.linear.components import Components
 from propopt.losses import Program, PropertyLoss
 from propopt.maps import (
     Identity,

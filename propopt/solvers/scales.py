@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Sparse
-from propopt.components import Components
+from propopt.linear.components import Components
 from propopt.operators import Operator
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from propopt._typing import Array, Attributions, Sparse
-from propopt.lapack import positive_inverse
+from propopt.linear.lapack import positive_inverse
 from propopt.maps import dense
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from propopt._typing import Array, Sparse
-from propopt.components import Components
+from propopt.linear.components import Components
 
 
 EPSILON = float(np.finfo(float).eps)

@@ -1,0 +1,1 @@
+"""Linear algebra that loses nothing: components, products, LAPACK with its reports."""
