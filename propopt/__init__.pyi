@@ -6,9 +6,7 @@ from . import inductive as inductive
 from . import metrics as metrics
 from .certificate import Certificate as Certificate
 from .certificate import certify as certify
-from .curve_point import CurvePoint as CurvePoint
 from .explaining import explain as explain
-from .explanation import Explanation as Explanation
 from .functions import ImageShape as ImageShape
 from .functions import SmoothedFunction as SmoothedFunction
 from .functions import smoothed as smoothed
@@ -48,6 +46,8 @@ from .problem import ProblemSchema as ProblemSchema
 from .problem import read_problem as read_problem
 from .report import run_problem as run_problem
 from .reproduce import reproduce_paper as reproduce_paper
+from .results.curve_point import CurvePoint as CurvePoint
+from .results.explanation import Explanation as Explanation
 from .solvers import Auto as Auto
 from .solvers import Conic as Conic
 from .solvers import Conjugate as Conjugate

@@ -11,14 +11,14 @@ import pandas as pd
 
 from propopt._typing import Array
 from propopt.checks import read_nonnegative
-from propopt.curve_point import Outcome
 from propopt.errors import InvalidInput
 from propopt.explainers import Gradient
-from propopt.explanation import Explanation
 from propopt.functions import Function, smoothed, wrap
 from propopt.functions.outputs import Output, Target
 from propopt.graphs.stored import Graph, knn_graph
 from propopt.losses import GradientMatching, PairwiseRobustness
+from propopt.results.curve_point import Outcome
+from propopt.results.explanation import Explanation
 from propopt.solvers import solve
 from propopt.sweeping import sweep
 from propopt.tables.frames import is_frame

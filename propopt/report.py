@@ -19,11 +19,11 @@ from rich.table import Table
 from rich.text import Text
 
 from propopt.errors import InvalidInput, Unwritten
-from propopt.explanation import Explanation
 from propopt.output.files import require_free_name, writable_folder, written_whole
 from propopt.output.progress import PlainConsole
 from propopt.output.text import printable, printable_lines
 from propopt.problem import Problem
+from propopt.results.explanation import Explanation
 from propopt.solvers import find_solver
 from propopt.tradeoffs import TradeOffs
 

@@ -15,17 +15,17 @@ from typing import TypeAlias
 import numpy as np
 
 from propopt.checks import read_positive
-from propopt.curve_point import Outcome
 from propopt.errors import (
     InterruptedWarning,
     InvalidInput,
     SolverFailure,
     UnsolvedWarning,
 )
-from propopt.explanation import Explanation
-from propopt.given import Given, explanations_of
 from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.output.progress import progress_bar
+from propopt.results.curve_point import Outcome
+from propopt.results.explanation import Explanation
+from propopt.results.foreign import Given, explanations_of
 from propopt.solvers import (
     Constrained,
     Exchanged,

@@ -14,11 +14,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from propopt.curve_point import Outcome
 from propopt.errors import InvalidInput, SolverFailure, UnsolvedWarning
-from propopt.explanation import Explanation
 from propopt.output.files import written_whole
 from propopt.plots.trade_offs import Scale, plot_trade_offs
+from propopt.results.curve_point import Outcome
+from propopt.results.explanation import Explanation
 
 
 Item = TypeVar("Item")

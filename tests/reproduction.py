@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from propopt.curve_point import Outcome
-from propopt.explanation import Explanation
 from propopt.problem import Problem, read_problem
 from propopt.reproduce.charts import draw_fronts
 from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.panels import Law, Panel, Solved
+from propopt.results.curve_point import Outcome
+from propopt.results.explanation import Explanation
 
 
 FILE = """\

@@ -6,8 +6,8 @@ import pytest
 from test_curve_digits import heavy
 
 import propopt as po
-from propopt.curve_point import CurvePoint
 from propopt.errors import SolverFailure, UncertifiedWarning, UnsolvedWarning
+from propopt.results.curve_point import CurvePoint
 from propopt.solvers import Krylov, Spectral, Task
 from propopt.solvers.base import Measurement
 from propopt.solvers.eigenbasis import Eigenbasis

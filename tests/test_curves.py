@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse.linalg as spla
 
 import propopt as po
-from propopt.curve_point import CurvePoint
 from propopt.errors import InvalidInput, MissingExtra, SolverFailure
 from propopt.losses import Program
 from propopt.operators import LatticeLaplacian
+from propopt.results.curve_point import CurvePoint
 from propopt.solvers import Krylov, Spectral, Task
 
 

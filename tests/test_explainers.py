@@ -23,7 +23,6 @@ from propopt.explainers import (
     TabularLime,
     aggregate,
 )
-from propopt.explanation import Explanation
 from propopt.functions import (
     Exponential,
     Function,
@@ -41,6 +40,7 @@ from propopt.losses import (
     PropertyLoss,
     Sparsity,
 )
+from propopt.results.explanation import Explanation
 from propopt.sampling import perturbations
 from propopt.sampling.perturbations import Perturbations
 from propopt.tables.names import Labels

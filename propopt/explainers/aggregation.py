@@ -13,10 +13,10 @@ import numpy as np
 from propopt._typing import Array
 from propopt.checks import sealed
 from propopt.errors import InvalidInput, SolverFailure
-from propopt.explanation import Explanation, Units
-from propopt.given import Given, explanations_of
 from propopt.losses import Objective, PropertyLoss
 from propopt.penalties import Squared
+from propopt.results.explanation import Explanation, Units
+from propopt.results.foreign import Given, explanations_of
 from propopt.tables.alignment import aligned
 from propopt.tables.names import Labels
 

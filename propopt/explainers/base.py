@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from propopt._typing import Array, Attributions, Points
 from propopt.checks import read_array, read_rng
 from propopt.errors import InvalidInput
-from propopt.explanation import Explanation, Parameter, Units
 from propopt.functions import Function
 from propopt.functions.base import read_function
 from propopt.output.progress import progress_bar
+from propopt.results.explanation import Explanation, Parameter, Units
 from propopt.tables.names import Labels
 
 

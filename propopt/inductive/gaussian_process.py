@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from propopt._typing import Array, Attributions, Points
 from propopt.checks import read_count, read_rng
 from propopt.errors import InvalidInput
-from propopt.explanation import Explanation, Parameter
 from propopt.inductive.answers import Asked
 from propopt.inductive.features import read_features
 from propopt.inductive.inducing import InducingRule, read_inducing
@@ -29,6 +28,7 @@ from propopt.inductive.reading import (
 )
 from propopt.inductive.together import together
 from propopt.inductive.tuning import CriterionName, Tuning, read_criterion
+from propopt.results.explanation import Explanation, Parameter
 from propopt.tables.names import Labels
 from propopt.tables.schema import Scale
 

@@ -15,11 +15,11 @@ from propopt._typing import Array, Attributions
 from propopt.explainers.base import Task
 from propopt.functions import Function
 from propopt.functions.base import read_function
-from propopt.given import Given
 from propopt.metrics.asking import Asking, Explain
 from propopt.metrics.reading import attributions_of, read_task
 from propopt.metrics.seeds import read_rng
 from propopt.metrics.undefined import warn_undefined
+from propopt.results.foreign import Given
 from propopt.tables.alignment import read_attributions
 
 

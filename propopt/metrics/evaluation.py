@@ -15,7 +15,6 @@ from propopt.errors import InvalidInput
 from propopt.explainers import Explainer
 from propopt.functions import Function
 from propopt.functions.base import read_function
-from propopt.given import Given, explanation_of
 from propopt.metrics.asking import Explain
 from propopt.metrics.base import (
     ComplexityMetric,
@@ -28,6 +27,7 @@ from propopt.metrics.base import (
 )
 from propopt.metrics.methods import ExplainerMethod
 from propopt.metrics.reading import attributions_of
+from propopt.results.foreign import Given, explanation_of
 
 
 Named = TypeVar("Named")

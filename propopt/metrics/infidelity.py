@@ -12,10 +12,10 @@ from propopt._typing import Array, Attributions
 from propopt.errors import InvalidInput
 from propopt.explainers.base import Task
 from propopt.functions import Function
-from propopt.given import Given
 from propopt.metrics.base import Better, FaithfulnessMetric, Seed, Table
 from propopt.metrics.reading import attributions_of, read_task
 from propopt.metrics.sampling import Noisy
+from propopt.results.foreign import Given
 
 
 Rescaling: TypeAlias = Literal["none", "best"]

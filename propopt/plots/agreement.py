@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
-from propopt.explanation import Explanation
-from propopt.given import Given, explanations_of
 from propopt.graphs.stored import Graph
 from propopt.output.text import drawn
 from propopt.plots.axes import CYCLE, OPTIMIZED_COLOUR, framed, given_or_new
+from propopt.results.explanation import Explanation
+from propopt.results.foreign import Given, explanations_of
 
 
 N_QUANTILES = 400

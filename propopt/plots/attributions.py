@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from propopt._typing import Array
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
-from propopt.explanation import Explanation
-from propopt.given import Given, explanation_of
 from propopt.output.text import drawn
 from propopt.plots.axes import (
     CYCLE,
@@ -27,6 +25,8 @@ from propopt.plots.axes import (
     framed,
     given_or_new,
 )
+from propopt.results.explanation import Explanation
+from propopt.results.foreign import Given, explanation_of
 from propopt.tables.alignment import aligned, order_of
 from propopt.tables.frames import as_frame
 from propopt.tables.names import Labels

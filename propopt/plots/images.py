@@ -11,14 +11,14 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
 from propopt._typing import Array
-from propopt.curve_point import CurvePoint
 from propopt.errors import InvalidInput
-from propopt.explanation import Explanation
 from propopt.functions import ImageShape
-from propopt.given import Given
 from propopt.output.text import drawn
 from propopt.plots.attributions import OUTLIERS
 from propopt.plots.axes import DIVERGING
+from propopt.results.curve_point import CurvePoint
+from propopt.results.explanation import Explanation
+from propopt.results.foreign import Given
 from propopt.tables.alignment import read_attributions
 
 

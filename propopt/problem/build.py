@@ -15,7 +15,6 @@ from sklearn.gaussian_process.kernels import RBF
 from propopt import graphs, losses
 from propopt.errors import ProblemFileError
 from propopt.explainers import EXPLAINERS, Explainer
-from propopt.explanation import Explanation
 from propopt.functions import Function
 from propopt.graphs.grids import grid_gaussian_graph
 from propopt.losses import Objective, PropertyLoss
@@ -36,6 +35,7 @@ from propopt.problem.tables import (
     first_points,
     read_explained,
 )
+from propopt.results.explanation import Explanation
 from propopt.sweeping import sweep
 from propopt.tables.names import Labels, read_table
 from propopt.threads import threads_of_run

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.base import clone
 
 from propopt._typing import Attributions
-from propopt.explanation import Explanation
 from propopt.inductive import (
     FarthestInputs,
     GaussianProcessExplainer,
@@ -22,6 +21,7 @@ from propopt.inductive import (
 )
 from propopt.problem import inductive as spec
 from propopt.problem.reading import Location
+from propopt.results.explanation import Explanation
 
 
 METHOD = "inductive"

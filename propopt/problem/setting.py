@@ -9,14 +9,14 @@ from typing import final
 
 import numpy as np
 
-from propopt.curve_point import Outcome
-from propopt.explanation import Explanation
 from propopt.inductive import GaussianProcessExplainer
 from propopt.losses import GradientMatching, Objective, PropertyLoss, Smoothness
 from propopt.problem.plans import Known, Pair, plans
 from propopt.problem.reading import Source
 from propopt.problem.schema import ProblemSchema, WeightRange
 from propopt.problem.tables import Explained
+from propopt.results.curve_point import Outcome
+from propopt.results.explanation import Explanation
 from propopt.tradeoffs import TradeOffs
 
 

@@ -14,11 +14,11 @@ from typing import TypeAlias
 import numpy as np
 
 from propopt._typing import Array
-from propopt.explanation import Explanation
 from propopt.functions import Power
 from propopt.losses import PropertyLoss
 from propopt.reproduce.findings import Claim
 from propopt.reproduce.panels import ClaimLaw, Solved
+from propopt.results.explanation import Explanation
 
 
 Stated: TypeAlias = Callable[[float], float]

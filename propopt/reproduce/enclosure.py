@@ -31,9 +31,9 @@ import numpy as np
 import scipy.optimize as opt
 
 from propopt._typing import Array
-from propopt.curve_point import Outcome
 from propopt.errors import SolverFailure
 from propopt.losses import Objective
+from propopt.results.curve_point import Outcome
 from propopt.solvers import Task, solve
 
 

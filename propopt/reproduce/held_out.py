@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from propopt.explanation import Explanation
 from propopt.reproduce import induction
 from propopt.reproduce.findings import Claim
 from propopt.reproduce.laws import rises_with_weight
 from propopt.reproduce.panels import Solved
+from propopt.results.explanation import Explanation
 
 
 DIFFERENCE = (

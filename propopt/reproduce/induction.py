@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from propopt._typing import Array
-from propopt.explanation import Explanation
 from propopt.reproduce.findings import Claim, Invariant
 from propopt.reproduce.panels import Solved
+from propopt.results.explanation import Explanation
 
 
 INDUCTIVE = "inductive"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from propopt.curve_point import Outcome
-from propopt.explanation import Explanation
 from propopt.reproduce.findings import Claim, Invariant
 from propopt.reproduce.panels import Law, Solved
+from propopt.results.curve_point import Outcome
+from propopt.results.explanation import Explanation
 from propopt.tradeoffs import TradeOffs
 
 

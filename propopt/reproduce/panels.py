@@ -14,10 +14,10 @@ import pandas as pd
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
-from propopt.explanation import Explanation
 from propopt.problem import Problem, read_problem
 from propopt.reproduce.enclosure import Enclosure, Frontier
 from propopt.reproduce.findings import Claim, Finding
+from propopt.results.explanation import Explanation
 from propopt.tradeoffs import TradeOffs
 
 

@@ -13,9 +13,7 @@ import numpy as np
 from propopt._typing import Array, Attributions
 from propopt.certificate import Certificate, certify
 from propopt.checks import read_positive, sealed
-from propopt.curve_point import CurvePoint
 from propopt.errors import InvalidInput, TrivialObjectiveWarning, UncertifiedWarning
-from propopt.explanation import Explanation
 from propopt.losses import (
     Bound,
     Faithfulness,
@@ -26,6 +24,8 @@ from propopt.losses import (
 )
 from propopt.losses.base import common_labels
 from propopt.losses.effortless import Effortless
+from propopt.results.curve_point import CurvePoint
+from propopt.results.explanation import Explanation
 from propopt.solvers.auto import chosen_solver
 from propopt.solvers.base import Curve, Prepared, Solution, Solver
 from propopt.solvers.edge_weights import edge_weights

@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from propopt._typing import Array
-from propopt.explanation import Explanation
 from propopt.reproduce.charts import (
     add_legend,
     draw_panel,
@@ -20,6 +19,7 @@ from propopt.reproduce.figure import DIFFERENCES, SETUPS, PaperFigure
 from propopt.reproduce.findings import Claim, Invariant
 from propopt.reproduce.laws import EVERYWHERE, give_away
 from propopt.reproduce.panels import ClaimLaw, Law, Panel, Result, Solved, paper_file
+from propopt.results.explanation import Explanation
 
 
 FRAMES = {

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure, SubFigure
 from sklearn.datasets import load_digits
 
 from propopt._typing import Array
-from propopt.curve_point import Outcome
 from propopt.reproduce import held_out, induction
 from propopt.reproduce.figure import KERNEL_ITSELF, PaperFigure
 from propopt.reproduce.laws import (
@@ -22,6 +21,7 @@ from propopt.reproduce.laws import (
     none_beats,
 )
 from propopt.reproduce.panels import Law, Panel, Result, Solved, paper_file
+from propopt.results.curve_point import Outcome
 
 
 DIGITS = (8, 3, 9, 5, 0, 1)

@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 
 from propopt.errors import InvalidInput, Refused
 from propopt.explainers import aggregate
-from propopt.explanation import Explanation
 from propopt.output.files import written_whole
 from propopt.output.text import printable
 from propopt.problem import Problem, read_problem
@@ -24,6 +23,7 @@ from propopt.reproduce.charts import draw_fronts
 from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.laws import EVERYWHERE, give_away
 from propopt.reproduce.panels import Law, Panel, Result, paper_file
+from propopt.results.explanation import Explanation
 from propopt.tradeoffs import TradeOffs
 
 

@@ -20,7 +20,7 @@ from propopt.errors import InvalidInput
 from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.losses.base import read_for
 from propopt.output.html import explanation_html, explanation_text
-from propopt.saving import read_fields, trusted_fields, write_fields
+from propopt.results.saving import read_fields, trusted_fields, write_fields
 from propopt.tables.alignment import aligned_vector
 from propopt.tables.names import Labels, read_groups
 

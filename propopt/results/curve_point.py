@@ -14,7 +14,7 @@ import pandas as pd
 from propopt._typing import Attributions
 from propopt.certificate import Certificate
 from propopt.errors import UncertifiedWarning
-from propopt.explanation import Explanation, Parameter
+from propopt.results.explanation import Explanation, Parameter
 from propopt.tables.names import Labels
 
 

@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from propopt.curve_point import CurvePoint
+from propopt.results.curve_point import CurvePoint
 from propopt.errors import InvalidInput
-from propopt.explanation import Explanation
+from propopt.results.explanation import Explanation
 from propopt.tables.alignment import is_shap, read_attributions
 
 
