@@ -61,8 +61,8 @@ from .solvers import Restricted as Restricted
 from .solvers import Spectral as Spectral
 from .solvers import Splitting as Splitting
 from .solvers import solve as solve
-from .sweeping import sweep as sweep
 from .tables.schema import TableSchema as TableSchema
-from .tradeoffs import TradeOffs as TradeOffs
+from .tradeoffs.sweep import sweep as sweep
+from .tradeoffs.table import TradeOffs as TradeOffs
 
 __version__: str

@@ -20,10 +20,10 @@ from propopt.losses import GradientMatching, PairwiseRobustness
 from propopt.results.curve_point import Outcome
 from propopt.results.explanation import Explanation
 from propopt.solvers import solve
-from propopt.sweeping import sweep
 from propopt.tables.frames import is_frame
 from propopt.tables.names import read_table
 from propopt.tables.schema import CategoricalColumns, Groups, Scale, array_scales
+from propopt.tradeoffs.sweep import sweep
 
 
 N_NEIGHBORS = 8

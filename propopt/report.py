@@ -25,7 +25,7 @@ from propopt.output.text import printable, printable_lines
 from propopt.problem import Problem
 from propopt.results.explanation import Explanation
 from propopt.solvers import find_solver
-from propopt.tradeoffs import TradeOffs
+from propopt.tradeoffs.table import TradeOffs
 
 
 def run_problem(

@@ -8,7 +8,7 @@ from reproduction import solved, with_baseline
 
 import propopt as po
 from propopt.reproduce import laws
-from propopt.reproduce.enclosure import Frontier
+from propopt.tradeoffs.frontier import Frontier
 
 
 def gradients(rng):

@@ -36,10 +36,10 @@ from propopt.problem.tables import (
     read_explained,
 )
 from propopt.results.explanation import Explanation
-from propopt.sweeping import sweep
 from propopt.tables.names import Labels, read_table
 from propopt.threads import threads_of_run
-from propopt.tradeoffs import TradeOffs
+from propopt.tradeoffs.sweep import sweep
+from propopt.tradeoffs.table import TradeOffs
 
 
 FIRST_ROWS = 1_000

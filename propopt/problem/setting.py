@@ -17,7 +17,7 @@ from propopt.problem.schema import ProblemSchema, WeightRange
 from propopt.problem.tables import Explained
 from propopt.results.curve_point import Outcome
 from propopt.results.explanation import Explanation
-from propopt.tradeoffs import TradeOffs
+from propopt.tradeoffs.table import TradeOffs
 
 
 ROBUSTNESS = ("kernel_robustness", "pairwise_robustness")

@@ -9,7 +9,7 @@ from propopt.reproduce.findings import Claim, Invariant
 from propopt.reproduce.panels import Law, Solved
 from propopt.results.curve_point import Outcome
 from propopt.results.explanation import Explanation
-from propopt.tradeoffs import TradeOffs
+from propopt.tradeoffs.table import TradeOffs
 
 
 ROUNDING = 1e-12

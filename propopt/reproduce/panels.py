@@ -15,10 +15,10 @@ import pandas as pd
 from propopt._typing import Array
 from propopt.errors import InvalidInput
 from propopt.problem import Problem, read_problem
-from propopt.reproduce.enclosure import Enclosure, Frontier
 from propopt.reproduce.findings import Claim, Finding
 from propopt.results.explanation import Explanation
-from propopt.tradeoffs import TradeOffs
+from propopt.tradeoffs.frontier import Enclosure, Frontier
+from propopt.tradeoffs.table import TradeOffs
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.laws import EVERYWHERE, give_away
 from propopt.reproduce.panels import Law, Panel, Result, paper_file
 from propopt.results.explanation import Explanation
-from propopt.tradeoffs import TradeOffs
+from propopt.tradeoffs.table import TradeOffs
 
 
 TABLES = {

@@ -36,7 +36,7 @@ from propopt.solvers import (
     Spectral,
     Task,
 )
-from propopt.tradeoffs import TradeOffs
+from propopt.tradeoffs.table import TradeOffs
 from propopt.workers import in_workers, read_workers
 
 
