@@ -6,9 +6,9 @@ from propopt.explainers.aggregation import aggregate
 from propopt.explainers.base import Explainer
 from propopt.explainers.gradient import Gradient
 from propopt.explainers.lime import Lime
+from propopt.explainers.lime_package import TabularLime
 from propopt.explainers.shap import Shap
 from propopt.explainers.smoothgrad import SmoothGrad
-from propopt.explainers.tabular_lime import TabularLime
 
 
 __all__ = [

@@ -26,9 +26,9 @@ from propopt.problem.checking import (
     check_tied,
     listed,
 )
-from propopt.problem.reading import Source, read_schema
 from propopt.problem.schema import Baseline, ProblemSchema
 from propopt.problem.setting import Inductive, Setting, Transductive
+from propopt.problem.source import Source, read_schema
 from propopt.problem.tables import (
     Explained,
     check_explained,

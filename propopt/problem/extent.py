@@ -10,9 +10,9 @@ from propopt.graphs.grid_points import grid_size
 from propopt.memory import require_memory
 from propopt.problem import inductive, losses
 from propopt.problem.explained import Data
-from propopt.problem.reading import Location, Source
 from propopt.problem.schema import ProblemSchema
 from propopt.problem.section import MOST_NUMBERS
+from propopt.problem.source import Location, Source
 
 
 @dataclass(frozen=True, kw_only=True)

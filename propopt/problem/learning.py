@@ -20,9 +20,9 @@ from propopt.functions import Function, wrap
 from propopt.functions.outputs import read_class, read_output
 from propopt.memory import require_memory
 from propopt.problem.explained import Data, Model
-from propopt.problem.reading import Source
 from propopt.problem.schema import ProblemSchema
 from propopt.problem.section import MOST_NUMBERS
+from propopt.problem.source import Source
 from propopt.threads import threads_of_run
 
 

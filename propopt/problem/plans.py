@@ -20,7 +20,7 @@ from propopt.inductive import (
     RandomInputs,
 )
 from propopt.problem import inductive as spec
-from propopt.problem.reading import Location
+from propopt.problem.source import Location
 from propopt.results.explanation import Explanation
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from propopt.inductive import GaussianProcessExplainer
 from propopt.losses import GradientMatching, Objective, PropertyLoss, Smoothness
 from propopt.problem.plans import Known, Pair, plans
-from propopt.problem.reading import Source
 from propopt.problem.schema import ProblemSchema, WeightRange
+from propopt.problem.source import Source
 from propopt.problem.tables import Explained
 from propopt.results.curve_point import Outcome
 from propopt.results.explanation import Explanation

@@ -26,8 +26,8 @@ from propopt.problem.extent import (
     extent_of_formula,
 )
 from propopt.problem.learning import TASKS, check_learning, fitted_function
-from propopt.problem.reading import Location, Source, did_you_mean
 from propopt.problem.schema import ProblemSchema
+from propopt.problem.source import Location, Source, did_you_mean
 from propopt.tables.schema import Groups, TableSchema
 
 
