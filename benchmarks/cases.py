@@ -15,7 +15,7 @@ from benchmarks.inductive import inductive, inductive_images
 from benchmarks.peers import conic_seconds, dense_seconds, pair_loops
 from benchmarks.timing import Row, in_a_process, median_seconds, with_ratios
 from propopt.operators import LatticeLaplacian
-from propopt.solvers.lanczos import Column, Lanczos
+from propopt.solvers.curves.lanczos import Column, Lanczos
 
 
 OURS = "propopt"

@@ -15,7 +15,7 @@ from propopt.errors import Refused
 from propopt.graphs.grids import LatticeGraph
 from propopt.losses import Program
 from propopt.solvers import Solution, determined
-from propopt.solvers.conjugate import Conjugate
+from propopt.solvers.normal_equations import Conjugate
 
 
 N, D = 12, 3

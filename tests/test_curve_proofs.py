@@ -10,8 +10,8 @@ from propopt.errors import SolverFailure, UncertifiedWarning, UnsolvedWarning
 from propopt.results.curve_point import CurvePoint
 from propopt.solvers import Krylov, Spectral, Task
 from propopt.solvers.base import Measurement
-from propopt.solvers.eigenbasis import Eigenbasis
-from propopt.solvers.nodes import Nodes
+from propopt.solvers.curves.eigenbasis import Eigenbasis
+from propopt.solvers.curves.nodes import Nodes
 
 
 WEIGHTS = {"pairwise_robustness": np.geomspace(1e-2, 1e2, 9)}
@@ -89,7 +89,7 @@ def test_a_bar_that_was_forgotten_is_found_out(rng, monkeypatch):
     """With an excess of zero the curve of a heavy edge would claim what is wrong."""
     S, G = heavy(rng, 1e13, 200)
     objective = po.GradientMatching(G) + po.PairwiseRobustness(po.graph_from_matrix(S))
-    monkeypatch.setattr("propopt.solvers.eigenbasis.refine", lambda *_: None)
+    monkeypatch.setattr("propopt.solvers.curves.eigenbasis.refine", lambda *_: None)
     monkeypatch.setattr(Nodes, "rounding", lambda *_: 0.0)
     curve = po.sweep(objective, {"pairwise_robustness": [1e-2]}, solver="spectral")
     assert curve.optimized[0].gap == 0.0

@@ -246,7 +246,7 @@ def test_auto_takes_an_eigenbasis_for_the_precision_of_a_kernel(rng):
 
 
 def test_lanczos_that_does_not_converge_says_so(rng, monkeypatch):
-    monkeypatch.setattr("propopt.solvers.krylov.MOST_STEPS", 20)
+    monkeypatch.setattr("propopt.solvers.curves.krylov.MOST_STEPS", 20)
     G = rng.normal(size=(2000, 1))
     objective = po.GradientMatching(G) + po.PairwiseRobustness(po.chain_graph(2000))
     with pytest.raises(SolverFailure, match=r"Lanczos did not converge in \d+ steps"):

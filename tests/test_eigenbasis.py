@@ -6,7 +6,7 @@ import scipy.linalg as la
 
 import propopt as po
 from propopt.linear.components import Components
-from propopt.solvers.eigenbasis import Eigenbasis
+from propopt.solvers.curves.eigenbasis import Eigenbasis
 
 
 def basis_of(S):

@@ -13,9 +13,9 @@ import propopt as po
 from propopt.errors import SolverFailure
 from propopt.inductive.eigenbases import Eigenbasis
 from propopt.linear import lapack
-from propopt.solvers.admm import Admm
-from propopt.solvers.composite import Composite, Term
-from propopt.solvers.systems import Inverse, factorise
+from propopt.solvers.splitting.admm import Admm
+from propopt.solvers.splitting.composite import Composite, Term
+from propopt.solvers.splitting.systems import Inverse, factorise
 
 
 SYMMETRIC = np.cov(np.random.default_rng(4).normal(size=(7, 40)))

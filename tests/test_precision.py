@@ -14,7 +14,7 @@ import propopt as po
 from propopt.errors import UncertifiedWarning
 from propopt.linear.products import Rounding
 from propopt.maps import ImplicitOverPoints, OverFeatures, OverPoints
-from propopt.solvers.solve import Task
+from propopt.solvers.task import Task
 
 
 OFFSETS = (0.0, 1e3, 1e6)

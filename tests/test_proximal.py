@@ -14,7 +14,7 @@ from propopt.errors import UncertifiedWarning
 from propopt.graphs.grids import GridGaussianGraph, LatticeGraph
 from propopt.losses import Program
 from propopt.solvers import Solution
-from propopt.solvers.proximal import Proximal
+from propopt.solvers.lasso.solver import Proximal
 
 
 TOLERANCE = 1e-6

@@ -446,13 +446,13 @@ def test_separate_solves_compile_each_time(compilations):
 
 def test_spectral_sweep_finds_its_eigenbasis_once(monkeypatch):
     calls = []
-    original = po.solvers.eigenbasis.la.eigh
+    original = po.solvers.curves.eigenbasis.la.eigh
 
     def eigh(matrix):
         calls.append(matrix.shape)
         return original(matrix)
 
-    monkeypatch.setattr(po.solvers.eigenbasis.la, "eigh", eigh)
+    monkeypatch.setattr(po.solvers.curves.eigenbasis.la, "eigh", eigh)
     objective = OBJECTIVES["gradient, pairwise, smoothness"]
     po.sweep(objective, {"pairwise_robustness": np.geomspace(0.01, 100, 25)})
     assert calls == [(N, N), (D, D)]

@@ -9,13 +9,13 @@ import propopt as po
 from propopt.errors import InvalidInput, Refused, UncertifiedWarning
 from propopt.losses import Program
 from propopt.solvers import Conic, Solution, Task
-from propopt.solvers import admm as admm_module
-from propopt.solvers import splitting as splitting_module
-from propopt.solvers.composite import Composite, Term
-from propopt.solvers.edge_newton import EdgeNewton
-from propopt.solvers.edge_weights import edge_weights
-from propopt.solvers.splitting import Splitting, minimise
-from propopt.solvers.systems import choose_layout, factorise
+from propopt.solvers.splitting import admm as admm_module
+from propopt.solvers.splitting import solver as splitting_module
+from propopt.solvers.splitting.composite import Composite, Term
+from propopt.solvers.splitting.edge_newton import EdgeNewton
+from propopt.solvers.splitting.edge_weights import edge_weights
+from propopt.solvers.splitting.solver import Splitting, minimise
+from propopt.solvers.splitting.systems import choose_layout, factorise
 
 
 REFERENCE = 1e-7  # the relative gap that is asked of Clarabel

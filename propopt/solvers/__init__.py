@@ -3,17 +3,17 @@
 from propopt.solvers.auto import Auto, find_solver
 from propopt.solvers.base import Curve, Prepared, Solution, Solver
 from propopt.solvers.conic import Conic
-from propopt.solvers.conjugate import Conjugate
-from propopt.solvers.constrained import Constrained
-from propopt.solvers.exchanged import Exchanged
+from propopt.solvers.curves.bounded import Constrained
+from propopt.solvers.curves.krylov import Krylov
+from propopt.solvers.curves.spectral import Spectral
 from propopt.solvers.factored import Factored
-from propopt.solvers.krylov import Krylov
+from propopt.solvers.lasso.solver import Proximal
 from propopt.solvers.minimum_norm import MinimumNorm
-from propopt.solvers.proximal import Proximal
+from propopt.solvers.normal_equations import Conjugate
 from propopt.solvers.restricted import Restricted
-from propopt.solvers.solve import Task, solve
-from propopt.solvers.spectral import Spectral
-from propopt.solvers.splitting import Splitting
+from propopt.solvers.splitting.solver import Splitting
+from propopt.solvers.task import Task, solve
+from propopt.solvers.transposed import Exchanged
 
 
 __all__ = [

@@ -13,17 +13,17 @@ from propopt.losses import Program
 from propopt.losses.restricted import Restriction, zeros
 from propopt.solvers.base import Prepared, Solver
 from propopt.solvers.conic import Conic, missing_backend
-from propopt.solvers.conjugate import Conjugate
-from propopt.solvers.constrained import Constrained
-from propopt.solvers.curves import choose_curve_solver
-from propopt.solvers.exchanged import Exchanged, exchanged
+from propopt.solvers.curves.bounded import Constrained
+from propopt.solvers.curves.choice import choose_curve_solver
+from propopt.solvers.curves.krylov import Krylov
+from propopt.solvers.curves.spectral import Spectral
 from propopt.solvers.factored import Factored
-from propopt.solvers.krylov import Krylov
+from propopt.solvers.lasso.solver import Proximal
 from propopt.solvers.minimum_norm import MinimumNorm
-from propopt.solvers.proximal import Proximal
+from propopt.solvers.normal_equations import Conjugate
 from propopt.solvers.restricted import Restricted
-from propopt.solvers.spectral import Spectral
-from propopt.solvers.splitting import Splitting
+from propopt.solvers.splitting.solver import Splitting
+from propopt.solvers.transposed import Exchanged, exchanged
 
 
 MANY_FEATURES, WIDE = 1_000, 4

@@ -26,7 +26,7 @@ from propopt.losses import Program
 from propopt.maps import OverPoints
 from propopt.memory import memory_refusal
 from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
-from propopt.solvers.eigenbasis import Eigenbasis
+from propopt.solvers.curves.eigenbasis import Eigenbasis
 from propopt.solvers.factors import Elimination, Factor
 from propopt.solvers.quadratic import Quadratic, curve_refusal
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from propopt._typing import Array, Attributions, Sparse
-from propopt.solvers.composite import Composite, Point, Term
+from propopt.solvers.splitting.composite import Composite, Point, Term
 
 
 RELAXATION = 1.7

@@ -1,7 +1,7 @@
 """Newton's method on the non-zeros of a lasso, with conjugate gradients.
 
 Minimises F(W) = ½⟨W, HW⟩ − 2⟨G, W⟩ + ‖G‖² + λ‖W‖₁ for H = 2(I + βP + γQ) ≽ 2I, the
-form of :mod:`propopt.solvers.lasso`:
+form of :mod:`propopt.solvers.lasso.base`:
 
 1. A gradient step in the metric M ≽ H, V = soft(W − M⁻¹∇q(W), λM⁻¹), tells which
    attributions are not zero, A, and their signs s.
@@ -25,14 +25,14 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array
-from propopt.solvers.curvature import Couplings, Curvature
-from propopt.solvers.lasso import (
+from propopt.solvers.lasso.base import (
     Lasso,
     LassoMethod,
     LassoOptimum,
     best_dual,
     proven_gap,
 )
+from propopt.solvers.lasso.curvature import Couplings, Curvature
 from propopt.solvers.quadratic import Quadratic
 from propopt.threads import few_threads
 

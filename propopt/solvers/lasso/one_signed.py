@@ -24,7 +24,7 @@ from propopt.losses import Program
 from propopt.maps import ImplicitOverPoints, OverFeatures, OverPoints
 from propopt.solvers.base import Prepared, Solution
 from propopt.solvers.centred import centred
-from propopt.solvers.curves import choose_curve_solver
+from propopt.solvers.curves.choice import choose_curve_solver
 
 
 Columns = NDArray[np.bool_]

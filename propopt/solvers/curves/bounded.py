@@ -28,7 +28,7 @@ from propopt.losses import Bound, Program
 from propopt.losses.restricted import Restriction, has_known_zeros
 from propopt.maps import Identity
 from propopt.solvers.base import Curve, Prepared, Solution, Solver
-from propopt.solvers.curves import choose_curve_solver
+from propopt.solvers.curves.choice import choose_curve_solver
 
 
 MARGIN = 0.01  # of the tolerance, by which the loss is kept below its limit

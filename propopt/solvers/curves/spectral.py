@@ -19,8 +19,8 @@ from propopt._typing import Array
 from propopt.losses import Program
 from propopt.memory import memory_refusal
 from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
-from propopt.solvers.eigenbasis import Eigenbasis
-from propopt.solvers.nodes import Nodes
+from propopt.solvers.curves.eigenbasis import Eigenbasis
+from propopt.solvers.curves.nodes import Nodes
 from propopt.solvers.quadratic import Quadratic, curve_refusal
 
 

@@ -18,8 +18,8 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array, Attributions
-from propopt.solvers.eigenbasis import Eigenbasis
-from propopt.solvers.lasso import Lasso, LassoMethod, LassoOptimum, best_dual
+from propopt.solvers.curves.eigenbasis import Eigenbasis
+from propopt.solvers.lasso.base import Lasso, LassoMethod, LassoOptimum, best_dual
 from propopt.solvers.quadratic import Quadratic
 from propopt.threads import few_threads
 

@@ -34,14 +34,14 @@ from propopt.maps import ImplicitOverPoints, OverPoints, dense
 from propopt.memory import memory_refusal
 from propopt.operators import Operator
 from propopt.penalties import Squared
-from propopt.solvers.admm import Admm
 from propopt.solvers.base import Prepared, Solution, Solver
 from propopt.solvers.centred import centred
-from propopt.solvers.composite import Composite, Point, Term
 from propopt.solvers.conic import Conic
-from propopt.solvers.edge_newton import EdgeNewton, is_applicable
 from propopt.solvers.quadratic import Quadratic, bounds_refusal, quadratic_refusal
-from propopt.solvers.systems import choose_layout
+from propopt.solvers.splitting.admm import Admm
+from propopt.solvers.splitting.composite import Composite, Point, Term
+from propopt.solvers.splitting.edge_newton import EdgeNewton, is_applicable
+from propopt.solvers.splitting.systems import choose_layout
 from propopt.threads import few_threads
 
 

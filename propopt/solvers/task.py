@@ -28,7 +28,7 @@ from propopt.results.curve_point import CurvePoint
 from propopt.results.explanation import Explanation
 from propopt.solvers.auto import chosen_solver
 from propopt.solvers.base import Curve, Prepared, Solution, Solver
-from propopt.solvers.edge_weights import edge_weights
+from propopt.solvers.splitting.edge_weights import edge_weights
 from propopt.tables.names import Labels
 from propopt.threads import few_threads
 

@@ -24,7 +24,7 @@ from propopt._typing import Array, Attributions, Sparse
 from propopt.losses import PropertyLoss
 from propopt.maps import Identity, LinearMap, OverPoints, dense
 from propopt.penalties import Absolute, Penalty
-from propopt.solvers.systems import Layout, System, factorise
+from propopt.solvers.splitting.systems import Layout, System, factorise
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,8 +31,8 @@ from propopt.maps import (
 from propopt.memory import memory_refusal
 from propopt.solvers.base import Prepared, Solution, Solver
 from propopt.solvers.centred import centred
-from propopt.solvers.curvature import diagonal
 from propopt.solvers.determined import point_grams, undetermined_refusal
+from propopt.solvers.lasso.curvature import diagonal
 from propopt.solvers.quadratic import all_squared_refusal, bounds_refusal
 from propopt.threads import few_threads
 

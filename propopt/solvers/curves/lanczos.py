@@ -16,7 +16,7 @@ import scipy.linalg as la
 
 from propopt._typing import Array
 from propopt.operators import Operator
-from propopt.solvers.nodes import NO_NODES, Nodes
+from propopt.solvers.curves.nodes import NO_NODES, Nodes
 
 
 FIRST_STEPS = 10

@@ -8,17 +8,17 @@ Two methods, chosen by how P is known:
 P                                       method
 ======================================  ==============================================
 none, sparse (graphs), or an operator   Newton's method on the non-zeros with conjugate
-                                        gradients (:mod:`propopt.solvers.newton`): no
+                                        gradients (``lasso.newton``): no
                                         factorisation, a dozen products a weight; the
                                         second method where it stalls and N ≤ 2,000
 a dense array (a kernel's precision)    alternating directions in the eigenbasis
-                                        (:mod:`propopt.solvers.diagonal`): such P have
+                                        (``lasso.eigenbasis``): such P have
                                         eigenvalues of all sizes, on which conjugate
                                         gradients are slow
 ======================================  ==============================================
 
 Features whose attributions cannot change sign, as those beside a large offset, are
-apart (:mod:`propopt.solvers.one_signed`).
+apart (:mod:`propopt.solvers.lasso.one_signed`).
 
 Both stop at a proven relative gap and leave exact zeros. The dual of the ℓ1 loss, which
 the certificate needs, comes with the solution.
@@ -39,10 +39,10 @@ from propopt.maps import Identity, OverPoints
 from propopt.memory import memory_refusal
 from propopt.penalties import Absolute, Squared
 from propopt.solvers.base import Prepared, Solution, Solver
-from propopt.solvers.diagonal import DiagonalLasso
-from propopt.solvers.lasso import Lasso, LassoMethod, LassoOptimum
-from propopt.solvers.newton import NewtonLasso
-from propopt.solvers.one_signed import OneSigned, averaging_parts
+from propopt.solvers.lasso.base import Lasso, LassoMethod, LassoOptimum
+from propopt.solvers.lasso.eigenbasis import DiagonalLasso
+from propopt.solvers.lasso.newton import NewtonLasso
+from propopt.solvers.lasso.one_signed import OneSigned, averaging_parts
 from propopt.solvers.quadratic import Quadratic, bounds_refusal, quadratic_refusal
 
 

@@ -34,14 +34,14 @@ from propopt.errors import SolverFailure
 from propopt.losses import Program
 from propopt.memory import memory_refusal
 from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
-from propopt.solvers.eigenbasis import Eigenbasis
-from propopt.solvers.gradients import MOST_STEPS as MOST_GRADIENTS
-from propopt.solvers.gradients import PreconditionerName, ShiftedSystem
+from propopt.solvers.curves.eigenbasis import Eigenbasis
+from propopt.solvers.curves.lanczos import Column, Lanczos
+from propopt.solvers.curves.nodes import NO_NODES, Nodes
+from propopt.solvers.curves.scales import scales_of
+from propopt.solvers.curves.shifted import MOST_STEPS as MOST_GRADIENTS
+from propopt.solvers.curves.shifted import PreconditionerName, ShiftedSystem
 from propopt.solvers.in_turn import InTurn
-from propopt.solvers.lanczos import Column, Lanczos
-from propopt.solvers.nodes import NO_NODES, Nodes
 from propopt.solvers.quadratic import Quadratic, curve_refusal
-from propopt.solvers.scales import scales_of
 from propopt.threads import for_each_column
 
 

@@ -21,7 +21,7 @@ from propopt._typing import Array, Sparse
 from propopt.linear.components import Components
 from propopt.maps import dense
 from propopt.operators import Operator
-from propopt.solvers.levels import LEVEL, is_laplacian, refine
+from propopt.solvers.curves.levels import LEVEL, is_laplacian, refine
 
 
 Nodes: TypeAlias = NDArray[np.intp] | slice

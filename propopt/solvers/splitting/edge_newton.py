@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from propopt._typing import Array, Attributions, Sparse
 from propopt.maps import OverPoints
 from propopt.penalties import GroupMax
-from propopt.solvers.composite import Composite, Point, RotatedSystem, Term
-from propopt.solvers.systems import Inverse
+from propopt.solvers.splitting.composite import Composite, Point, RotatedSystem, Term
+from propopt.solvers.splitting.systems import Inverse
 
 
 MATRIX_EDGES = 600

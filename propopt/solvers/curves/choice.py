@@ -7,10 +7,10 @@ import numpy as np
 from propopt.losses import Program
 from propopt.maps import ImplicitOverPoints, LinearMap, OverPoints
 from propopt.solvers.base import Solver
+from propopt.solvers.curves.krylov import Krylov
+from propopt.solvers.curves.spectral import Spectral
 from propopt.solvers.factored import Factored, stored_graph
 from propopt.solvers.factors import Elimination
-from propopt.solvers.krylov import Krylov
-from propopt.solvers.spectral import Spectral
 
 
 STEPS = 40.0  # Lanczos or gradient steps that usual weights take

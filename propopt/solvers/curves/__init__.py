@@ -1,0 +1,1 @@
+"""The curve of all weights of two losses: eigenvalues, Krylov spaces, bounds."""

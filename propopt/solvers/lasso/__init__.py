@@ -1,0 +1,1 @@
+"""Squared losses and ℓ1: a proximal path with Newton steps."""

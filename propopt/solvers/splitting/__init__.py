@@ -1,0 +1,1 @@
+"""Sums over edges: operator splitting, polished by Newton steps."""
