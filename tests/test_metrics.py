@@ -39,7 +39,7 @@ from propopt.metrics import (
     evaluate,
     evaluate_rows,
 )
-from propopt.metrics.seeds import read_rng
+from propopt.metrics.reading import read_rng
 from propopt.sampling import perturbations
 from propopt.sampling.perturbations import Perturbations
 

@@ -20,8 +20,8 @@ from propopt.metrics import (
     RelativeOutputStability,
     Sparseness,
 )
+from propopt.metrics.reading import read_rng
 from propopt.metrics.sampling import Noisy
-from propopt.metrics.seeds import read_rng
 from propopt.sampling.perturbations import Perturbations
 
 

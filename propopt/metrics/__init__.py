@@ -7,12 +7,14 @@ Three kinds, by what they need to know: :class:`ComplexityMetric` the attributio
 The losses of :mod:`propopt.losses` can be optimised; these cannot.
 """
 
+from propopt.metrics.asking import ExplainerMethod
 from propopt.metrics.base import (
     ComplexityMetric,
     FaithfulnessMetric,
     Metric,
     OutputRobustnessMetric,
     RobustnessMetric,
+    UndefinedRowsWarning,
 )
 from propopt.metrics.completeness import CompletenessGap
 from propopt.metrics.complexity import Complexity, EffectiveComplexity, Sparseness
@@ -20,10 +22,8 @@ from propopt.metrics.correlation import FaithfulnessCorrelation
 from propopt.metrics.evaluation import evaluate, evaluate_rows
 from propopt.metrics.gaps import PGI, PGU
 from propopt.metrics.infidelity import Infidelity, InfidelityParts
-from propopt.metrics.methods import ExplainerMethod
 from propopt.metrics.sensitivity import AvgSensitivity, LocalLipschitz, MaxSensitivity
 from propopt.metrics.stability import RelativeInputStability, RelativeOutputStability
-from propopt.metrics.undefined import UndefinedRowsWarning
 
 
 __all__ = [

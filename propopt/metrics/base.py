@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -12,15 +13,38 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from propopt._typing import Array, Attributions
+from propopt.errors import PropoptWarning
 from propopt.explainers.base import Task
 from propopt.functions import Function
 from propopt.functions.base import read_function
 from propopt.metrics.asking import Asking, Explain
-from propopt.metrics.reading import attributions_of, read_task
-from propopt.metrics.seeds import read_rng
-from propopt.metrics.undefined import warn_undefined
+from propopt.metrics.reading import attributions_of, read_rng, read_task
 from propopt.results.foreign import Given
 from propopt.tables.alignment import read_attributions
+
+
+class UndefinedRowsWarning(PropoptWarning):
+    """A metric divides by zero in some rows; the message counts them."""
+
+
+def quotient(numerator: ArrayLike, denominator: ArrayLike) -> Array:
+    """The quotient as IEEE 754 has it: 0/0 is NaN, anything else over zero is ±∞."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        found: Array = np.divide(numerator, denominator)
+    return found
+
+
+def warn_undefined(values: Array, name: str) -> Array:
+    """``values`` (N,), after a warning if some are NaN or infinite."""
+    undefined = int((~np.isfinite(values)).sum())
+    if undefined:
+        warnings.warn(
+            f"{name}: {undefined} of {len(values)} rows divide by zero; they are NaN "
+            "where the numerator is zero too, and infinite elsewhere",
+            UndefinedRowsWarning,
+            stacklevel=3,
+        )
+    return values
 
 
 Better: TypeAlias = Literal["higher", "lower"]

@@ -11,10 +11,8 @@ import pandas as pd
 from propopt._typing import Array, Attributions
 from propopt.explainers.background import own_copy, same_columns
 from propopt.explainers.base import Task
-from propopt.metrics.base import Better, FaithfulnessMetric
-from propopt.metrics.baselines import mean_point
-from propopt.metrics.reading import Units, read_units
-from propopt.metrics.undefined import quotient
+from propopt.metrics.base import Better, FaithfulnessMetric, quotient
+from propopt.metrics.reading import Units, mean_point, read_units
 
 
 @final

@@ -9,8 +9,7 @@ import numpy as np
 
 from propopt._typing import Array, Attributions
 from propopt.checks import read_nonnegative
-from propopt.metrics.base import Better, ComplexityMetric
-from propopt.metrics.undefined import quotient
+from propopt.metrics.base import Better, ComplexityMetric, quotient
 
 
 @final

@@ -13,11 +13,9 @@ from propopt._typing import Array, Attributions
 from propopt.checks import read_array, read_count
 from propopt.errors import InvalidInput
 from propopt.explainers.base import Task
-from propopt.metrics.base import Better, FaithfulnessMetric
-from propopt.metrics.baselines import mean_point
+from propopt.metrics.base import Better, FaithfulnessMetric, quotient
+from propopt.metrics.reading import mean_point, read_size
 from propopt.metrics.sampling import Sampling, Statistic
-from propopt.metrics.selection import read_size
-from propopt.metrics.undefined import quotient
 from propopt.sampling.perturbations import Perturbations
 from propopt.tables.alignment import aligned_vector
 

@@ -15,7 +15,7 @@ from propopt.errors import InvalidInput
 from propopt.explainers import Explainer
 from propopt.functions import Function
 from propopt.functions.base import read_function
-from propopt.metrics.asking import Explain
+from propopt.metrics.asking import Explain, ExplainerMethod
 from propopt.metrics.base import (
     ComplexityMetric,
     FaithfulnessMetric,
@@ -25,7 +25,6 @@ from propopt.metrics.base import (
     Seed,
     Table,
 )
-from propopt.metrics.methods import ExplainerMethod
 from propopt.metrics.reading import attributions_of
 from propopt.results.foreign import Given, explanation_of
 

@@ -13,8 +13,8 @@ from propopt._typing import Array, Attributions
 from propopt.checks import read_count
 from propopt.explainers.base import Task
 from propopt.metrics.base import Better, FaithfulnessMetric
+from propopt.metrics.reading import most_important, read_size
 from propopt.metrics.sampling import Noisy
-from propopt.metrics.selection import most_important, read_size
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,14 +5,30 @@ from __future__ import annotations
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from propopt._typing import Attributions, Points
+from propopt._typing import Array, Attributions, Points
+from propopt.checks import read_seed
 from propopt.errors import InvalidInput
 from propopt.explainers.base import Task
 from propopt.functions.base import read_function
-from propopt.metrics.seeds import read_rng
 from propopt.tables.alignment import aligned
 from propopt.tables.names import Labels
+
+
+STREAM = 0x6D657472
+"""Sets the draws of metrics apart from those of explainers with the same seed.
+
+Were they the same, a sampled explanation would be judged on the very samples that it
+was fitted to, and look better than it is.
+"""
+
+
+def read_rng(rng: object) -> np.random.Generator:
+    """A generator from a seed, None (seed 0) or a generator, which is then advanced."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    return np.random.default_rng([read_seed(rng), STREAM])
 
 
 Units: TypeAlias = Literal["absolute", "relative"]
@@ -44,3 +60,32 @@ def read_units(units: object) -> None:
     """Refuse units that are neither relative nor absolute."""
     if units not in get_args(Units):
         raise InvalidInput(f"units: expected 'absolute' or 'relative', got {units!r}")
+
+
+def mean_point(task: Task) -> Array:
+    """The mean of X, (D,); refused for categories, which have none."""
+    if task.categorical.any():
+        raise InvalidInput(
+            "baseline: categories have no mean; give a baseline, or a background"
+        )
+    mean: Array = task.points.mean(axis=0)
+    return mean
+
+
+def read_size(k: int | None, n_features: int) -> int:
+    """k, by default a quarter of the features; refused if there are fewer."""
+    if k is None:
+        return max(1, n_features // 4)
+    if k > n_features:
+        raise InvalidInput(
+            f"k: expected at most the {n_features} features of X, got {k}"
+        )
+    return k
+
+
+def most_important(attributions: Attributions, k: int) -> NDArray[np.bool_]:
+    """True for the k largest |w| of each row; of equal ones, those that come first."""
+    order = np.argsort(-np.abs(attributions), axis=1, kind="stable")
+    chosen = np.zeros(attributions.shape, dtype=bool)
+    np.put_along_axis(chosen, order[:, :k], values=True, axis=1)
+    return chosen

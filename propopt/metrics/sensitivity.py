@@ -10,10 +10,9 @@ import numpy as np
 
 from propopt._typing import Array
 from propopt.metrics.asking import Asking
-from propopt.metrics.base import Better, RobustnessMetric
+from propopt.metrics.base import Better, RobustnessMetric, quotient
 from propopt.metrics.reading import Units, read_units
 from propopt.metrics.sampling import Noisy
-from propopt.metrics.undefined import quotient
 from propopt.sampling.perturbations import Distribution
 
 

@@ -12,9 +12,13 @@ from propopt.checks import read_positive
 from propopt.explainers.base import Task
 from propopt.functions import Function
 from propopt.metrics.asking import Asking
-from propopt.metrics.base import Better, OutputRobustnessMetric, RobustnessMetric
+from propopt.metrics.base import (
+    Better,
+    OutputRobustnessMetric,
+    RobustnessMetric,
+    quotient,
+)
 from propopt.metrics.sampling import Noisy, Statistic
-from propopt.metrics.undefined import quotient
 from propopt.sampling.perturbations import Distribution
 
 
