@@ -19,7 +19,7 @@ from propopt.inductive import (
     InducingRule,
     KMeansInputs,
     RandomInputs,
-    conditioning,
+    exact,
 )
 from propopt.inductive.inducing import Observed
 from propopt.inductive.kernels import AnyKernel
@@ -182,7 +182,7 @@ def test_blocks_of_observations_change_nothing_but_rounding(mean, rng, monkeypat
         0.1, 0.2, features=po.chain_graph(3), mean=mean, inducing=FarthestInputs(9)
     )
     whole = explainer.fit(X, G).explain(X, True)
-    monkeypatch.setattr(conditioning, "BLOCK_BYTES", 700)
+    monkeypatch.setattr(exact, "BLOCK_BYTES", 700)
     parts = explainer.fit(X, G).explain(X, True)
     np.testing.assert_allclose(parts.attributions, whole.attributions, atol=1e-9)
     np.testing.assert_allclose(

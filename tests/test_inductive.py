@@ -33,16 +33,14 @@ from propopt.inductive import (
     FeatureBasis,
     GaussianProcessExplainer,
     IndependentFeatures,
-    conditioning,
+    exact,
 )
-from propopt.inductive.conditioning import Exact
-from propopt.inductive.distances import distances
+from propopt.inductive.exact import Exact
 from propopt.inductive.features import read_features
-from propopt.inductive.kernels import read_kernel
-from propopt.inductive.likelihood import log_evidence, log_leave_one_out
+from propopt.inductive.kernels import distances, read_kernel
 from propopt.inductive.means import read_mean
 from propopt.inductive.model import smoothing
-from propopt.inductive.tuning import Criterion
+from propopt.inductive.tuning import Criterion, log_evidence, log_leave_one_out
 
 
 # Bound on |error| / standard error: one check in 5e8 would fail by chance where errors
@@ -299,7 +297,7 @@ def test_blocks_change_nothing_but_rounding(mean, rng, monkeypatch):
         0.1, 0.3, features=po.chain_graph(4), mean=mean
     ).fit(X, G)
     whole, draws = explainer.explain(new, True), explainer.sample(new, 3)
-    monkeypatch.setattr(conditioning, "BLOCK_BYTES", 150)
+    monkeypatch.setattr(exact, "BLOCK_BYTES", 150)
     parts = explainer.explain(new, True)
     assert close(parts.attributions, whole.attributions, 1e-13)
     assert close(explainer.sample(new, 3), draws, 1e-12)

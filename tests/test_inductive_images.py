@@ -21,10 +21,10 @@ from propopt.inductive import (
     GaussianProcessExplainer,
     GridFeatures,
     KroneckerFeatures,
-    conditioning,
+    exact,
 )
-from propopt.inductive.distances import distances
 from propopt.inductive.eigenbases import Eigenbasis
+from propopt.inductive.kernels import distances
 
 
 MEANS = ["none", "per_feature", "common"]
@@ -108,7 +108,7 @@ def test_blocks_of_images_change_nothing_but_rounding(rng, monkeypatch):
     basis, _ = pairs_of_bases(rng)["kronecker"]
     rows = rng.normal(size=(9, SHAPE.n_features))
     whole = basis.rotate(rows)
-    monkeypatch.setattr(conditioning, "BLOCK_BYTES", 16 * SHAPE.n_features)
+    monkeypatch.setattr(exact, "BLOCK_BYTES", 16 * SHAPE.n_features)
     np.testing.assert_allclose(basis.rotate(rows), whole, atol=1e-13)
 
 

@@ -3,7 +3,7 @@
 from propopt.inductive.feature_basis import FeatureBasis
 from propopt.inductive.features import DenseFeatures, IndependentFeatures
 from propopt.inductive.gaussian_process import GaussianProcessExplainer
-from propopt.inductive.images import GridFeatures, KroneckerFeatures
+from propopt.inductive.image_features import GridFeatures, KroneckerFeatures
 from propopt.inductive.inducing import (
     FarthestInputs,
     GivenInputs,

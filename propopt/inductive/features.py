@@ -19,9 +19,12 @@ from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.functions import ImageShape
 from propopt.graphs.stored import Graph
-from propopt.inductive.feature_basis import FeatureBasis
-from propopt.inductive.feature_kernels import positive_eigenbasis, require_room
-from propopt.inductive.images import GridFeatures
+from propopt.inductive.feature_basis import (
+    FeatureBasis,
+    positive_eigenbasis,
+    require_room,
+)
+from propopt.inductive.image_features import GridFeatures
 
 
 @final

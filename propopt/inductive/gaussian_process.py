@@ -13,20 +13,18 @@ from sklearn.utils.validation import check_is_fitted
 from propopt._typing import Array, Attributions, Points
 from propopt.checks import read_count, read_rng
 from propopt.errors import InvalidInput
-from propopt.inductive.answers import Asked
 from propopt.inductive.features import read_features
 from propopt.inductive.inducing import InducingRule, read_inducing
-from propopt.inductive.inputs import read_inputs
-from propopt.inductive.kernels import read_kernel
-from propopt.inductive.means import MeanName, read_mean
-from propopt.inductive.model import Pair, read_weights
-from propopt.inductive.prior import Prior
-from propopt.inductive.reading import (
+from propopt.inductive.inputs import (
     one_of,
     read_gradients,
+    read_inputs,
     read_restarts,
 )
-from propopt.inductive.together import together
+from propopt.inductive.kernels import read_kernel
+from propopt.inductive.means import MeanName, read_mean
+from propopt.inductive.model import Asked, Pair, read_weights, together
+from propopt.inductive.prior import Prior
 from propopt.inductive.tuning import CriterionName, Tuning, read_criterion
 from propopt.results.explanation import Explanation, Parameter
 from propopt.tables.names import Labels

@@ -16,7 +16,7 @@ import numpy as np
 from propopt._typing import Array
 from propopt.errors import InvalidInput
 from propopt.inductive.feature_basis import FeatureBasis
-from propopt.inductive.laws import Law
+from propopt.inductive.normals import Law
 
 
 MeanName: TypeAlias = Literal["none", "per_feature", "common"]

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias, final
 
 import numpy as np
+import scipy.linalg as la
 
-from propopt._typing import Array, Points
+from propopt._typing import Array, Attributions, Points
 from propopt.checks import read_nonnegative
 from propopt.errors import InvalidInput
-from propopt.inductive.conditioning import Conditioned, Queries
+from propopt.inductive.exact import Conditioned, Queries, blocks
 from propopt.inductive.feature_basis import FeatureBasis
 from propopt.inductive.features import IndependentFeatures
-from propopt.inductive.laws import Law
 from propopt.inductive.means import Constants, Kriged, Mean
+from propopt.inductive.normals import Law
+from propopt.memory import require_memory
 
 
 Pair: TypeAlias = tuple[float, float]
@@ -141,3 +143,86 @@ def read_weights(weights: object, basis: FeatureBasis) -> Pair:
             "features=a graph, or a kernel matrix of the features"
         )
     return robust, smooth
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Asked:
+    """New inputs of which a model is asked.
+
+    Parameters
+    ----------
+    model : Model
+        With its weights still free.
+    points : array (m, C)
+        Where the new inputs lie.
+    rotated : array (m, D) or None
+        Their rotated gradients, where these are to be used.
+    """
+
+    model: Model
+    points: Points
+    rotated: Array | None
+
+    def explained(
+        self, weights: Sequence[Pair], return_std: bool
+    ) -> list[tuple[Attributions, Mapping[str, Array]]]:
+        """Attributions and details under each pair of weights."""
+        basis = self.model.basis
+        shape = len(self.points), basis.n_features
+        found = [np.empty(shape) for _ in weights]
+        spread = [np.empty(shape) for _ in weights if return_std]
+        for rows, n, law in self._laws(weights):
+            found[n][rows] = basis.unrotate(law.mean)
+            if return_std:
+                spread[n][rows] = law.deviations(basis)
+        details = [{"standard_deviation": s} for s in spread] or [{} for _ in weights]
+        return list(zip(found, details, strict=True))
+
+    def sampled(self, weights: Pair, n_samples: int, rng: np.random.Generator) -> Array:
+        """Draws under one pair of weights, shape (n_samples, m, D)."""
+        shape = n_samples, len(self.points), self.model.basis.n_features
+        samples = np.empty(shape)
+        for rows, _, law in self._laws([weights], n_samples):
+            samples[:, rows] = law.draw(self.model.basis, n_samples, rng)
+        return samples
+
+    def _laws(
+        self, weights: Sequence[Pair], copies: int = 1
+    ) -> Iterator[tuple[slice, int, Law]]:
+        """The law of each block of new points under each pair of weights."""
+        state = self.model.state
+        models = [self.model.weighed(pair) for pair in weights]
+        n_numbers = max(self.points.shape[1], self.model.basis.n_features)
+        width = max(len(state.inducing), 2 * n_numbers * copies)
+        for rows in blocks(len(self.points), 8 * width):
+            queries = state.queries(self.points[rows])
+            known = None if self.rotated is None else self.rotated[rows]
+            for n, model in enumerate(models):
+                yield rows, n, model.law(queries, known)
+
+
+def together(weighed: Weighed, X: Points) -> Array:
+    """Rotated attributions of all of X, appended without gradients, shape (m, D).
+
+    Before smoothness, rotated feature j has the mean m_j and, with its constant held,
+    the covariance C_j; smoothness Λ_j then gives (I + Λ_j C_j)⁻¹m_j, and the constants
+    move by what that leaves unexplained. One factorisation of order m for each Λ_j > 0.
+    """
+    require_memory(
+        32.0 * len(X) ** 2, f"{len(X)} new inputs at once", "explain fewer together"
+    )
+    queries = weighed.model.state.queries(X)
+    mean = weighed.before(queries).mean.copy()
+    slope = np.broadcast_to(weighed.slope(queries), mean.shape)
+    pull, moved = np.broadcast_to(weighed.pull, mean.shape[1:]), slope.copy()
+    push, information = np.zeros(mean.shape[1]), np.zeros(mean.shape[1])
+    for j in np.flatnonzero(pull):
+        system = pull[j] * weighed.covariance(X, queries, int(j))
+        system[np.diag_indices_from(system)] += 1.0
+        both = np.column_stack([mean[:, j], slope[:, j]])
+        solved = la.solve(system, both, assume_a="pos")
+        push[j], information[j] = pull[j] * (slope[:, j] @ solved)
+        mean[:, j], moved[:, j] = solved.T
+    step = weighed.model.mean.step(-push, information, weighed.constants)
+    return np.asarray(mean + moved * step)

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array, Attributions, Points
-from propopt.inductive.conditioning import Exact
+from propopt.inductive.exact import Exact
 from propopt.inductive.feature_basis import FeatureBasis
 from propopt.inductive.inducing import InducingRule, Observed
 from propopt.inductive.kernels import PointKernel

@@ -14,8 +14,8 @@ import numpy as np
 
 from propopt._typing import Array, Attributions, Points
 from propopt.errors import InvalidInput
-from propopt.inductive.conditioning import Conditioned, Queries, blocks
 from propopt.inductive.eigenbases import eigenbasis
+from propopt.inductive.exact import Conditioned, Queries, blocks
 from propopt.inductive.kernels import PointKernel
 from propopt.inductive.means import Constants, Mean
 from propopt.memory import require_memory

@@ -17,9 +17,8 @@ from scipy import fft
 from propopt._typing import Array
 from propopt.checks import read_count
 from propopt.functions import ImageShape
-from propopt.inductive.conditioning import blocks
-from propopt.inductive.feature_basis import FeatureBasis
-from propopt.inductive.feature_kernels import positive_eigenbasis
+from propopt.inductive.exact import blocks
+from propopt.inductive.feature_basis import FeatureBasis, positive_eigenbasis
 
 
 @final
