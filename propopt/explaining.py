@@ -14,7 +14,7 @@ from propopt.checks import read_nonnegative
 from propopt.errors import InvalidInput
 from propopt.explainers import Gradient
 from propopt.functions import Function, smoothed, wrap
-from propopt.functions.outputs import Output, Target
+from propopt.functions.models.outputs import Output, Target
 from propopt.graphs.stored import Graph, knn_graph
 from propopt.losses import GradientMatching, PairwiseRobustness
 from propopt.results.curve_point import Outcome

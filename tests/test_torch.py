@@ -13,7 +13,7 @@ from torch_networks import nn, three_scores, torch, trained_otherwise
 
 import propopt as po
 from propopt.errors import InvalidInput
-from propopt.functions import torch_modules
+from propopt.functions.models import torch_modules
 
 
 @pytest.fixture

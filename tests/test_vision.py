@@ -11,7 +11,7 @@ from torch_networks import nn, seeded, three_scores, torch, trained_otherwise
 
 import propopt as po
 from propopt.errors import InvalidInput, MissingExtra
-from propopt.functions import vision
+from propopt.functions.models import vision
 
 
 @pytest.fixture

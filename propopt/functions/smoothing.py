@@ -18,7 +18,7 @@ from propopt.checks import read_array, read_count, read_seed
 from propopt.errors import InvalidInput
 from propopt.functions.base import Function, read_function
 from propopt.functions.calls import Calls
-from propopt.functions.tabular import CATEGORY_EFFECT
+from propopt.functions.models.tabular import CATEGORY_EFFECT
 from propopt.memory import require_memory
 from propopt.sampling.antithetic import AntitheticPairs
 from propopt.tables.columns import Coded

@@ -10,17 +10,17 @@ import pandas as pd
 
 from propopt.errors import InvalidInput
 from propopt.functions.base import Function
-from propopt.functions.columns import (
+from propopt.functions.differences import read_step
+from propopt.functions.images import ImageShape
+from propopt.functions.models.columns import (
     FittedColumns,
     as_given,
     check_data,
 )
-from propopt.functions.complex_step import ComplexStep
-from propopt.functions.differences import read_step
-from propopt.functions.images import ImageShape
-from propopt.functions.known import GivenGradient
-from propopt.functions.models import ExactModel, NumericalModel
-from propopt.functions.outputs import (
+from propopt.functions.models.complex_step import ComplexStep
+from propopt.functions.models.fitted import ExactModel, NumericalModel
+from propopt.functions.models.given_gradient import GivenGradient
+from propopt.functions.models.outputs import (
     METHODS,
     Output,
     Target,
@@ -30,9 +30,13 @@ from propopt.functions.outputs import (
     read_index,
     read_output,
 )
-from propopt.functions.readout import Readout, read_column
-from propopt.functions.tabular import TabularModel
-from propopt.functions.torch_modules import TorchModel, is_torch_module, torch_model
+from propopt.functions.models.readout import Readout, read_column
+from propopt.functions.models.tabular import TabularModel
+from propopt.functions.models.torch_modules import (
+    TorchModel,
+    is_torch_module,
+    torch_model,
+)
 from propopt.structures.boosters import as_estimator
 from propopt.structures.piecewise import is_piecewise_constant
 from propopt.structures.sklearn_models import exact_link, exact_network

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from propopt.errors import InvalidInput
 from propopt.functions import Function, wrap
-from propopt.functions.outputs import read_class, read_output
+from propopt.functions.models.outputs import read_class, read_output
 from propopt.memory import require_memory
 from propopt.problem.explained import Data, Model
 from propopt.problem.schema import ProblemSchema

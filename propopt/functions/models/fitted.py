@@ -8,9 +8,9 @@ import numpy as np
 
 from propopt._typing import Attributions, Points, Values
 from propopt.functions.base import EXACT, Function
-from propopt.functions.called import DifferencedModel
-from propopt.functions.columns import FittedColumns
 from propopt.functions.differences import describe_step, differences
+from propopt.functions.models.called import DifferencedModel
+from propopt.functions.models.columns import FittedColumns
 from propopt.structures.links import Link
 from propopt.structures.networks import Network
 from propopt.tables.names import Labels

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from propopt._typing import Attributions, Points
 from propopt.errors import InvalidInput
-from propopt.functions.called import CalledModel
-from propopt.functions.columns import as_given
 from propopt.functions.differences import batches_of_entries
-from propopt.functions.readout import read_column
+from propopt.functions.models.called import CalledModel
+from propopt.functions.models.columns import as_given
+from propopt.functions.models.readout import read_column
 from propopt.tables.names import Labels
 
 

@@ -23,10 +23,10 @@ from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.functions.answers import Answers, refuse_other_answers
 from propopt.functions.base import EXACT, Function
-from propopt.functions.called import TRIAL_ROWS
 from propopt.functions.images import ImageShape
-from propopt.functions.outputs import METHODS, Target, name_of, read_index
-from propopt.functions.readout import read_column
+from propopt.functions.models.called import TRIAL_ROWS
+from propopt.functions.models.outputs import METHODS, Target, name_of, read_index
+from propopt.functions.models.readout import read_column
 from propopt.structures.links import Column, Link, class_link
 from propopt.tables.names import Labels, listed
 from propopt.tables.schema import TableSchema

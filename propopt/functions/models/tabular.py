@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions, Points
 from propopt.batches import row_blocks
-from propopt.functions.called import DifferencedModel
 from propopt.functions.differences import describe_step, slopes_of
+from propopt.functions.models.called import DifferencedModel
 from propopt.tables.columns import Coded
 from propopt.tables.names import Labels
 from propopt.tables.schema import TableSchema

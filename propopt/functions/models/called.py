@@ -16,7 +16,7 @@ from propopt.functions.answers import Answers, refuse_other_answers
 from propopt.functions.base import Function
 from propopt.functions.calls import in_batches
 from propopt.functions.differences import DEFAULT_STEP, FLAT, step_for, warn_flat
-from propopt.functions.readout import Readout
+from propopt.functions.models.readout import Readout
 from propopt.tables.names import Labels
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from propopt._typing import Array, Attributions, Points
 from propopt.functions.answers import as_numbers
-from propopt.functions.called import CalledModel
+from propopt.functions.models.called import CalledModel
 from propopt.tables.names import Labels
 
 

@@ -1,0 +1,1 @@
+"""Functions that are models: asked, read, differentiated."""
