@@ -82,7 +82,7 @@ LINEAR: dict[str, Any] = {
     "limits": {"sparsity": [1, 2]},
     "baselines": [
         {"method": "lime", "scale": [0.5], "n_samples": 20, "ridge": 0.1},
-        {"method": "tabular_lime", "n_samples": 10},
+        {"method": "lime_package", "n_samples": 10},
     ],
 }
 IRIS: dict[str, Any] = {

@@ -17,10 +17,10 @@ N_PROBLEMS = 400
 SOLVERS = {
     "spectral": po.Spectral(),
     "krylov": po.Krylov(),
-    "proximal": po.Proximal(),
+    "lasso": po.Lasso(),
     "splitting": po.Splitting(),
-    "conjugate": po.Conjugate(),
-    "exchanged": po.Exchanged(po.Auto()),
+    "normal_equations": po.NormalEquations(),
+    "transposed": po.Transposed(po.Auto()),
 }
 compared = dict.fromkeys(SOLVERS, 0)
 

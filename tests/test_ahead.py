@@ -7,19 +7,19 @@ import threading
 import numpy as np
 import pytest
 
-from propopt.sampling.perturbations import one_ahead
+from propopt.sampling.perturbations import prefetch
 
 
 def test_items_come_in_their_order():
-    assert list(one_ahead(iter(range(1, 50)))) == list(range(1, 50))
-    assert list(one_ahead(iter([]))) == []
+    assert list(prefetch(iter(range(1, 50)))) == list(range(1, 50))
+    assert list(prefetch(iter([]))) == []
 
 
 def test_draws_are_those_of_one_thread():
     def drawn(rng):
         return (rng.normal(size=3) for _ in range(20))
 
-    ahead = list(one_ahead(drawn(np.random.default_rng(0))))
+    ahead = list(prefetch(drawn(np.random.default_rng(0))))
     plain = list(drawn(np.random.default_rng(0)))
     np.testing.assert_array_equal(ahead, plain)
 
@@ -32,7 +32,7 @@ def test_the_next_item_is_made_while_one_is_used():
         made.set()
         yield 2
 
-    for item in one_ahead(items()):
+    for item in prefetch(items()):
         if item == 1:
             assert made.wait(timeout=10)
 
@@ -42,7 +42,7 @@ def test_what_goes_wrong_is_raised_where_the_item_is_due():
         yield 1
         raise ValueError("broken")
 
-    found = one_ahead(items())
+    found = prefetch(items())
     assert next(found) == 1
     with pytest.raises(ValueError, match="broken"):
         next(found)
@@ -50,7 +50,7 @@ def test_what_goes_wrong_is_raised_where_the_item_is_due():
 
 def test_stopping_early_leaves_no_thread():
     before = threading.active_count()
-    found = one_ahead(iter(range(1, 10)))
+    found = prefetch(iter(range(1, 10)))
     next(found)
     found.close()
     assert threading.active_count() == before

@@ -15,7 +15,7 @@ from propopt.errors import Refused
 from propopt.graphs.grids import LatticeGraph
 from propopt.losses import Program
 from propopt.solvers import Solution, determined
-from propopt.solvers.normal_equations import Conjugate
+from propopt.solvers.normal_equations import NormalEquations
 
 
 N, D = 12, 3
@@ -42,7 +42,7 @@ DETERMINED = [
     for size in (1, 2, 3, 4)
     for names in itertools.combinations(LOSSES, size)
     if {"gradient", "function", "local"} & set(names)
-    and Conjugate().refusal(Program(tuple(LOSSES[n] for n in names))) is None
+    and NormalEquations().refusal(Program(tuple(LOSSES[n] for n in names))) is None
 ]
 
 
@@ -50,7 +50,7 @@ def solved(
     objective: po.Objective, start: Solution | None = None, tolerance: float = 1e-6
 ) -> Solution:
     weights = np.array(list(objective.weights.values()))
-    prepared = Conjugate().prepare(Program(objective.losses))
+    prepared = NormalEquations().prepare(Program(objective.losses))
     return prepared.solve(weights, tolerance, start)
 
 
@@ -139,7 +139,7 @@ def test_a_start_is_not_changed():
 def test_what_is_undetermined_is_refused(names, open_, limit, monkeypatch):
     monkeypatch.setattr(determined, "DENSE_LIMIT", limit)
     program = Program(tuple(LOSSES[name] for name in names))
-    refusal = Conjugate().refusal(program)
+    refusal = NormalEquations().refusal(program)
     assert (refusal is not None and "undetermined" in refusal) == open_
 
 
@@ -150,7 +150,7 @@ def test_each_component_has_to_be_determined(limit, monkeypatch):
     graph = po.threshold_graph(Z, 50.0)
     assert graph.n_components == 2
     losses = (po.FunctionMatching(Z, Z[:, 0]), po.PairwiseRobustness(graph))
-    assert "undetermined" in (Conjugate().refusal(Program(losses)) or "")
+    assert "undetermined" in (NormalEquations().refusal(Program(losses)) or "")
 
 
 @pytest.mark.parametrize("limit", [0, 10_000])
@@ -159,25 +159,25 @@ def test_a_kernel_with_no_mean_determines_all(limit, monkeypatch):
     ones = np.ones((N, D))
     kernel = po.KernelRobustness(gaussian_kernel(X, 1.0) + np.eye(N), mean="none")
     losses = (po.FunctionMatching(ones, F), kernel)
-    assert Conjugate().refusal(Program(losses)) is None
+    assert NormalEquations().refusal(Program(losses)) is None
 
 
 def test_other_programs_are_refused():
     gradient, sparsity = LOSSES["gradient"], po.Sparsity()
     bound = LOSSES["knn"] <= 1.0
     assert "is not a squared" in (
-        Conjugate().refusal(Program((gradient, sparsity))) or ""
+        NormalEquations().refusal(Program((gradient, sparsity))) or ""
     )
     assert "takes no bounds" in (
-        Conjugate().refusal(Program((gradient,), (bound,))) or ""
+        NormalEquations().refusal(Program((gradient,), (bound,))) or ""
     )
     huge = Program((gradient,), sizes=(10**7, 10**3))
-    assert "GiB" in (Conjugate().refusal(huge) or "")
+    assert "GiB" in (NormalEquations().refusal(huge) or "")
 
 
 def test_solving_says_why_it_refuses():
     with pytest.raises(Refused, match="undetermined"):
-        po.solve(LOSSES["function"], Conjugate())
+        po.solve(LOSSES["function"], NormalEquations())
 
 
 def test_function_matching_on_a_large_graph_takes_seconds():
@@ -187,6 +187,6 @@ def test_function_matching_on_a_large_graph_takes_seconds():
         po.PairwiseRobustness(po.knn_graph(Z, 8))
     )
     began = time.perf_counter()
-    best = po.solve(objective, Conjugate())
+    best = po.solve(objective, NormalEquations())
     assert time.perf_counter() - began < 20
     assert best.gap <= 1e-6

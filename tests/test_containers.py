@@ -19,7 +19,7 @@ from sklearn.svm import SVR
 
 import propopt as po
 from propopt.errors import InvalidInput
-from propopt.explainers import Lime, TabularLime
+from propopt.explainers import Lime, LimePackage
 
 
 pl = pytest.importorskip("polars")
@@ -141,8 +141,8 @@ def test_losses_and_graphs_read_any_table(kind):
 @each_kind
 def test_explainers_read_backgrounds_of_any_table(kind):
     function = po.wrap(LinearRegression().fit(X, Y))
-    ours = TabularLime(background=kind(X), n_samples=50)
-    assert ours.parameters == TabularLime(background=X, n_samples=50).parameters
+    ours = LimePackage(background=kind(X), n_samples=50)
+    assert ours.parameters == LimePackage(background=X, n_samples=50).parameters
     found = Lime(scale=1.0, n_samples=50).explain(function, kind(X))
     assert list(found.to_frame().columns) == list(X.columns)
 

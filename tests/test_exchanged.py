@@ -23,8 +23,8 @@ def objective(rng):
 
 
 def test_wide_programs_are_exchanged_by_themselves(objective):
-    assert po.solve(objective).solver == "factored, exchanged"
-    assert po.solve(objective + 0.1 * po.Sparsity()).solver == "proximal, exchanged"
+    assert po.solve(objective).solver == "factored, transposed"
+    assert po.solve(objective + 0.1 * po.Sparsity()).solver == "lasso, transposed"
 
 
 def test_the_curve_is_that_of_the_eigenbasis(objective):
@@ -46,7 +46,7 @@ def test_attributions_are_those_of_the_eigenbasis(objective):
 def test_what_treats_points_and_features_differently_is_refused(objective):
     loss = po.MaxDifferenceRobustness(po.chain_graph(N))
     with pytest.raises(po.errors.Refused, match="treats points and features diff"):
-        po.solve(objective + loss, po.Exchanged(po.Auto()))
+        po.solve(objective + loss, po.Transposed(po.Auto()))
 
 
 def test_no_matrix_over_features_is_formed(rng):

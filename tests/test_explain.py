@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import propopt as po
 from propopt.errors import InvalidInput
-from propopt.explainers import Gradient, Lime, Shap, SmoothGrad, TabularLime
+from propopt.explainers import Gradient, Lime, LimePackage, Shap, SmoothGrad
 
 
 N = 60
@@ -62,7 +62,7 @@ def every_baseline(data):
         SmoothGrad(scale=0.3, n_samples=8),
         Lime(scale=0.3, n_samples=60),
         Shap(background=data.iloc[:3]),
-        TabularLime(n_samples=60, background=data),
+        LimePackage(n_samples=60, background=data),
     ]
 
 

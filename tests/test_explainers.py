@@ -14,13 +14,13 @@ from propopt import explainers
 from propopt._typing import Array, Attributions, Points, Values
 from propopt.errors import InvalidInput, Refused
 from propopt.explainers import (
-    EXPLAINERS,
-    Explainer,
+    BASELINES,
+    Baseline,
     Gradient,
     Lime,
+    LimePackage,
     Shap,
     SmoothGrad,
-    TabularLime,
     aggregate,
 )
 from propopt.functions import (
@@ -95,8 +95,8 @@ def worst_z(explanation: Explanation, truth: Array) -> float:
 
 
 def test_every_explainer_is_registered_under_its_method() -> None:
-    assert {name: cls.method for name, cls in EXPLAINERS.items()} == {
-        name: name for name in EXPLAINERS
+    assert {name: cls.method for name, cls in BASELINES.items()} == {
+        name: name for name in BASELINES
     }
 
 
@@ -114,7 +114,7 @@ def test_gradient_gives_the_gradients(X: Points) -> None:
 @pytest.mark.parametrize(
     "explainer", [Gradient(), SmoothGrad(scale=0.1), Lime(scale=0.1)]
 )
-def test_the_names_of_points_and_features_are_kept(explainer: Explainer) -> None:
+def test_the_names_of_points_and_features_are_kept(explainer: Baseline) -> None:
     X = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], index=["a", "b"], columns=["u", "v"])
     found = explainer.explain(Power(2), X).to_frame()
     assert list(found.index) == ["a", "b"]
@@ -125,7 +125,7 @@ def test_the_names_of_points_and_features_are_kept(explainer: Explainer) -> None
     "explainer", [Gradient(), SmoothGrad(scale=0.1), Lime(scale=0.1)]
 )
 def test_perturbed_points_reach_the_function_with_the_columns_of_the_input(
-    explainer: Explainer,
+    explainer: Baseline,
 ) -> None:
     function = Recorded()
     X = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["u", "v"])
@@ -156,7 +156,7 @@ def test_settings_from_numpy_are_written_as_plain_numbers() -> None:
 
 
 @pytest.mark.parametrize("explainer", [SmoothGrad(scale=0.1), Lime(scale=0.1)])
-def test_results_are_the_same_from_run_to_run(explainer: Explainer, X: Points) -> None:
+def test_results_are_the_same_from_run_to_run(explainer: Baseline, X: Points) -> None:
     once = explainer.explain(Sine(), X).attributions
     np.testing.assert_array_equal(explainer.explain(Sine(), X).attributions, once)
     np.testing.assert_array_equal(
@@ -165,7 +165,7 @@ def test_results_are_the_same_from_run_to_run(explainer: Explainer, X: Points) -
 
 
 @pytest.mark.parametrize("explainer", [SmoothGrad(scale=0.1), Lime(scale=0.1)])
-def test_another_seed_gives_another_result(explainer: Explainer, X: Points) -> None:
+def test_another_seed_gives_another_result(explainer: Baseline, X: Points) -> None:
     found = [explainer.explain(Sine(), X, rng=seed).attributions for seed in (0, 1)]
     assert (found[0] != found[1]).all()
 
@@ -593,12 +593,12 @@ def test_explanations_of_different_shape_are_not_mixed(X: Points) -> None:
         (Lime, {"scale": 1.0, "n_samples": 0}, r"n_samples: expected an integer >= 1"),
         (Lime, {"scale": 1.0, "kernel_width": 0.0}, r"kernel_width: expected a number"),
         (Lime, {"scale": 1.0, "ridge": -1.0}, r"ridge: expected a finite number >= 0"),
-        (TabularLime, {"n_samples": 1}, r"n_samples: expected at least 2"),
-        (TabularLime, {"kernel_width": -1}, r"kernel_width"),
-        (TabularLime, {"units": "grad"}, r"units: expected 'output' or 'gradient'"),
-        (TabularLime, {"units": "gradient"}, r"need discretize=False"),
-        (TabularLime, {"sample_around": True}, r"need discretize=False"),
-        (TabularLime, {"background": [1.0]}, r"background: expected 2 dimensions"),
+        (LimePackage, {"n_samples": 1}, r"n_samples: expected at least 2"),
+        (LimePackage, {"kernel_width": -1}, r"kernel_width"),
+        (LimePackage, {"units": "grad"}, r"units: expected 'output' or 'gradient'"),
+        (LimePackage, {"units": "gradient"}, r"need discretize=False"),
+        (LimePackage, {"sample_around": True}, r"need discretize=False"),
+        (LimePackage, {"background": [1.0]}, r"background: expected 2 dimensions"),
         (Shap, {"units": "grad"}, r"units: expected one of gradient, output"),
         (Shap, {"algorithm": "kernel"}, r"algorithm: expected one of auto, exact"),
         (Shap, {"n_permutations": 0}, r"n_permutations"),
@@ -606,7 +606,7 @@ def test_explanations_of_different_shape_are_not_mixed(X: Points) -> None:
     ],
 )
 def test_a_bad_setting_is_refused_at_birth(
-    cls: type[Explainer], settings: dict[str, object], complaint: str
+    cls: type[Baseline], settings: dict[str, object], complaint: str
 ) -> None:
     with pytest.raises(InvalidInput, match=complaint):
         cls(**settings)

@@ -172,7 +172,7 @@ def test_fewer_points_than_features_with_sparsity(name, weight, smooth, rng):
     objective += weight * po.PairwiseRobustness(SHAPES[name])
     if smooth:
         objective += 0.5 * po.Smoothness(po.chain_graph(6))
-    found = po.solve(objective, solver="proximal", tolerance=1e-8)
+    found = po.solve(objective, solver="lasso", tolerance=1e-8)
     assert found.gap <= 1e-8
     assert found.objective == pytest.approx(
         po.solve(objective, solver="conic").objective, rel=1e-6

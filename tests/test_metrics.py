@@ -24,10 +24,10 @@ from propopt.metrics import (
     PGI,
     PGU,
     AvgSensitivity,
+    BaselineMethod,
     CompletenessGap,
     Complexity,
     EffectiveComplexity,
-    ExplainerMethod,
     FaithfulnessCorrelation,
     Infidelity,
     LocalLipschitz,
@@ -253,7 +253,7 @@ LINE = po.wrap(lambda X: X @ np.array([1.0, -2.0, 0.5, 3.0]))
 
 def test_the_gradient_of_a_line_is_perfect(X):
     W = np.tile([1.0, -2.0, 0.5, 3.0], (len(X), 1))
-    constant = ExplainerMethod(explainer=Gradient(), function=LINE)
+    constant = BaselineMethod(explainer=Gradient(), function=LINE)
     assert Infidelity()(W, LINE, X).max() < 1e-25
     assert MaxSensitivity()(constant, X).max() < 1e-8  # differences of f
     effects = W * (X - X.mean(axis=0))
@@ -582,7 +582,7 @@ def test_a_point_of_a_curve_is_an_explanation(X):
         (lambda X: PGI(k=5)(X, FUNCTION, X), "k: expected at most"),
         (lambda X: FaithfulnessCorrelation(baseline=[1.0])(X, FUNCTION, X), "baseline"),
         (lambda X: CompletenessGap(background=[[1.0]])(X, FUNCTION, X), "background"),
-        (lambda X: MaxSensitivity()(X, X), "ExplainerMethod"),
+        (lambda X: MaxSensitivity()(X, X), "BaselineMethod"),
         (lambda X: MaxSensitivity()(lambda p: p[:, :2], X), "of shape"),
         (lambda X: MaxSensitivity()(lambda p: p * np.nan, X), "not finite"),
         (lambda _: Sparseness()([1.0, 2.0]), "2 dimensions"),
@@ -624,7 +624,7 @@ def test_attributions_of_other_rows_or_columns_are_refused(axis, X):
 
 
 def test_a_method_begins_its_draws_afresh(X):
-    method = ExplainerMethod(
+    method = BaselineMethod(
         explainer=SmoothGrad(scale=0.2, n_samples=5), function=FUNCTION, rng=4
     )
     metric = MaxSensitivity(n_samples=S)
@@ -638,7 +638,7 @@ def test_a_method_begins_its_draws_afresh(X):
     ids=lambda e: e.method,
 )
 def test_blocks_do_not_change_a_sampled_method(explainer, X, monkeypatch):
-    method = ExplainerMethod(explainer=explainer, function=FUNCTION)
+    method = BaselineMethod(explainer=explainer, function=FUNCTION)
     whole = AvgSensitivity(n_samples=S)(method, X)
     monkeypatch.setattr(perturbations, "BLOCK_BYTES", 8 * 4 * 7)
     found = AvgSensitivity(n_samples=S)(method, X)
@@ -647,7 +647,7 @@ def test_blocks_do_not_change_a_sampled_method(explainer, X, monkeypatch):
 
 def test_a_method_whose_background_would_move_is_refused():
     with pytest.raises(InvalidInput, match="background=X"):
-        ExplainerMethod(explainer=Shap(), function=FUNCTION)
+        BaselineMethod(explainer=Shap(), function=FUNCTION)
 
 
 @pytest.fixture
@@ -668,7 +668,7 @@ def test_evaluate_is_the_mean_of_each_metric(explained, X):
     for metric in FAITHFUL:
         expected = metric(smooth, FUNCTION, X, rng=5).mean()
         assert table.loc["smoothgrad", metric.name] == pytest.approx(expected)
-    method = ExplainerMethod(explainer=explained[1], function=FUNCTION, rng=5)
+    method = BaselineMethod(explainer=explained[1], function=FUNCTION, rng=5)
     expected = columns[0](method, X, rng=5).mean()
     assert table.loc["smoothgrad", columns[0].name] == pytest.approx(expected)
 

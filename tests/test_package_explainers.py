@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from propopt._typing import Array, Points, Values
 from propopt.errors import InvalidInput, MissingExtra
-from propopt.explainers import Explainer, Lime, Shap, TabularLime
+from propopt.explainers import Baseline, Lime, LimePackage, Shap
 from propopt.extras import require
 from propopt.functions import Exponential, Function, Interactions, Power, Sine, wrap
 from propopt.sampling import perturbations
@@ -88,10 +88,10 @@ def shapley(function: Function, x: Array, background: Array) -> Array:
 
 
 @pytest.mark.parametrize(
-    ("explainer", "module"), [(TabularLime(), "lime.lime_tabular"), (Shap(), "shap")]
+    ("explainer", "module"), [(LimePackage(), "lime.lime_tabular"), (Shap(), "shap")]
 )
 def test_a_missing_package_is_named_with_the_command_that_installs_it(
-    explainer: Explainer, module: str, monkeypatch: pytest.MonkeyPatch
+    explainer: Baseline, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtra, match=r'pip install "propopt\[baselines\]"'):
@@ -99,8 +99,8 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(
 
 
 @pytest.mark.usefixtures("_lime", "_shap")
-@pytest.mark.parametrize("cls", [TabularLime, Shap])
-def test_the_example_in_the_docstring_runs(cls: type[Explainer]) -> None:
+@pytest.mark.parametrize("cls", [LimePackage, Shap])
+def test_the_example_in_the_docstring_runs(cls: type[Baseline]) -> None:
     text = inspect.getdoc(cls)
     assert text is not None
     example = doctest.DocTestParser().get_doctest(
@@ -114,7 +114,7 @@ def test_the_example_in_the_docstring_runs(cls: type[Explainer]) -> None:
 
 
 @pytest.mark.usefixtures("_lime", "_shap")
-@pytest.mark.parametrize("cls", [TabularLime, Shap])
+@pytest.mark.parametrize("cls", [LimePackage, Shap])
 @pytest.mark.parametrize(
     ("table", "complaint"),
     [
@@ -123,16 +123,16 @@ def test_the_example_in_the_docstring_runs(cls: type[Explainer]) -> None:
     ],
 )
 def test_a_background_with_other_columns_is_refused(
-    cls: type[Explainer], table: object, complaint: str, X: Points
+    cls: type[Baseline], table: object, complaint: str, X: Points
 ) -> None:
     explainer = cls(background=table)  # type: ignore[call-arg]  # both classes have it
     with pytest.raises(InvalidInput, match=complaint):
         explainer.explain(Sine(), pd.DataFrame(X, columns=list("abc")))
 
 
-@pytest.mark.parametrize("cls", [TabularLime, Shap])
+@pytest.mark.parametrize("cls", [LimePackage, Shap])
 def test_a_background_is_copied_and_named_by_its_digest(
-    cls: type[Explainer], background: Points
+    cls: type[Baseline], background: Points
 ) -> None:
     table = background.copy()
     explainer = cls(background=table)  # type: ignore[call-arg]  # both classes have it
@@ -144,10 +144,10 @@ def test_a_background_is_copied_and_named_by_its_digest(
 
 @pytest.mark.usefixtures("_lime", "_shap")
 @pytest.mark.parametrize(
-    "explainer", [TabularLime(n_samples=50), Shap(), Shap(algorithm="permutation")]
+    "explainer", [LimePackage(n_samples=50), Shap(), Shap(algorithm="permutation")]
 )
 def test_the_names_of_points_and_features_are_kept(
-    explainer: Explainer, X: Points
+    explainer: Baseline, X: Points
 ) -> None:
     table = pd.DataFrame(X, index=list("vwxyz"), columns=list("abc"))
     found = explainer.explain(Power(2), table).to_frame()
@@ -157,10 +157,10 @@ def test_the_names_of_points_and_features_are_kept(
 
 @pytest.mark.usefixtures("_lime", "_shap")
 @pytest.mark.parametrize(
-    "explainer", [Lime(scale=0.1), TabularLime(n_samples=50), Shap()]
+    "explainer", [Lime(scale=0.1), LimePackage(n_samples=50), Shap()]
 )
 def test_a_pipeline_fitted_to_a_table_is_explained_without_a_warning(
-    explainer: Explainer, X: Points, background: Points
+    explainer: Baseline, X: Points, background: Points
 ) -> None:
     # scikit-learn warns, and warnings are errors here, where the names are lost.
     table = pd.DataFrame(background, columns=list("abc"))
@@ -175,11 +175,11 @@ def test_a_pipeline_fitted_to_a_table_is_explained_without_a_warning(
 
 @pytest.mark.usefixtures("_lime")
 @pytest.mark.parametrize("discretize", [True, False])
-def test_tabular_lime_equals_the_package_called_by_hand(
+def test_lime_package_equals_the_package_called_by_hand(
     discretize: bool, X: Points, background: Points
 ) -> None:
     tabular = require("lime.lime_tabular")
-    lime = TabularLime(
+    lime = LimePackage(
         n_samples=300, kernel_width=1.5, discretize=discretize, background=background
     )
     found = lime.explain(Exponential(), X, rng=4)
@@ -204,7 +204,7 @@ def test_tabular_lime_equals_the_package_called_by_hand(
 def test_with_a_background_a_point_is_explained_whatever_comes_after_it(
     X: Points, background: Points
 ) -> None:
-    lime = TabularLime(n_samples=100, background=background)
+    lime = LimePackage(n_samples=100, background=background)
     whole = lime.explain(Sine(), X).attributions
     np.testing.assert_array_equal(lime.explain(Sine(), X[:2]).attributions, whole[:2])
     changed = np.vstack([X[:2], X[2:] + 1])
@@ -214,19 +214,19 @@ def test_with_a_background_a_point_is_explained_whatever_comes_after_it(
 
 
 @pytest.mark.usefixtures("_lime")
-def test_tabular_lime_repeats_itself_unless_the_seed_changes(X: Points) -> None:
-    lime = TabularLime(n_samples=100)
+def test_lime_package_repeats_itself_unless_the_seed_changes(X: Points) -> None:
+    lime = LimePackage(n_samples=100)
     once = lime.explain(Sine(), X).attributions
     np.testing.assert_array_equal(lime.explain(Sine(), X).attributions, once)
     assert (lime.explain(Sine(), X, rng=1).attributions != once).any()
 
 
 @pytest.mark.usefixtures("_lime")
-def test_tabular_lime_in_gradient_units_finds_the_slopes_of_a_linear_function(
+def test_lime_package_in_gradient_units_finds_the_slopes_of_a_linear_function(
     background: Points,
 ) -> None:
     table = background * np.array([0.1, 1.0, 5.0])
-    lime = TabularLime(n_samples=20_000, discretize=False, units="gradient")
+    lime = LimePackage(n_samples=20_000, discretize=False, units="gradient")
     found = lime.explain(Power(1), table[:2])
     # The package's ridge of 1 beside a total weight of thousands shrinks a little.
     np.testing.assert_allclose(found.attributions, 1.0, rtol=0.01)
@@ -234,7 +234,7 @@ def test_tabular_lime_in_gradient_units_finds_the_slopes_of_a_linear_function(
 
 @pytest.mark.usefixtures("_lime")
 def test_sampling_around_the_point_finds_the_local_slope(background: Points) -> None:
-    lime = TabularLime(
+    lime = LimePackage(
         n_samples=5000,
         discretize=False,
         sample_around=True,
@@ -249,9 +249,9 @@ def test_sampling_around_the_point_finds_the_local_slope(background: Points) -> 
 def test_a_constant_column_gets_no_attribution() -> None:
     table = np.random.default_rng(0).normal(size=(30, 2))
     table[:, 1] = 5.0
-    found = TabularLime(n_samples=200).explain(Power(2), table[:2])
+    found = LimePackage(n_samples=200).explain(Power(2), table[:2])
     assert np.isfinite(found.attributions).all()
-    constant = TabularLime(n_samples=200, background=table).explain(Power(2), table[:2])
+    constant = LimePackage(n_samples=200, background=table).explain(Power(2), table[:2])
     np.testing.assert_allclose(constant.attributions[:, 1], 0.0, atol=1e-8)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import propopt as po
 from propopt.errors import InvalidInput, ProblemFileError
-from propopt.explainers import EXPLAINERS
+from propopt.explainers import BASELINES
 
 
 SHIPPED = sorted(Path(__file__).parent.parent.glob("problems/**/*.yaml"))
@@ -36,7 +36,7 @@ LOSSES = (
     "max_difference_robustness, smoothness, sparsity"
 )
 POINT_GRAPHS = "'gaussian', 'grid_gaussian', 'knn', 'threshold', 'complete' or 'chain'"
-METHODS = "'gradient', 'smoothgrad', 'lime', 'tabular_lime' or 'shap'"
+METHODS = "'gradient', 'smoothgrad', 'lime', 'lime_package' or 'shap'"
 FORMULAS = (
     "'power', 'interactions', 'sine', 'sine_of_exponential', "
     "'linear_plus_sine_of_exponential', 'linear_plus_sine', 'quadratic_plus_sine' or "
@@ -710,12 +710,12 @@ def test_baselines_of_all_combinations(write):
         "baselines:\n"
         "  - {method: smoothgrad, scale: [0.1, 0.2], n_samples: 5}\n"
         "  - {method: shap, units: [output, gradient]}\n"
-        "  - {method: tabular_lime}\n"
+        "  - {method: lime_package}\n"
         "  - {method: lime, scale: [1]}\n"
     )
     problem = po.read_problem(write(text))
     methods = [explainer.method for explainer in problem.explainers()]
-    assert methods == [*2 * ["smoothgrad"], *2 * ["shap"], "tabular_lime", "lime"]
+    assert methods == [*2 * ["smoothgrad"], *2 * ["shap"], "lime_package", "lime"]
     noisy = next(problem.baselines())
     assert noisy.parameters["scale"] == 0.1
     assert noisy.attributions.shape == (5, 1)
@@ -774,7 +774,7 @@ def test_schema_describes_the_shipped_files():
 
 def test_every_baseline_and_loss_can_stand_in_a_file():
     schema = str(po.ProblemSchema.model_json_schema())
-    for method in EXPLAINERS:
+    for method in BASELINES:
         assert f"'const': '{method}'" in schema
     for loss in LOSSES.split(", "):
         assert f"'{loss}'" in schema

@@ -14,7 +14,7 @@ from propopt.errors import UncertifiedWarning
 from propopt.graphs.grids import GridGaussianGraph, LatticeGraph
 from propopt.losses import Program
 from propopt.solvers import Solution
-from propopt.solvers.lasso.solver import Proximal
+from propopt.solvers.lasso.solver import Lasso
 
 
 TOLERANCE = 1e-6
@@ -74,7 +74,7 @@ def solved(
     objective: po.Objective, start: Solution | None = None, tolerance: float = TOLERANCE
 ) -> Solution:
     weights = np.array(list(objective.weights.values()))
-    prepared = Proximal().prepare(Program(objective.losses))
+    prepared = Lasso().prepare(Program(objective.losses))
     return prepared.solve(weights, tolerance, start)
 
 
@@ -169,7 +169,7 @@ def test_one_feature_on_a_disconnected_graph(rng):
 def test_paths_are_certified_from_warm_starts(graph, swept):
     objective = sparse_objective(graph=graph)
     name = {"robustness": objective.losses[1].name}.get(swept, swept)
-    prepared = Proximal().prepare(Program(objective.losses))
+    prepared = Lasso().prepare(Program(objective.losses))
     start = None
     for weight in np.geomspace(1.0, 1e-3, 8):
         point = objective.with_weights({name: weight})
@@ -231,16 +231,16 @@ def test_stiffly_tied_features_get_the_second_method():
 )
 def test_refusals_are_sentences(losses, reason):
     program = Program(tuple(losses), sizes=(3, 3))
-    assert reason in (Proximal().refusal(program) or "")
+    assert reason in (Lasso().refusal(program) or "")
 
 
 def test_bounds_and_programs_beyond_memory_are_refused():
     G = np.zeros((4, 2))
     losses = (po.GradientMatching(G), po.Sparsity())
     bound = po.PairwiseRobustness(po.chain_graph(4)) <= 1.0
-    assert "takes no bounds" in (Proximal().refusal(Program(losses, (bound,))) or "")
+    assert "takes no bounds" in (Lasso().refusal(Program(losses, (bound,))) or "")
     huge = Program(losses, sizes=(10**9, 10))
-    assert "GiB" in (Proximal().refusal(huge) or "")
+    assert "GiB" in (Lasso().refusal(huge) or "")
 
 
 def test_a_large_lattice_takes_seconds():

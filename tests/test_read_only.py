@@ -41,9 +41,9 @@ MAKERS = {
     "solve": lambda _: po.solve(WITH_EDGES),
     **{
         solver: lambda _, solver=solver: po.solve(OBJECTIVE, solver)
-        for solver in ("spectral", "krylov", "conjugate", "conic")
+        for solver in ("spectral", "krylov", "normal_equations", "conic")
     },
-    "proximal": lambda _: po.solve(OBJECTIVE + 0.1 * po.Sparsity(), "proximal"),
+    "lasso": lambda _: po.solve(OBJECTIVE + 0.1 * po.Sparsity(), "lasso"),
     "bounded": lambda _: po.solve(
         1.0 * OBJECTIVE.losses[0], subject_to=[OBJECTIVE.losses[1] <= 1.0]
     ),

@@ -198,9 +198,9 @@ def test_weights_far_apart_are_certified(name, weight):
     [
         ("gradient, pairwise, smoothness", "spectral"),
         ("gradient, kernel", "spectral"),
-        ("gradient, pairwise, sparsity", "proximal"),
+        ("gradient, pairwise, sparsity", "lasso"),
         ("gradient, max", "splitting"),
-        ("function, pairwise", "conjugate"),
+        ("function, pairwise", "normal_equations"),
         ("gradient l1, max linf", "conic"),
     ],
 )

@@ -22,12 +22,12 @@ import propopt as po
 from propopt import batches
 from propopt.errors import FlatFunctionWarning, InvalidInput
 from propopt.explainers import (
-    Explainer,
+    Baseline,
     Gradient,
     Lime,
+    LimePackage,
     Shap,
     SmoothGrad,
-    TabularLime,
 )
 from propopt.functions import calls
 from propopt.sampling import perturbations
@@ -429,19 +429,19 @@ def test_a_function_takes_no_schema():
 # --- explainers
 
 
-EXPLAINERS = [
+BASELINES = [
     Gradient(),
     SmoothGrad(scale=0.1, n_samples=4),
     SmoothGrad(scale=0.1, n_samples=4, relative=True, distribution="ball"),
     Lime(scale=0.1, n_samples=40, relative=True),
     Shap(),
     Shap(background=X[:5], units="gradient"),
-    TabularLime(n_samples=40, background=X),
-    TabularLime(n_samples=40, units="gradient", discretize=False),
+    LimePackage(n_samples=40, background=X),
+    LimePackage(n_samples=40, units="gradient", discretize=False),
 ]
 
 
-@pytest.mark.parametrize("explainer", EXPLAINERS, ids=lambda e: e.method)
+@pytest.mark.parametrize("explainer", BASELINES, ids=lambda e: e.method)
 def test_explainers_keep_names_and_count(explainer, spy, function):
     pytest.importorskip("shap" if isinstance(explainer, Shap) else "lime")
     rows = X[:4]
@@ -604,7 +604,7 @@ def test_a_column_of_one_category_has_no_effect():
         np.testing.assert_array_equal(found.attributions[:, 1], 0)
 
 
-@pytest.mark.parametrize("explainer", [EXPLAINERS[2], EXPLAINERS[3]])
+@pytest.mark.parametrize("explainer", [BASELINES[2], BASELINES[3]])
 def test_points_are_explained_alike_in_small_blocks(explainer, simple, monkeypatch):
     whole = explainer.explain(simple, SMALL[:6]).attributions
     monkeypatch.setattr(perturbations, "BLOCK_BYTES", 8 * 3 * 50)
@@ -664,9 +664,9 @@ def test_shap_by_default_has_means_and_modes_as_reference(simple):
     np.testing.assert_allclose(found.details["base_value"], additive(typical)[0])
 
 
-def test_tabular_lime_hands_the_categories_to_the_package(simple):
+def test_lime_package_hands_the_categories_to_the_package(simple):
     tabular = pytest.importorskip("lime.lime_tabular")
-    found = TabularLime(n_samples=300, background=SMALL).explain(simple, SMALL[:2])
+    found = LimePackage(n_samples=300, background=SMALL).explain(simple, SMALL[:2])
     points, _ = simple.read(SMALL)
     seeds = np.random.default_rng(0).integers(2**32, size=2)
     for n, seed in enumerate(seeds):
@@ -696,7 +696,7 @@ def test_a_background_of_text_is_copied_and_named_by_what_it_holds():
 
 def test_a_background_with_another_category_is_refused(simple):
     pytest.importorskip("shap")
-    explainer: Explainer = Shap(background=SMALL.assign(colour="pink"))
+    explainer: Baseline = Shap(background=SMALL.assign(colour="pink"))
     with pytest.raises(InvalidInput, match="background: column 'colour', row 'p0'"):
         explainer.explain(simple, SMALL[:2])
 

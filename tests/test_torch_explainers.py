@@ -8,7 +8,7 @@ import pytest
 from torch_networks import nn, seeded, three_scores, torch, trained_otherwise
 
 import propopt as po
-from propopt.explainers import Gradient, Lime, Shap, SmoothGrad, TabularLime
+from propopt.explainers import Gradient, Lime, LimePackage, Shap, SmoothGrad
 
 
 @pytest.fixture
@@ -48,9 +48,9 @@ def test_explainers_keep_the_names_of_a_table(moody, table, explainer):
     assert list(frame.index) == list(table.index)
 
 
-def test_tabular_lime_keeps_the_names_of_a_table(moody, table):
+def test_lime_package_keeps_the_names_of_a_table(moody, table):
     pytest.importorskip("lime")
-    explainer = TabularLime(background=table, n_samples=20)
+    explainer = LimePackage(background=table, n_samples=20)
     frame = explainer.explain(po.wrap(moody), table.iloc[:2], rng=0).to_frame()
     assert list(frame.columns) == list(table.columns)
     assert list(frame.index) == list(table.index[:2])

@@ -236,9 +236,9 @@ def problem(rng):
 
 
 WITH = {
-    "proximal": "sparsity",
+    "lasso": "sparsity",
     "splitting": "max_difference_robustness",
-    "conjugate": "function_matching",
+    "normal_equations": "function_matching",
     "CLARABEL": "sparsity",
     "OSQP": "sparsity",
     "SCS": "sparsity",

@@ -188,8 +188,8 @@ def test_a_sweep_of_limits_begins_at_zero():
     np.testing.assert_allclose(found, limits, rtol=1e-6)
     assert [point.solver for point in curve.optimized] == [
         "spectral, restricted",
-        "constrained",
-        "constrained",
+        "one_bound",
+        "one_bound",
     ]
     assert np.isfinite(curve.distances()["excess"][0])
     assert (np.diff(curve.to_frame()["objective"][:3]) < 0).all()

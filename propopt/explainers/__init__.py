@@ -3,30 +3,30 @@
 from collections.abc import Mapping
 
 from propopt.explainers.aggregation import aggregate
-from propopt.explainers.base import Explainer
+from propopt.explainers.base import Baseline
 from propopt.explainers.gradient import Gradient
 from propopt.explainers.lime import Lime
-from propopt.explainers.lime_package import TabularLime
+from propopt.explainers.lime_package import LimePackage
 from propopt.explainers.shap import Shap
 from propopt.explainers.smoothgrad import SmoothGrad
 
 
 __all__ = [
-    "EXPLAINERS",
-    "Explainer",
+    "BASELINES",
+    "Baseline",
     "Gradient",
     "Lime",
+    "LimePackage",
     "Shap",
     "SmoothGrad",
-    "TabularLime",
     "aggregate",
 ]
 
-EXPLAINERS: Mapping[str, type[Explainer]] = {
+BASELINES: Mapping[str, type[Baseline]] = {
     "gradient": Gradient,
     "lime": Lime,
     "shap": Shap,
     "smoothgrad": SmoothGrad,
-    "tabular_lime": TabularLime,
+    "lime_package": LimePackage,
 }
 """Each baseline under the name that it has in files."""

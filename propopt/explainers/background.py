@@ -12,7 +12,7 @@ from propopt.tables.frames import as_frame
 from propopt.tables.names import read_table
 
 
-def own_copy(background: object) -> Array | pd.DataFrame:
+def checked_background(background: object) -> Array | pd.DataFrame:
     """A checked copy of a table, which later changes of the original do not reach.
 
     A table with text is read only where a function's schema says how.

@@ -104,7 +104,7 @@ class Task:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explainer(ABC):
+class Baseline(ABC):
     """A method that explains a function at given points.
 
     Each baseline is a frozen dataclass: its fields are its settings. A new one gives

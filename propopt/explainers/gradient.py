@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from propopt.explainers.base import Explainer, Found, Task
+from propopt.explainers.base import Baseline, Found, Task
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gradient(Explainer):
+class Gradient(Baseline):
     """The gradient at each point: w_n = ∇f(x_n).
 
     The most faithful of all explanations under

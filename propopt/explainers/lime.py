@@ -11,7 +11,7 @@ import numpy as np
 from propopt._typing import Array, Values
 from propopt.checks import read_nonnegative, read_positive
 from propopt.errors import InvalidInput
-from propopt.explainers.base import Explainer, Found, Task
+from propopt.explainers.base import Baseline, Found, Task
 from propopt.memory import require_memory
 from propopt.sampling.neighbourhoods import CategoryDraws, Neighbourhood
 from propopt.sampling.perturbations import Distribution, Perturbations
@@ -23,7 +23,7 @@ PART_BYTES = 2**19
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lime(Explainer):
+class Lime(Baseline):
     """Slopes of a weighted least-squares fit of f around each point.
 
     minimise over w, b:  Σ_s π_s (f(x̃_s) − b − wᵀx̃_s)² + ridge ‖w‖²,
@@ -32,7 +32,7 @@ class Lime(Explainer):
     (Tadesse et al. 2024, Eq. 16 and 18; Ribeiro et al. 2016). The paper's model has no
     intercept: ``fit_intercept=False`` with b = 0 reproduces it. With an intercept,
     gaussian draws and no kernel, the fit tends to SmoothGrad of the same scale as S
-    grows (Stein's lemma). For the ``lime`` package see :class:`TabularLime`.
+    grows (Stein's lemma). For the ``lime`` package see :class:`LimePackage`.
 
     A category is kept with probability 1/2 and else drawn from its frequencies p in the
     function's schema. Its regressor is 1[c̃_s = c_n] − p_{c_n}, its slope β is given as

@@ -11,8 +11,8 @@ import pandas as pd
 from propopt._typing import Array
 from propopt.checks import read_count, read_positive
 from propopt.errors import InvalidInput
-from propopt.explainers.background import own_copy, same_columns
-from propopt.explainers.base import Explainer, Found, Task
+from propopt.explainers.background import checked_background, same_columns
+from propopt.explainers.base import Baseline, Found, Task
 from propopt.extras import require
 from propopt.tables.columns import Coded
 from propopt.tables.schema import TableSchema
@@ -22,7 +22,7 @@ Units: TypeAlias = Literal["gradient", "output"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TabularLime(Explainer):
+class LimePackage(Baseline):
     """Tabular LIME as the ``lime`` package computes it (Ribeiro et al. 2016).
 
     Samples are drawn from the background, f is regressed on them by ridge regression
@@ -67,12 +67,12 @@ class TabularLime(Explainer):
     >>> import numpy as np
     >>> from propopt.functions import Power
     >>> X = np.random.default_rng(0).normal(size=(40, 2))
-    >>> lime = TabularLime(n_samples=100, background=X)
+    >>> lime = LimePackage(n_samples=100, background=X)
     >>> lime.explain(Power(2), X[:3]).attributions.shape  # doctest: +SKIP
     (3, 2)
     """
 
-    method: ClassVar[str] = "tabular_lime"
+    method: ClassVar[str] = "lime_package"
 
     n_samples: int = 5000
     kernel_width: float | None = None
@@ -92,7 +92,7 @@ class TabularLime(Explainer):
             )
         self._check_discretize()
         if self.background is not None:
-            object.__setattr__(self, "background", own_copy(self.background))
+            object.__setattr__(self, "background", checked_background(self.background))
 
     def _attributions(self, task: Task) -> Found:
         background = self._background(task)

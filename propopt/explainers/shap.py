@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from propopt._typing import Array, Attributions, Points
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
-from propopt.explainers.background import own_copy, same_columns
-from propopt.explainers.base import Explainer, Found, Task
+from propopt.explainers.background import checked_background, same_columns
+from propopt.explainers.base import Baseline, Found, Task
 from propopt.extras import require
 from propopt.sampling import perturbations
 
@@ -31,7 +31,7 @@ NEGLIGIBLE = 1e-8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Shap(Explainer):
+class Shap(Baseline):
     """Shapley values, as the ``shap`` package computes them (Lundberg and Lee 2017).
 
     φ_j = Σ_{S ∌ j} |S|! (D − |S| − 1)! / D!  (v(S ∪ j) − v(S)),
@@ -98,7 +98,7 @@ class Shap(Explainer):
                 )
         read_count(self.n_permutations, "n_permutations")
         if self.background is not None:
-            object.__setattr__(self, "background", own_copy(self.background))
+            object.__setattr__(self, "background", checked_background(self.background))
 
     def _attributions(self, task: Task) -> Found:
         background = self._background(task)

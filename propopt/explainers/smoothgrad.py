@@ -10,12 +10,12 @@ import numpy as np
 from propopt._typing import Array
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
-from propopt.explainers.base import Explainer, Found, Task
+from propopt.explainers.base import Baseline, Found, Task
 from propopt.sampling.perturbations import Distribution, Perturbations
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmoothGrad(Explainer):
+class SmoothGrad(Baseline):
     """Mean gradient over perturbed copies of each point.
 
     w_n = (1/S) Σ_s ∇f(x_n + ε_s) (Tadesse et al. 2024, Eq. 15; Smilkov et al. 2017).

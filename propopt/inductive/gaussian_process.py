@@ -23,7 +23,7 @@ from propopt.inductive.inputs import (
 )
 from propopt.inductive.kernels import read_kernel
 from propopt.inductive.means import MeanName, read_mean
-from propopt.inductive.model import Asked, Pair, read_weights, together
+from propopt.inductive.model import NewInputs, Pair, joint, read_weights
 from propopt.inductive.prior import Prior
 from propopt.inductive.tuning import CriterionName, Tuning, read_criterion
 from propopt.results.explanation import Explanation, Parameter
@@ -278,7 +278,7 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
         start = time.perf_counter()
         asked, labels = self._asked(X_new, None)
         weights = (self.robustness_, self.smoothness_)
-        rotated = together(self._model.weighed(weights), asked.points)
+        rotated = joint(self._model.weighed(weights), asked.points)
         return Explanation(
             attributions=self._model.basis.unrotate(rotated),
             method=METHOD,
@@ -332,7 +332,7 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
         )
         self.n_features_in_ = prior.basis.n_features
 
-    def _asked(self, X_new: object, gradients: object) -> tuple[Asked, Labels]:
+    def _asked(self, X_new: object, gradients: object) -> tuple[NewInputs, Labels]:
         check_is_fitted(self)
         points, labels = self._inputs.read(X_new, "X_new")
         rotated = None
@@ -340,7 +340,7 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
             shape = len(points), self.n_features_in_
             found = read_gradients(gradients, X_new, labels, shape)
             rotated = self._model.basis.rotate(found)
-        return Asked(model=self._model, points=points, rotated=rotated), labels
+        return NewInputs(model=self._model, points=points, rotated=rotated), labels
 
     def _parameters(self, weights: Pair) -> dict[str, Parameter]:
         return {

@@ -64,7 +64,7 @@ class Kriged:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LeftOut:
+class LeaveOneOut:
     """The law of each observation given the others, before a constant is counted.
 
     The inverse covariance C⁻¹ of all observations is that of T less a rank one matrix:
@@ -122,7 +122,7 @@ class Mean(ABC):
         """How many constants have a flat prior."""
 
     @abstractmethod
-    def left_out_cost(self, left: LeftOut, constants: Constants, /) -> float:
+    def left_out_cost(self, left: LeaveOneOut, constants: Constants, /) -> float:
         """−2 Σ_n log density of observation n given the others, less constants."""
 
 
@@ -146,7 +146,7 @@ class NoMean(Mean):
     def n_flat(self, _proper: Array, /) -> int:
         return 0
 
-    def left_out_cost(self, left: LeftOut, _constants: Constants, /) -> float:
+    def left_out_cost(self, left: LeaveOneOut, _constants: Constants, /) -> float:
         return left.cost()
 
 
@@ -173,10 +173,12 @@ class MeanPerFeature(Mean):
     def n_flat(self, proper: Array, /) -> int:
         return int((proper == 0).sum())
 
-    def left_out_cost(self, left: LeftOut, constants: Constants, /) -> float:
+    def left_out_cost(self, left: LeaveOneOut, constants: Constants, /) -> float:
         residual = left.residual - left.slope * (constants.targets / constants.ones)
         leverage = left.leverage - left.slope**2 / constants.ones
-        return LeftOut(residual=residual, leverage=leverage, slope=left.slope).cost()
+        return LeaveOneOut(
+            residual=residual, leverage=leverage, slope=left.slope
+        ).cost()
 
 
 @final
@@ -219,7 +221,7 @@ class CommonMean(Mean):
     def n_flat(self, proper: Array, /) -> int:
         return int((self.loadings**2 * proper).sum() == 0)
 
-    def left_out_cost(self, left: LeftOut, constants: Constants, /) -> float:
+    def left_out_cost(self, left: LeaveOneOut, constants: Constants, /) -> float:
         # the block of row n in C⁻¹ is B = diag(t) − z zᵀ/s over features
         ones, targets = self._pooled(constants)
         slope = left.slope * self.loadings

@@ -44,18 +44,18 @@ class Model:
     basis: FeatureBasis
     mean: Mean
 
-    def weighed(self, weights: Pair) -> Weighed:
+    def weighed(self, weights: Pair) -> WeightedPosterior:
         """The model under one pair of weights, in O(r·D)."""
         robustness, smoothness = weights
         pull = smoothing(self.basis, smoothness)
-        weighed = Weighed(model=self, scale=2.0 * robustness, pull=pull)
+        weighed = WeightedPosterior(model=self, scale=2.0 * robustness, pull=pull)
         self.state.require_condition(weighed.p, weighed.scale)
         return weighed
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Weighed:
+class WeightedPosterior:
     """A model under one pair of weights.
 
     Parameters
@@ -147,7 +147,7 @@ def read_weights(weights: object, basis: FeatureBasis) -> Pair:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Asked:
+class NewInputs:
     """New inputs of which a model is asked.
 
     Parameters
@@ -202,7 +202,7 @@ class Asked:
                 yield rows, n, model.law(queries, known)
 
 
-def together(weighed: Weighed, X: Points) -> Array:
+def joint(weighed: WeightedPosterior, X: Points) -> Array:
     """Rotated attributions of all of X, appended without gradients, shape (m, D).
 
     Before smoothness, rotated feature j has the mean m_j and, with its constant held,

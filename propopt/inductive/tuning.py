@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from propopt._typing import Array
 from propopt.errors import InvalidInput
 from propopt.inductive.exact import Exact
-from propopt.inductive.means import LeftOut, Mean
+from propopt.inductive.means import LeaveOneOut, Mean
 from propopt.inductive.prior import Prior
 
 
@@ -161,12 +161,12 @@ def log_leave_one_out(state: Exact, pull: Array, scale: float, mean: Mean) -> fl
     return float(-0.5 * (cost + n_points * n_features * np.log(2.0 * np.pi)))
 
 
-def left_out(state: Exact, pull: Array, scale: float) -> LeftOut:
+def left_out(state: Exact, pull: Array, scale: float) -> LeaveOneOut:
     """Residuals and leverages of every point in O(n² D), with no constant counted."""
     kappa, vectors = state.eigenvalues[:, None], state.basis.vectors
     inverse = (scale + pull * kappa) / (scale + (1.0 + pull) * kappa)
     slope = scale * state.ones[:, None] / (scale + (1.0 + pull) * kappa)
-    return LeftOut(
+    return LeaveOneOut(
         residual=vectors @ (inverse * state.targets),
         leverage=np.square(vectors) @ inverse,
         slope=vectors @ slope,

@@ -7,7 +7,7 @@ Three kinds, by what they need to know: :class:`ComplexityMetric` the attributio
 The losses of :mod:`propopt.losses` can be optimised; these cannot.
 """
 
-from propopt.metrics.asking import ExplainerMethod
+from propopt.metrics.asking import BaselineMethod
 from propopt.metrics.base import (
     ComplexityMetric,
     FaithfulnessMetric,
@@ -30,11 +30,11 @@ __all__ = [
     "PGI",
     "PGU",
     "AvgSensitivity",
+    "BaselineMethod",
     "CompletenessGap",
     "Complexity",
     "ComplexityMetric",
     "EffectiveComplexity",
-    "ExplainerMethod",
     "FaithfulnessCorrelation",
     "FaithfulnessMetric",
     "Infidelity",

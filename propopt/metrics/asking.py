@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from propopt._typing import Array, Attributions, Points
 from propopt.checks import read_seed
 from propopt.errors import InvalidInput
-from propopt.explainers import Explainer
+from propopt.explainers import Baseline
 from propopt.functions import Function
 from propopt.tables.alignment import aligned
 from propopt.tables.names import Labels, read_table
@@ -22,7 +22,7 @@ from propopt.tables.schema import TableSchema
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ExplainerMethod:
+class BaselineMethod:
     """An explainer of one function, as a callable ``method(points) -> attributions``.
 
     This is what the robustness metrics ask, because they need attributions at points
@@ -32,7 +32,7 @@ class ExplainerMethod:
 
     Parameters
     ----------
-    explainer : Explainer
+    explainer : Baseline
         A method whose explanation of a point does not depend on the other points.
     function : Function
         f.
@@ -49,12 +49,12 @@ class ExplainerMethod:
     >>> import numpy as np
     >>> from propopt.explainers import Gradient
     >>> from propopt.functions import Power
-    >>> method = ExplainerMethod(explainer=Gradient(), function=Power(2))
+    >>> method = BaselineMethod(explainer=Gradient(), function=Power(2))
     >>> method(np.array([[1.0, 3.0]]))
     array([[2., 6.]])
     """
 
-    explainer: Explainer
+    explainer: Baseline
     function: Function
     rng: int | None = None
 
@@ -113,7 +113,7 @@ class Asking:
         cls, explain: object, X: object, function: Function | None = None
     ) -> Asking:
         """The method with the points, read as its function reads them."""
-        if isinstance(explain, ExplainerMethod):
+        if isinstance(explain, BaselineMethod):
             return cls._of(explain.begin(), X, explain.function)
         if not callable(explain):
             raise InvalidInput(

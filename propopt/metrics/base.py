@@ -169,7 +169,7 @@ class RobustnessMetric(Metric):
         explain : callable
             From points (m, D) to attributions (m, D); it is asked about X, and about
             many perturbed points at once. A DataFrame X reaches it as DataFrames.
-            :class:`ExplainerMethod` makes one of an explainer and a function.
+            :class:`BaselineMethod` makes one of an explainer and a function.
         X : array or DataFrame (N, D)
             The points.
         rng : int, numpy.random.Generator or None

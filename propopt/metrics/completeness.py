@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from propopt._typing import Array, Attributions
-from propopt.explainers.background import own_copy, same_columns
+from propopt.explainers.background import checked_background, same_columns
 from propopt.explainers.base import Task
 from propopt.metrics.base import Better, FaithfulnessMetric, quotient
 from propopt.metrics.reading import Units, mean_point, read_units
@@ -49,7 +49,7 @@ class CompletenessGap(FaithfulnessMetric):
     def __post_init__(self) -> None:
         read_units(self.units)
         if self.background is not None:
-            object.__setattr__(self, "background", own_copy(self.background))
+            object.__setattr__(self, "background", checked_background(self.background))
 
     def _rows(self, task: Task, attributions: Attributions) -> Array:
         change = task.value(task.points) - task.value(self._background(task)).mean()

@@ -12,10 +12,10 @@ import pandas as pd
 from propopt._typing import Array, Attributions
 from propopt.checks import read_seed
 from propopt.errors import InvalidInput
-from propopt.explainers import Explainer
+from propopt.explainers import Baseline
 from propopt.functions import Function
 from propopt.functions.base import read_function
-from propopt.metrics.asking import Explain, ExplainerMethod
+from propopt.metrics.asking import BaselineMethod, Explain
 from propopt.metrics.base import (
     ComplexityMetric,
     FaithfulnessMetric,
@@ -31,10 +31,10 @@ from propopt.results.foreign import Given, explanation_of
 
 Named = TypeVar("Named")
 
-Subject: TypeAlias = Explainer | Explain | Given
+Measured: TypeAlias = Baseline | Explain | Given
 """What can be evaluated."""
 
-Subjects: TypeAlias = Mapping[str, Subject] | Iterable[Explainer | Given]
+AllMeasured: TypeAlias = Mapping[str, Measured] | Iterable[Baseline | Given]
 Metrics: TypeAlias = Mapping[str, Metric] | Iterable[Metric]
 
 
@@ -42,7 +42,7 @@ def evaluate(
     metrics: Metrics,
     function: Function,
     X: Table,
-    methods: Subjects,
+    methods: AllMeasured,
     *,
     rng: Seed = None,
 ) -> pd.DataFrame:
@@ -60,7 +60,7 @@ def evaluate(
         f.
     X : array or DataFrame (N, D)
         The points.
-    methods : sequence of Explanation or Explainer, or mapping from names
+    methods : sequence of Explanation or Baseline, or mapping from names
         Rows; in a sequence each has the name of its ``method``. A ``shap.Explanation``,
         a DataFrame or an array (N, D) is an explanation too. In a mapping callables
         from points (m, D) to attributions (m, D) do as well. An explanation is of the
@@ -101,7 +101,7 @@ def evaluate_rows(
     metrics: Metrics,
     function: Function,
     X: Table,
-    methods: Subjects,
+    methods: AllMeasured,
     *,
     rng: Seed = None,
 ) -> pd.DataFrame:
@@ -151,7 +151,7 @@ class _Task:
     X: Table
     seed: int
 
-    def measure(self, metrics: Mapping[str, Metric], subject: Subject) -> pd.DataFrame:
+    def measure(self, metrics: Mapping[str, Metric], subject: Measured) -> pd.DataFrame:
         """The metrics of one method, one row per point."""
         points, labels = self.function.read(self.X)
         given = self._explanation(subject)
@@ -162,12 +162,12 @@ class _Task:
         index = pd.RangeIndex(len(W)) if labels.points is None else labels.points
         return pd.DataFrame(values, index=pd.Index(index))
 
-    def _explanation(self, subject: Subject) -> Given:
-        if isinstance(subject, Explainer):
+    def _explanation(self, subject: Measured) -> Given:
+        if isinstance(subject, Baseline):
             return subject.explain(self.function, self.X, rng=self.seed)
         return subject(self.X) if callable(subject) else subject
 
-    def _value(self, metric: Metric, W: Attributions, subject: Subject) -> Array:
+    def _value(self, metric: Metric, W: Attributions, subject: Measured) -> Array:
         match metric:
             case ComplexityMetric():
                 return metric(W)
@@ -180,19 +180,19 @@ class _Task:
     def _robustness(
         self,
         metric: RobustnessMetric | OutputRobustnessMetric,
-        subject: Subject,
+        subject: Measured,
         n_points: int,
     ) -> Array:
-        if not isinstance(subject, Explainer) and not callable(subject):
+        if not isinstance(subject, Baseline) and not callable(subject):
             return np.full(n_points, np.nan)
         explain = self._method(subject)
         if isinstance(metric, RobustnessMetric):
             return metric(explain, self.X, rng=self.seed)
         return metric(explain, self.function, self.X, rng=self.seed)
 
-    def _method(self, subject: Explainer | Explain) -> Callable[[Any], Any]:
-        if isinstance(subject, Explainer):
-            return ExplainerMethod(
+    def _method(self, subject: Baseline | Explain) -> Callable[[Any], Any]:
+        if isinstance(subject, Baseline):
+            return BaselineMethod(
                 explainer=subject, function=self.function, rng=self.seed
             )
         return subject
@@ -208,12 +208,12 @@ def _columns(metrics: Metrics) -> Mapping[str, Metric]:
     return _named([(metric.name, metric) for metric in metrics], "metrics")
 
 
-def _rows(methods: Subjects) -> Mapping[str, Subject]:
+def _rows(methods: AllMeasured) -> Mapping[str, Measured]:
     if isinstance(methods, Mapping):
         return methods
-    pairs: list[tuple[str, Subject]] = []
+    pairs: list[tuple[str, Measured]] = []
     for place, method in enumerate(methods, start=1):
-        if isinstance(method, Explainer):
+        if isinstance(method, Baseline):
             pairs.append((method.method, method))
         else:
             found = explanation_of(method, f"method {place}")

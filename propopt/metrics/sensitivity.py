@@ -81,8 +81,8 @@ class MaxSensitivity(Sensitivity):
 
     >>> from propopt.explainers import Gradient
     >>> from propopt.functions import Power
-    >>> from propopt.metrics import ExplainerMethod
-    >>> square = ExplainerMethod(explainer=Gradient(), function=Power(2))
+    >>> from propopt.metrics import BaselineMethod
+    >>> square = BaselineMethod(explainer=Gradient(), function=Power(2))
     >>> found = MaxSensitivity(scale=0.1, units="absolute")(square, [[5.0]])
     >>> bool(0.19 < found[0] <= 0.2)
     True

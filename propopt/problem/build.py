@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from propopt import graphs, losses
 from propopt.errors import ProblemFileError
-from propopt.explainers import EXPLAINERS, Explainer
+from propopt.explainers import BASELINES, Baseline
 from propopt.functions import Function
 from propopt.graphs.grids import grid_gaussian_graph
 from propopt.losses import Objective, PropertyLoss
@@ -26,11 +26,11 @@ from propopt.problem.checking import (
     check_tied,
     listed,
 )
-from propopt.problem.schema import Baseline, ProblemSchema
+from propopt.problem.schema import AnyBaseline, ProblemSchema
 from propopt.problem.setting import Inductive, Setting, Transductive
 from propopt.problem.source import Source, read_schema
 from propopt.problem.tables import (
-    Explained,
+    Subject,
     check_explained,
     first_points,
     read_explained,
@@ -87,7 +87,7 @@ class Problem:
         return [path] if csv is None else [path, path.parent / csv]
 
     @cached_property
-    def _explained(self) -> Explained:
+    def _explained(self) -> Subject:
         return read_explained(self.schema, self.source)
 
     @property
@@ -162,7 +162,7 @@ class Problem:
         first, second, *_ = (*self.losses, *self.losses)
         return first, second
 
-    def explainers(self) -> list[Explainer]:
+    def explainers(self) -> list[Baseline]:
         """The baselines, one for each combination of listed settings."""
         return [
             explainer
@@ -245,10 +245,10 @@ class Problem:
                 self._loss(name)
         _ = self.points
 
-    def _explainers(self, place: int, baseline: Baseline) -> Iterator[Explainer]:
+    def _explainers(self, place: int, baseline: AnyBaseline) -> Iterator[Baseline]:
         for settings in _settings(baseline):
             with self.source.blaming("baselines", place):
-                explainer = EXPLAINERS[baseline.method](**settings)
+                explainer = BASELINES[baseline.method](**settings)
             yield explainer
 
     def _loss(self, name: str) -> PropertyLoss:
@@ -328,7 +328,7 @@ def feature_graph(graph: Any, X: Any, n_features: int) -> graphs.Graph:
             return graphs.chain_graph(n_features)
 
 
-def _settings(baseline: Baseline) -> Iterator[dict[str, Any]]:
+def _settings(baseline: AnyBaseline) -> Iterator[dict[str, Any]]:
     """All combinations of the settings that are lists."""
     fields = {k: v for k, v in dict(baseline).items() if k != "method"}
     choices = [v if isinstance(v, list) else [v] for v in fields.values()]

@@ -33,7 +33,7 @@ Counted: TypeAlias = (
 
 @final
 @dataclass(frozen=True, eq=False)
-class Known:
+class Observations:
     """New inputs, and observations with their gradients.
 
     Parameters
@@ -56,7 +56,7 @@ class Known:
     own: Attributions
     n_shared: int
 
-    def first(self, count: int) -> Known:
+    def first(self, count: int) -> Observations:
         """The same with only so many observations."""
         return replace(
             self,
@@ -92,7 +92,10 @@ class Plan:
     inducing: InducingRule | None
 
     def explain(
-        self, explainer: GaussianProcessExplainer, known: Known, pairs: Sequence[Pair]
+        self,
+        explainer: GaussianProcessExplainer,
+        known: Observations,
+        pairs: Sequence[Pair],
     ) -> list[Explanation]:
         """The new inputs under each pair of weights, from one fit."""
         seen = known.first(self.n_observations)
@@ -101,7 +104,10 @@ class Plan:
         return [self._named(found) for found in self._path(model, seen, pairs)]
 
     def _path(
-        self, model: GaussianProcessExplainer, known: Known, pairs: Sequence[Pair]
+        self,
+        model: GaussianProcessExplainer,
+        known: Observations,
+        pairs: Sequence[Pair],
     ) -> list[Explanation]:
         plain = model.explain_path(known.new, pairs)
         if not self.own_gradients:
@@ -121,7 +127,7 @@ class Plan:
         return replace(found, method=METHOD, parameters=parameters)
 
 
-def plans(given: Sequence[spec.AnyInducing], known: Known) -> Iterator[Plan]:
+def plans(given: Sequence[spec.AnyInducing], known: Observations) -> Iterator[Plan]:
     """The plans of ``inductive.inducing``, in the order of the file."""
     available = len(known.others)
     for number, section in enumerate(given):

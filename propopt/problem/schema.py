@@ -99,10 +99,10 @@ class LimeBaseline(Section):
     fit_intercept: bool = True
 
 
-class TabularLimeBaseline(Section):
+class LimePackageBaseline(Section):
     """The lime package."""
 
-    method: Literal["tabular_lime"]
+    method: Literal["lime_package"]
     n_samples: Samples = 5000
     kernel_width: Positive | None = None
     discretize: bool = True
@@ -116,11 +116,11 @@ class ShapBaseline(Section):
     algorithm: Literal["auto", "exact", "permutation"] = "auto"
 
 
-Baseline: TypeAlias = Annotated[
+AnyBaseline: TypeAlias = Annotated[
     GradientBaseline
     | SmoothGradBaseline
     | LimeBaseline
-    | TabularLimeBaseline
+    | LimePackageBaseline
     | ShapBaseline,
     Field(discriminator="method"),
 ]
@@ -160,7 +160,7 @@ class ProblemSchema(Section):
         description="upper limits to try, by loss: these losses leave the weighted sum "
         "and are bounded instead",
     )
-    baselines: list[Baseline] = Field([])
+    baselines: list[AnyBaseline] = Field([])
     plot: Plot | None = None
     solver: str = "auto"
     tolerance: Positive = 1e-6

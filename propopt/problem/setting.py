@@ -11,10 +11,10 @@ import numpy as np
 
 from propopt.inductive import GaussianProcessExplainer
 from propopt.losses import GradientMatching, Objective, PropertyLoss, Smoothness
-from propopt.problem.plans import Known, Pair, plans
+from propopt.problem.plans import Observations, Pair, plans
 from propopt.problem.schema import ProblemSchema, WeightRange
 from propopt.problem.source import Source
-from propopt.problem.tables import Explained
+from propopt.problem.tables import Subject
 from propopt.results.curve_point import Outcome
 from propopt.results.explanation import Explanation
 from propopt.tradeoffs.table import TradeOffs
@@ -57,7 +57,7 @@ class Inductive(Setting):
     ----------
     schema, source
         The file.
-    explained : Explained
+    explained : Subject
         New inputs, observations and the function.
     losses : mapping
         The losses of the file at the new inputs, by name.
@@ -65,7 +65,7 @@ class Inductive(Setting):
 
     schema: ProblemSchema
     source: Source
-    explained: Explained
+    explained: Subject
     losses: Mapping[str, PropertyLoss]
 
     def complete(self, trade_offs: TradeOffs) -> TradeOffs:
@@ -97,15 +97,15 @@ class Inductive(Setting):
             for explanation, best in zip(found, optima, strict=True):
                 yield self._certified(explanation, best)
 
-    def _known(self) -> Known:
+    def _known(self) -> Observations:
         points, others = self.explained.points, self.explained.others
         faithfulness = self.losses["gradient_matching"]
         assert isinstance(faithfulness, GradientMatching)
         own = faithfulness.G
         if self.schema.data.explain is None:
-            return Known(points, points, own, own, n_shared=len(points))
+            return Observations(points, points, own, own, n_shared=len(points))
         gradients = self.explained.function.gradient(others)
-        return Known(points, others, np.asarray(gradients), own, n_shared=0)
+        return Observations(points, others, np.asarray(gradients), own, n_shared=0)
 
     def _pair(self, best: Outcome) -> Pair:
         """Weights of robustness and of smoothness beside one of gradient matching."""

@@ -62,7 +62,7 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Explained:
+class Subject:
     """What a problem file explains.
 
     Parameters
@@ -93,19 +93,19 @@ class Explained:
         return self.make()
 
 
-def read_explained(schema: ProblemSchema, source: Source) -> Explained:
+def read_explained(schema: ProblemSchema, source: Source) -> Subject:
     """Points and a function, as a problem file describes them."""
     rows, data = check_explained(schema, source, None), schema.data
     table = None if rows is None else _split(rows, data, schema.seed)
     if isinstance(schema.explained, Formula):
         make = partial(formula, schema.explained)
-        return Explained(*_known_points(data, schema.seed, table), None, make)
+        return Subject(*_known_points(data, schema.seed, table), None, make)
     assert table is not None  # a model has one, by the schema
     columns = None
     if data.categorical or data.groups:
         columns = _columns(table.fitted, data, source)
     make = partial(fitted_function, schema, table.fitted, table.target, source)
-    return Explained(table.explained, table.fitted, columns, make)
+    return Subject(table.explained, table.fitted, columns, make)
 
 
 def check_explained(

@@ -82,7 +82,7 @@ class Perturbations:
         """
         plain = units is None or bool((units == 1.0).all())
         scales = None if plain else units
-        yield from one_ahead(self._blocks(shape, rng, scales, split))
+        yield from prefetch(self._blocks(shape, rng, scales, split))
 
     def _blocks(
         self,
@@ -140,7 +140,7 @@ class Perturbations:
 Item = TypeVar("Item")
 
 
-def one_ahead(items: Iterator[Item]) -> Iterator[Item]:
+def prefetch(items: Iterator[Item]) -> Iterator[Item]:
     """The same items in the same order, each made by a thread of its own.
 
     It pays where making an item releases the interpreter, as random draws do. Items are

@@ -3,37 +3,37 @@
 from propopt.solvers.auto import Auto, find_solver
 from propopt.solvers.base import Curve, Prepared, Solution, Solver
 from propopt.solvers.conic import Conic
-from propopt.solvers.curves.bounded import Constrained
+from propopt.solvers.curves.bounded import OneBound
 from propopt.solvers.curves.krylov import Krylov
 from propopt.solvers.curves.spectral import Spectral
 from propopt.solvers.factored import Factored
-from propopt.solvers.lasso.solver import Proximal
+from propopt.solvers.lasso.solver import Lasso
 from propopt.solvers.minimum_norm import MinimumNorm
-from propopt.solvers.normal_equations import Conjugate
+from propopt.solvers.normal_equations import NormalEquations
 from propopt.solvers.restricted import Restricted
 from propopt.solvers.splitting.solver import Splitting
 from propopt.solvers.task import Task, solve
-from propopt.solvers.transposed import Exchanged
+from propopt.solvers.transposed import Transposed
 
 
 __all__ = [
     "Auto",
     "Conic",
-    "Conjugate",
-    "Constrained",
     "Curve",
-    "Exchanged",
     "Factored",
     "Krylov",
+    "Lasso",
     "MinimumNorm",
+    "NormalEquations",
+    "OneBound",
     "Prepared",
-    "Proximal",
     "Restricted",
     "Solution",
     "Solver",
     "Spectral",
     "Splitting",
     "Task",
+    "Transposed",
     "find_solver",
     "solve",
 ]

@@ -13,17 +13,17 @@ from propopt.losses import Program
 from propopt.losses.restricted import Restriction, zeros
 from propopt.solvers.base import Prepared, Solver
 from propopt.solvers.conic import Conic, missing_backend
-from propopt.solvers.curves.bounded import Constrained
+from propopt.solvers.curves.bounded import OneBound
 from propopt.solvers.curves.choice import choose_curve_solver
 from propopt.solvers.curves.krylov import Krylov
 from propopt.solvers.curves.spectral import Spectral
 from propopt.solvers.factored import Factored
-from propopt.solvers.lasso.solver import Proximal
+from propopt.solvers.lasso.solver import Lasso
 from propopt.solvers.minimum_norm import MinimumNorm
-from propopt.solvers.normal_equations import Conjugate
+from propopt.solvers.normal_equations import NormalEquations
 from propopt.solvers.restricted import Restricted
 from propopt.solvers.splitting.solver import Splitting
-from propopt.solvers.transposed import Exchanged, exchanged
+from propopt.solvers.transposed import Transposed, exchanged
 
 
 MANY_FEATURES, WIDE = 1_000, 4
@@ -44,10 +44,10 @@ class Auto(Solver):
     the same, where the graph is narrow, such as a chain    ``factored``
     the same, otherwise: many points, few neighbours        ``krylov``, and factors
                                                             where that is in vain
-    the same, with one bound on one of these losses         ``constrained``
-    the same and sparsity                                   ``proximal``
+    the same, with one bound on one of these losses         ``one_bound``
+    the same and sparsity                                   ``lasso``
     the same and max-differences, with or without sparsity  ``splitting``
-    other squared losses that determine W, such as          ``conjugate``
+    other squared losses that determine W, such as          ``normal_equations``
     function matching with robustness
     anything else: bounds of all kinds, gradient matching   ``conic``: HIGHS for linear
     in l1, function matching with sparsity                  programs, else CLARABEL
@@ -57,7 +57,7 @@ class Auto(Solver):
                                                             ``minimum_norm``
     more than 1,000 features, and four times as many as     one of the above, with
     points                                                  points and features
-                                                            ``exchanged``
+                                                            ``transposed``
     ======================================================  =========================
 
     All were faster than Clarabel on random problems of nearly all sizes that were
@@ -92,8 +92,8 @@ class Auto(Solver):
         restricted = _restricted(self, program)
         if restricted is not None:
             return restricted
-        if _is_wide(program) and Exchanged(self).refusal(program) is None:
-            return Exchanged(self.select(exchanged(program)))
+        if _is_wide(program) and Transposed(self).refusal(program) is None:
+            return Transposed(self.select(exchanged(program)))
         for solver in (choose_curve_solver(program), *_PREFERENCE):
             if solver.refusal(program) is None:
                 return solver
@@ -106,10 +106,10 @@ def _is_wide(program: Program) -> bool:
 
 
 _PREFERENCE: tuple[Solver, ...] = (
-    Constrained(),
-    Proximal(),
+    OneBound(),
+    Lasso(),
     Splitting(),
-    Conjugate(),
+    NormalEquations(),
     Conic(),
 )
 _NAMED: tuple[Solver, ...] = (
@@ -117,10 +117,10 @@ _NAMED: tuple[Solver, ...] = (
     Spectral(),
     Factored(),
     Krylov(),
-    Constrained(),
-    Proximal(),
+    OneBound(),
+    Lasso(),
     Splitting(),
-    Conjugate(),
+    NormalEquations(),
     Conic(),
     MinimumNorm(),
 )

@@ -110,7 +110,9 @@ class _Factors(Curve):
         abc = self._quadratic.coefficients(weights)
         W, excess = self._optimum(self._systems(abc), tolerance)
         losses = self._losses(W, abc)
-        return Measurement(losses=self._quadratic.placed(*losses), excess=excess)
+        return Measurement(
+            losses=self._quadratic.in_program_order(*losses), excess=excess
+        )
 
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None

@@ -28,7 +28,7 @@ class InTurn(Curve):
     program : Program
         What is solved.
     curve : Curve
-        Asked first.
+        NewInputs first.
     otherwise : Solver
         Prepares the other, once it is needed.
     """

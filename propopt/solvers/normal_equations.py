@@ -47,12 +47,12 @@ ROUNDING = 1e-15
 
 @final
 @dataclass(frozen=True)
-class Conjugate(Solver):
+class NormalEquations(Solver):
     """Conjugate gradients on the normal equations; see the module for the equations."""
 
     @property
     def name(self) -> str:
-        return "conjugate"
+        return "normal_equations"
 
     def refusal(self, program: Program) -> str | None:
         return (

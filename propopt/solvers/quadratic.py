@@ -95,7 +95,9 @@ class Quadratic:
         )
         return a, b, c
 
-    def placed(self, own: float, over_points: float, over_features: float) -> Array:
+    def in_program_order(
+        self, own: float, over_points: float, over_features: float
+    ) -> Array:
         """The three losses in the order of the program."""
         losses = np.zeros(sum(place is not None for place in self.places))
         for place, loss in zip(

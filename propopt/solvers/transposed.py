@@ -21,7 +21,7 @@ from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
 
 @final
 @dataclass(frozen=True)
-class Exchanged(Solver):
+class Transposed(Solver):
     """Another solver, given the program with points and features exchanged.
 
     It takes losses of W itself, over points and over features, squared or absolute, and
@@ -37,7 +37,7 @@ class Exchanged(Solver):
 
     @property
     def name(self) -> str:
-        return f"{self.solver.name}, exchanged"
+        return f"{self.solver.name}, transposed"
 
     def refusal(self, program: Program) -> str | None:
         if program.bounds:
@@ -55,7 +55,7 @@ class Exchanged(Solver):
 
 
 def exchanged(program: Program) -> Program:
-    """The program of V = Wᵀ; :meth:`Exchanged.refusal` tells whether there is one."""
+    """The program of V = Wᵀ; :meth:`Transposed.refusal` tells whether there is one."""
     n_points, n_features = program.shape
     losses = tuple(map(_ExchangedLoss, program.losses))
     return Program(losses, sizes=(n_features, n_points))

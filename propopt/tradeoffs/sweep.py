@@ -27,14 +27,14 @@ from propopt.results.curve_point import Outcome
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import Given, explanations_of
 from propopt.solvers import (
-    Constrained,
-    Exchanged,
     Factored,
     Krylov,
+    OneBound,
     Solution,
     Solver,
     Spectral,
     Task,
+    Transposed,
 )
 from propopt.tradeoffs.table import TradeOffs
 from propopt.workers import in_workers, read_workers
@@ -174,8 +174,8 @@ class _Job:
         point = next((p for p in points if not p.has_zero), points[0])
         task = self.task(point)
         chosen = task.chosen
-        if isinstance(chosen, Constrained):
-            chosen = Constrained(curve=chosen.curve_of(task.program))
+        if isinstance(chosen, OneBound):
+            chosen = OneBound(curve=chosen.curve_of(task.program))
         return self if point.has_zero else replace(self, chosen=chosen)
 
     def task(self, point: _Point) -> Task:
@@ -243,8 +243,8 @@ def _results(
 
 def _is_shared(solver: Solver | None) -> bool:
     """True for solvers that know the curve for all weights."""
-    inner = solver.solver if isinstance(solver, Exchanged) else solver
-    return isinstance(inner, Spectral | Krylov | Factored | Constrained)
+    inner = solver.solver if isinstance(solver, Transposed) else solver
+    return isinstance(inner, Spectral | Krylov | Factored | OneBound)
 
 
 def _blocks(points: list[_Point]) -> list[Block]:

@@ -20,7 +20,7 @@ GAP = 1e-6  # what is not certified to this has to be announced
 EPSILON = 2.0**-52
 CONDITION = 1e4 * EPSILON  # of the kernels that are drawn: 2‖K⁻¹‖ ≤ 200, cond ≤ 3,000
 
-SOLVERS = ("spectral", "krylov", "constrained", "proximal", "splitting", "conjugate")
+SOLVERS = ("spectral", "krylov", "one_bound", "lasso", "splitting", "normal_equations")
 SOLVERS += ("conic", "minimum_norm", "CLARABEL")
 
 ANNOUNCED = (po.errors.Refused, po.errors.Infeasible, po.errors.SolverFailure)

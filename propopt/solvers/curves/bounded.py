@@ -37,7 +37,7 @@ SLACK = 0.3  # of the tolerance, by which the free optimum may exceed the limit
 
 @final
 @dataclass(frozen=True)
-class Constrained(Solver):
+class OneBound(Solver):
     """One bound, by a root search on the curve of the spectral or Krylov solver.
 
     Parameters
@@ -50,7 +50,7 @@ class Constrained(Solver):
 
     @property
     def name(self) -> str:
-        return "constrained"
+        return "one_bound"
 
     def refusal(self, program: Program) -> str | None:
         if len(program.bounds) != 1:

@@ -156,7 +156,7 @@ class _KrylovSpaces(Curve):
             apart = abs(self._gauss.optimum(abc) - self._radau.optimum(abc))
             settled = apart <= max(tolerance * float(abc @ losses), rounding)
             if self._exhausted or (settled and self._is_still(abc, losses, tolerance)):
-                placed = self._quadratic.placed(*losses.tolist())
+                placed = self._quadratic.in_program_order(*losses.tolist())
                 return Measurement(losses=placed, excess=apart + rounding)
             self._extend()
 

@@ -77,7 +77,7 @@ class _Diagonal(Curve):
     def measure(self, weights: Array, tolerance: float) -> Measurement:
         del tolerance
         abc = np.array(self._quadratic.coefficients(weights))
-        losses = self._quadratic.placed(*self._nodes.losses(abc).tolist())
+        losses = self._quadratic.in_program_order(*self._nodes.losses(abc).tolist())
         return Measurement(losses=losses, excess=self._nodes.rounding(abc))
 
     @cached_property

@@ -20,7 +20,7 @@ from propopt._typing import Array, Attributions
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lasso:
+class LassoProblem:
     """The weights of one such problem, and the relative gap at which to stop.
 
     Parameters
@@ -62,7 +62,7 @@ class LassoMethod(ABC):
     """A method that holds G, P and Q, and minimises for any weights."""
 
     @abstractmethod
-    def minimum(self, lasso: Lasso, start: LassoOptimum | None) -> LassoOptimum:
+    def minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
         """The optimum, from that for weights nearby where one is given."""
 
 

@@ -19,7 +19,12 @@ import numpy as np
 
 from propopt._typing import Array, Attributions
 from propopt.solvers.curves.eigenbasis import Eigenbasis
-from propopt.solvers.lasso.base import Lasso, LassoMethod, LassoOptimum, best_dual
+from propopt.solvers.lasso.base import (
+    LassoMethod,
+    LassoOptimum,
+    LassoProblem,
+    best_dual,
+)
 from propopt.solvers.quadratic import Quadratic
 from propopt.threads import few_threads
 
@@ -45,11 +50,11 @@ class DiagonalLasso(LassoMethod):
         self._zero = float(np.vdot(quadratic.G, quadratic.G))
         self._pull = 2.0 * self._forward(quadratic.G)
 
-    def minimum(self, lasso: Lasso, start: LassoOptimum | None) -> LassoOptimum:
+    def minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
         with few_threads(len(self._mu)):
             return self._minimum(lasso, start)
 
-    def _minimum(self, lasso: Lasso, start: LassoOptimum | None) -> LassoOptimum:
+    def _minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
         h = 2.0 * (1.0 + lasso.beta * self._mu[:, None] + lasso.gamma * self._nu)
         weight = lasso.weight
         smooth = self._backward(self._pull / h)

@@ -26,9 +26,9 @@ import numpy as np
 
 from propopt._typing import Array
 from propopt.solvers.lasso.base import (
-    Lasso,
     LassoMethod,
     LassoOptimum,
+    LassoProblem,
     best_dual,
     proven_gap,
 )
@@ -51,7 +51,7 @@ class NewtonLasso(LassoMethod):
         self._G = quadratic.G
         self._couplings = Couplings.of(quadratic)
 
-    def minimum(self, lasso: Lasso, start: LassoOptimum | None) -> LassoOptimum:
+    def minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
         H = self._couplings.curvature(lasso.beta, lasso.gamma)
         G = H.stored(self._G)
         W = _first(H, G, lasso.weight) if start is None else H.stored(start.W)

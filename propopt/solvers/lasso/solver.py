@@ -39,7 +39,7 @@ from propopt.maps import Identity, OverPoints
 from propopt.memory import memory_refusal
 from propopt.penalties import Absolute, Squared
 from propopt.solvers.base import Prepared, Solution, Solver
-from propopt.solvers.lasso.base import Lasso, LassoMethod, LassoOptimum
+from propopt.solvers.lasso.base import LassoMethod, LassoOptimum, LassoProblem
 from propopt.solvers.lasso.eigenbasis import DiagonalLasso
 from propopt.solvers.lasso.newton import NewtonLasso
 from propopt.solvers.lasso.one_signed import OneSigned, averaging_parts
@@ -48,12 +48,12 @@ from propopt.solvers.quadratic import Quadratic, bounds_refusal, quadratic_refus
 
 @final
 @dataclass(frozen=True)
-class Proximal(Solver):
+class Lasso(Solver):
     """Sparse attributions by Newton's method or in an eigenbasis; see the module."""
 
     @property
     def name(self) -> str:
-        return "proximal"
+        return "lasso"
 
     def refusal(self, program: Program) -> str | None:
         return (
@@ -101,7 +101,7 @@ class _InTurn(LassoMethod):
         self._quadratic = quadratic
         self._newton = NewtonLasso(quadratic)
 
-    def minimum(self, lasso: Lasso, start: LassoOptimum | None) -> LassoOptimum:
+    def minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
         found = self._newton.minimum(lasso, start)
         if found.gap <= lasso.tolerance:
             return found
@@ -167,7 +167,9 @@ class _Sparse(Prepared):
             return self._solution(np.zeros_like(G), np.zeros_like(G))
         if 2.0 * a * float(np.abs(G).max()) <= weight:  # 0 ∈ −2aG + λ∂‖0‖₁
             return self._solution(np.zeros_like(G), (2.0 * a) * G)
-        lasso = Lasso(beta=b / a, gamma=c / a, weight=weight / a, tolerance=tolerance)
+        lasso = LassoProblem(
+            beta=b / a, gamma=c / a, weight=weight / a, tolerance=tolerance
+        )
         found = self._method.minimum(lasso, self._begin(start, a))
         # cut again: rounding may have put a·U beyond λ
         return self._solution(found.W, np.clip(a * found.U, -weight, weight))
