@@ -21,7 +21,7 @@ from propopt.reproduce.figures.tables import UserTable
 from propopt.reproduce.panels import Panel
 
 
-PAPER = Path(__file__).parent.parent / "problems" / "paper"
+PAPER = Path(__file__).parents[2] / "problems" / "paper"
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from test_curve_digits import heavy
+from heavy_edges import heavy
 
 import propopt as po
 from propopt.errors import SolverFailure, UncertifiedWarning, UnsolvedWarning

@@ -13,7 +13,7 @@ from propopt.errors import InvalidInput, ProblemFileError
 from propopt.explainers import BASELINES
 
 
-SHIPPED = sorted(Path(__file__).parent.parent.glob("problems/**/*.yaml"))
+SHIPPED = sorted(Path(__file__).parents[2].glob("problems/**/*.yaml"))
 GRID = "{low: -1, high: 1, per_dimension: 5, dimensions: 1}"
 FILE = f"""\
 data:

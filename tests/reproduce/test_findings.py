@@ -16,7 +16,7 @@ from propopt.reproduce.induction import PROTOCOL
 from propopt.reproduce.statements import FigureReport, Tally, record
 
 
-DOCS = Path(__file__).parent.parent / "docs" / "paper.md"
+DOCS = Path(__file__).parents[2] / "docs" / "paper.md"
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import pytest
 import scipy.linalg as la
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
+from heavy_edges import heavy
 from oracles import exact_optimum, normal_equations
 
 import propopt as po
@@ -128,15 +129,6 @@ def random_problem(rng):
 
 
 # ---- one heavy edge
-
-
-def heavy(rng, weight, n_points):
-    """A graph with one edge far above all others, and gradients alike at its ends."""
-    S = po.knn_graph(rng.normal(size=(n_points, 3)), 6).similarities.tolil()
-    S[0, 1] = S[1, 0] = weight
-    G = rng.normal(size=(n_points, 2))
-    G[1] = G[0]
-    return S.tocsr(), G
 
 
 def with_equal_ends(S, G, weight):

@@ -17,7 +17,7 @@ from propopt.errors import InvalidInput, Unwritten
 from propopt.output.files import require_free_name, writable_folder, written_whole
 
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 FILE = """\
 data: {grid: {low: -1, high: 1, per_dimension: 9, dimensions: 1}}
 function: {name: power, degree: 3}

@@ -1,7 +1,7 @@
 """Thousands of random problems of all kinds: right to the last digit, or announced.
 
 Each result is held against the definitions in extended precision and against
-explanations found otherwise; see ``tests/storm``.
+explanations found otherwise; see ``tests/support/storm``.
 """
 
 from dataclasses import replace
