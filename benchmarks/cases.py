@@ -166,7 +166,7 @@ def at_gap(objective: po.Objective, backend: str, gap: float) -> tuple[float, fl
     tolerance = _LOOSE[backend]
     while tolerance > 1e-9:
         began = time.perf_counter()
-        found = po.solve(objective, po.Conic(backend), tolerance=tolerance)
+        found = po.solve(objective, po.solvers.Conic(backend), tolerance=tolerance)
         seconds = time.perf_counter() - began
         if (found.gap or 0.0) <= gap:
             return seconds, float(found.gap or 0.0)
@@ -242,7 +242,9 @@ def lattice_objective(n: int) -> po.Objective:
     )
     rng = np.random.default_rng(0)
     G += 0.3 * rng.normal(size=G.shape)
-    return po.GradientMatching(G) + po.PairwiseRobustness(po.LatticeGraph((n, n, n)))
+    return po.GradientMatching(G) + po.PairwiseRobustness(
+        po.graphs.LatticeGraph((n, n, n))
+    )
 
 
 def lattice_curve(n: int, n_weights: int) -> tuple[float, float]:

@@ -40,7 +40,7 @@ def conic_seconds(
 
     The first solve compiles; the others say what a solve takes.
     """
-    task = Task(objective, (), po.Conic(backend), all_losses=True)
+    task = Task(objective, (), po.solvers.Conic(backend), all_losses=True)
     seconds, gaps = [], []
     start = None
     for point in weights:

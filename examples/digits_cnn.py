@@ -96,7 +96,7 @@ print(f"certified relative gap of the last: {best.gap:.0e}")
 
 shown = slice(0, 6)
 maps = [baselines[0], smoothgrad, best]
-grid = po.plot_image_maps(
+grid = po.plots.plot_image_maps(
     [found.attributions[shown] for found in maps],
     SHAPE,
     titles=["gradient", "SmoothGrad", "optimised"],

@@ -72,8 +72,10 @@ def main() -> None:
     )
 
     FOLDER.mkdir(exist_ok=True)
-    po.plot_heatmap(best).figure.savefig(FOLDER / "customers.svg")
-    po.plot_row(best, "customer 3", X=some).figure.savefig(FOLDER / "customer_3.svg")
+    po.plots.plot_heatmap(best).figure.savefig(FOLDER / "customers.svg")
+    po.plots.plot_row(best, "customer 3", X=some).figure.savefig(
+        FOLDER / "customer_3.svg"
+    )
     print(f"pictures in {FOLDER}/")
 
 

@@ -46,13 +46,13 @@ def check(options: argparse.Namespace) -> int:
 def schema(options: argparse.Namespace) -> int:
     """``propopt schema``: print the JSON Schema of problem files."""
     del options
-    print(json.dumps(po.ProblemSchema.model_json_schema(), indent=2))
+    print(json.dumps(po.problems.ProblemSchema.model_json_schema(), indent=2))
     return DONE
 
 
 def sweep(options: argparse.Namespace) -> int:
     """``propopt sweep FILE...``: solve, write CSV and SVG, print the front."""
-    problems = [po.read_problem(file) for file in options.files]
+    problems = [po.problems.read_problem(file) for file in options.files]
     _refuse_same_output(problems)
     codes = []
     for problem in problems:
@@ -64,7 +64,7 @@ def sweep(options: argparse.Namespace) -> int:
 
 def reproduce(options: argparse.Namespace) -> int:
     """``propopt reproduce FIGURE...``: the paper's figures and statements."""
-    report = po.reproduce_paper(
+    report = po.reproduce.reproduce_paper(
         options.figures,
         options.output,
         csv=options.csv,
@@ -79,7 +79,7 @@ def reproduce(options: argparse.Namespace) -> int:
 
 
 def _check(file: str, deep: bool) -> int:
-    problem = po.read_problem(file)
+    problem = po.problems.read_problem(file)
     problem.check_data()
     if deep:
         problem.check_all_data()
@@ -87,7 +87,7 @@ def _check(file: str, deep: bool) -> int:
     return DONE
 
 
-def _run(problem: po.Problem, options: argparse.Namespace) -> int:
+def _run(problem: po.problems.Problem, options: argparse.Namespace) -> int:
     try:
         with problem.source.blaming():
             trade_offs = po.run_problem(
@@ -105,7 +105,7 @@ def _run(problem: po.Problem, options: argparse.Namespace) -> int:
     return DONE if certified and not trade_offs.failures else SOLVER_FAILURE
 
 
-def _refuse_same_output(problems: Sequence[po.Problem]) -> None:
+def _refuse_same_output(problems: Sequence[po.problems.Problem]) -> None:
     seen: dict[str, Path] = {}
     for problem in problems:
         if problem.name in seen:

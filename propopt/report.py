@@ -22,7 +22,7 @@ from propopt.errors import InvalidInput, Unwritten
 from propopt.output.files import require_free_name, writable_folder, written_whole
 from propopt.output.progress import PlainConsole
 from propopt.output.text import printable, printable_lines
-from propopt.problem import Problem
+from propopt.problems import Problem
 from propopt.results.explanation import Explanation
 from propopt.solvers import find_solver
 from propopt.tradeoffs.table import TradeOffs
@@ -41,7 +41,7 @@ def run_problem(
     Parameters
     ----------
     problem : Problem
-        See :func:`propopt.read_problem`.
+        See :func:`propopt.problems.read_problem`.
     folder : path
         Where to write; made if it is not there.
     n_jobs, solver

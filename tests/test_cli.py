@@ -184,7 +184,7 @@ def test_several_files(tmp_path, out):
 
 
 def test_run_problem_returns_the_trade_offs(file, out):
-    curve = po.run_problem(po.read_problem(file), out, quiet=True)
+    curve = po.run_problem(po.problems.read_problem(file), out, quiet=True)
     assert len(curve.optimized) == 3
     assert len(curve.baselines) == 3
 
@@ -199,8 +199,8 @@ def no_work(monkeypatch):
     def fail(problem):
         pytest.fail(f"{problem.name} was worked on")
 
-    monkeypatch.setattr(po.Problem, "points", property(fail))
-    monkeypatch.setattr(po.Problem, "baselines", fail)
+    monkeypatch.setattr(po.problems.Problem, "points", property(fail))
+    monkeypatch.setattr(po.problems.Problem, "baselines", fail)
 
 
 @pytest.mark.usefixtures("no_work")
@@ -253,7 +253,9 @@ def test_two_files_that_would_write_the_same(file, tmp_path, out, capsys):
 def test_refusal_of_a_solver_comes_before_the_baselines(
     tmp_path, out, capsys, monkeypatch
 ):
-    monkeypatch.setattr(po.Problem, "baselines", lambda _: iter([pytest.fail("made")]))
+    monkeypatch.setattr(
+        po.problems.Problem, "baselines", lambda _: iter([pytest.fail("made")])
+    )
     path = write(tmp_path, "cubic", FILE.replace("sweep:", "  sparsity: 1\nsweep:"))
     assert sweep(path, "-o", out, "--solver", "spectral") == 2
     assert "spectral cannot solve this" in capsys.readouterr().err
@@ -336,7 +338,7 @@ def test_interruption_before_anything_is_done(file, out, capsys, monkeypatch):
         del problem
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(po.Problem, "objective", property(interrupted))
+    monkeypatch.setattr(po.problems.Problem, "objective", property(interrupted))
     assert sweep(file, "-o", out, "-q") == 130
     assert names(out) == []
     assert capsys.readouterr().err == (
@@ -351,14 +353,14 @@ def test_gravest_code_of_several_files(file, tmp_path, out, stop_at):
 
 
 def test_each_warning_is_printed_once(file, out, capsys, monkeypatch):
-    run = po.Problem.sweep
+    run = po.problems.Problem.sweep
 
     def warning(problem, *arguments, **settings):
         for _ in range(3):
             warnings.warn("mind the gap", stacklevel=1)
         return run(problem, *arguments, **settings)
 
-    monkeypatch.setattr(po.Problem, "sweep", warning)
+    monkeypatch.setattr(po.problems.Problem, "sweep", warning)
     assert sweep(file, "-o", out, "-q") == 0
     assert capsys.readouterr().err == "warning: mind the gap\n"
 
@@ -369,7 +371,7 @@ def test_warnings_are_printed_before_an_error(file, out, capsys, monkeypatch):
         warnings.warn("mind the gap", stacklevel=1)
         raise InvalidInput("the gap")
 
-    monkeypatch.setattr(po.Problem, "sweep", failing)
+    monkeypatch.setattr(po.problems.Problem, "sweep", failing)
     assert sweep(file, "-o", out, "-q") == 2
     assert capsys.readouterr().err == f"warning: mind the gap\n{file}:1: the gap\n"
 

@@ -40,7 +40,7 @@ def test_a_backend_that_is_missing_names_its_extra(backend):
 def test_a_solver_made_of_it_names_the_extra_too(backend):
     objective = 1.0 * po.GradientMatching(np.eye(3))
     with pytest.raises(Refused, match=f"{backend} is not installed; {REMEDY}"):
-        po.solve(objective, po.Conic(backend))
+        po.solve(objective, po.solvers.Conic(backend))
 
 
 @pytest.mark.usefixtures("bare")

@@ -127,7 +127,7 @@ MAKERS = {
     "pixel": (lambda: po.pixel_graph(100, 100), 176 * 100**2),
     "chain": (lambda: po.chain_graph(30_000), 80 * 30_000),
     "group": (lambda: po.group_graph(np.zeros(300)), 40 * 300**2),
-    "lattice": (lambda: po.LatticeGraph((100, 100)).similarities, 176 * 100**2),
+    "lattice": (lambda: po.graphs.LatticeGraph((100, 100)).similarities, 176 * 100**2),
     "grid": (lambda: grid(0, 1, 300, 2), 8 * (7 * 300**2 + 300)),
 }
 
@@ -170,7 +170,7 @@ objective: {gradient_matching: 1}
 def test_wide_hidden_layers_are_refused_with_the_figure(tmp_path):
     file = tmp_path / "wide.yaml"
     file.write_text(PROBLEM)
-    problem = po.read_problem(file)
+    problem = po.problems.read_problem(file)
     message = r"wide\.yaml:3: .*a network of this size needs about 0\.3 GiB and 0\.0"
     with pytest.raises(ProblemFileError, match=message):
         po.run_problem(problem, tmp_path)

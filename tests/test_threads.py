@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController
 import propopt as po
 from propopt import threads
 from propopt.cli import main
-from propopt.problem import build
+from propopt.problems import build
 from propopt.threads import ONE_THREAD, SERIAL_BELOW, for_each_column
 
 

@@ -35,7 +35,7 @@ class LatticeGraph(Graph):
     Examples
     --------
     >>> import propopt as po
-    >>> po.LatticeGraph((100, 100, 100))
+    >>> po.graphs.LatticeGraph((100, 100, 100))
     <lattice graph: 1000000 nodes, 2970000 edges>
     """
 

@@ -72,7 +72,7 @@ def plot_row(
     --------
     >>> import numpy as np, propopt as po
     >>> best = po.solve(1.0 * po.GradientMatching(np.array([[3.0, -1.0, 0.5]])))
-    >>> [float(bar.get_width()) for bar in po.plot_row(best, 0).patches]
+    >>> [float(bar.get_width()) for bar in po.plots.plot_row(best, 0).patches]
     [3.0, -1.0, 0.5]
     """
     found = explanation_of(explanation, "given")
@@ -117,7 +117,7 @@ def plot_heatmap(
     --------
     >>> import numpy as np, propopt as po
     >>> best = po.solve(1.0 * po.GradientMatching(np.diag([1.0, 2.0, 3.0])))
-    >>> axes = po.plot_heatmap(best)
+    >>> axes = po.plots.plot_heatmap(best)
     >>> [label.get_text() for label in axes.get_yticklabels()]
     ['x2', 'x1', 'x0']
     """
@@ -176,7 +176,7 @@ def plot_comparison(
     >>> G = np.array([[1.0, -2.0], [0.5, 1.0]])
     >>> one = po.solve(1.0 * po.GradientMatching(G))
     >>> other = po.solve(po.GradientMatching(G) + 2.0 * po.Sparsity())
-    >>> po.plot_comparison(one, other).get_title()
+    >>> po.plots.plot_comparison(one, other).get_title()
     'all rows; median cosine 0.45'
     """
     pair = _alike(explanation_of(first, "first"), explanation_of(second, "second"))

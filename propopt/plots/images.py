@@ -69,7 +69,7 @@ def plot_image_maps(
     >>> import numpy as np, propopt as po
     >>> shape = po.ImageShape(channels=1, height=8, width=8)
     >>> W = np.random.default_rng(0).normal(size=(3, 64))
-    >>> po.plot_image_maps([W, 0.5 * W], shape, titles=["all", "half"]).shape
+    >>> po.plots.plot_image_maps([W, 0.5 * W], shape, titles=["all", "half"]).shape
     (3, 2)
     """
     pictures = [_channels_summed(found, shape) for found in maps]

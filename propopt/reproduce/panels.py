@@ -14,7 +14,7 @@ import pandas as pd
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
-from propopt.problem import Problem, read_problem
+from propopt.problems import Problem, read_problem
 from propopt.reproduce.findings import Claim, Finding
 from propopt.results.explanation import Explanation
 from propopt.tradeoffs.frontier import Enclosure, Frontier

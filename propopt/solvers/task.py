@@ -51,7 +51,7 @@ def solve(
     objective : Objective
         A weighted sum of losses.
     solver : str or Solver
-        ``"auto"`` (see :class:`propopt.Auto`), ``"spectral"``, ``"conic"``,
+        ``"auto"`` (see :class:`propopt.solvers.Auto`), ``"spectral"``, ``"conic"``,
         ``"minimum_norm"``, or a cvxpy backend by name, such as ``"CLARABEL"``.
     subject_to : sequence of Bound
         Constraints such as ``po.PairwiseRobustness(graph) <= 2.0``.

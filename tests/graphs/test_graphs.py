@@ -30,7 +30,7 @@ GRID = np.stack(np.meshgrid(*3 * [np.arange(3.0)], indexing="ij"), axis=-1).resh
 )
 
 
-def dense(graph: po.SimilarityGraph) -> np.ndarray:
+def dense(graph: po.graphs.SimilarityGraph) -> np.ndarray:
     return graph.similarities.toarray()
 
 

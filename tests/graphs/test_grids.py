@@ -30,7 +30,7 @@ GRIDS = {
 each_grid = pytest.mark.parametrize("name", GRIDS)
 
 
-def exact_energy(graph: po.Graph, W: np.ndarray) -> np.longdouble:
+def exact_energy(graph: po.graphs.Graph, W: np.ndarray) -> np.longdouble:
     """Σ over ordered pairs in extended precision."""
     S = graph.similarities.toarray().astype(np.longdouble)
     total = np.longdouble(0.0)

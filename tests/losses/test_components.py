@@ -40,7 +40,7 @@ def test_components_are_those_of_the_couplings_whatever_their_signs():
     "loss",
     [
         po.PairwiseRobustness(po.threshold_graph([[0.0], [1.0], [5.0], [6.0]], 2.0)),
-        po.PairwiseRobustness(po.LatticeGraph((2, 2))),
+        po.PairwiseRobustness(po.graphs.LatticeGraph((2, 2))),
         po.PairwiseRobustness(po.grid_gaussian_graph([[0.0], [1.0], [2.0], [4.0]])),
         po.KernelRobustness(np.exp(-np.abs(np.subtract.outer(range(4), range(4))))),
         po.MaxDifferenceRobustness(po.chain_graph(4), aggregate="sum"),

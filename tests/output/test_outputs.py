@@ -119,7 +119,7 @@ def no_work(monkeypatch):
     def fail(problem):
         pytest.fail(f"{problem.name} was worked on")
 
-    monkeypatch.setattr(po.Problem, "points", property(fail))
+    monkeypatch.setattr(po.problems.Problem, "points", property(fail))
 
 
 @pytest.mark.usefixtures("no_work")
@@ -158,7 +158,9 @@ def test_a_table_of_reproduce_is_not_written_over(tmp_path):
     table.write_text("a,y\n1,2\n")
     kept = pytest.raises(InvalidInput, match=r"claims\.csv: it is read here")
     with kept:
-        po.reproduce_paper(["tables"], tmp_path, csv=table, target="y", quiet=True)
+        po.reproduce.reproduce_paper(
+            ["tables"], tmp_path, csv=table, target="y", quiet=True
+        )
     assert table.read_text() == "a,y\n1,2\n"
 
 
@@ -183,7 +185,7 @@ def test_a_device_is_no_folder(file, capsys):
 def test_names_are_tried_before_figures_are_made(tmp_path):
     (tmp_path / "statements.csv").mkdir()
     with pytest.raises(InvalidInput, match=r"statements\.csv: a folder is called so"):
-        po.reproduce_paper(["fig2"], tmp_path, quiet=True)
+        po.reproduce.reproduce_paper(["fig2"], tmp_path, quiet=True)
 
 
 def test_trying_leaves_nothing_behind(tmp_path):
@@ -246,18 +248,18 @@ def test_what_can_be_written_is(file, out):
 @pytest.mark.usefixtures("unwritable")
 def test_the_error_holds_the_trade_offs(file, out):
     with pytest.raises(Unwritten, match=r"cubic\.csv: No space left") as caught:
-        po.run_problem(po.read_problem(file), out, quiet=True)
+        po.run_problem(po.problems.read_problem(file), out, quiet=True)
     assert len(caught.value.result.optimized) == 3
 
 
 def test_a_folder_that_is_gone_loses_no_front(file, out, capsys, monkeypatch):
-    sweep = po.Problem.sweep
+    sweep = po.problems.Problem.sweep
 
     def sweeping(problem, *arguments, **settings):
         out.rmdir()
         return sweep(problem, *arguments, **settings)
 
-    monkeypatch.setattr(po.Problem, "sweep", sweeping)
+    monkeypatch.setattr(po.problems.Problem, "sweep", sweeping)
     assert main(["sweep", str(file), "-o", str(out), "-q"]) == 5
     printed = capsys.readouterr()
     assert "The front" in printed.out

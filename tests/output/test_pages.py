@@ -57,4 +57,4 @@ def test_a_table_of_the_users_own_is_named_as_text(tmp_path):
     assert panel.file.read_text().startswith(
         "# A network with two hidden layers on a\\n\\x1b[31m_b.csv\ndata:"
     )
-    assert po.read_problem(panel.file).schema.data.target == "y"
+    assert po.problems.read_problem(panel.file).schema.data.target == "y"

@@ -141,16 +141,16 @@ def svg_of(axes):
 def test_pictures_show_names_as_text(explanation, plot):
     axes = Figure().subplots()
     if plot == "row":
-        po.plot_row(explanation, 0, ax=axes)
+        po.plots.plot_row(explanation, 0, ax=axes)
     elif plot == "heatmap":
-        po.plot_heatmap(explanation, ax=axes)
+        po.plots.plot_heatmap(explanation, ax=axes)
     elif plot == "comparison":
         other = po.Explanation(
             attributions=np.eye(3), method="other", labels=explanation.labels
         )
-        po.plot_comparison(explanation, other, ax=axes)
+        po.plots.plot_comparison(explanation, other, ax=axes)
     else:
-        po.plot_agreement([explanation], po.chain_graph(3), ax=axes)
+        po.plots.plot_agreement([explanation], po.chain_graph(3), ax=axes)
     shown = svg_of(axes)
     assert_harmless(shown)
     assert "[bold]:smile: $x$ <b>*&|`_" in shown
@@ -167,7 +167,7 @@ def test_trade_offs_show_names_as_text(explanation):
 
 def test_maps_of_images_show_names_as_text(explanation):
     shape = po.ImageShape(channels=1, height=1, width=3)
-    grid = po.plot_image_maps([explanation], shape, axes=Figure().subplots(3))
+    grid = po.plots.plot_image_maps([explanation], shape, axes=Figure().subplots(3))
     assert "[bold]:smile: $x$" in svg_of(grid[0, 0])
 
 

@@ -87,7 +87,7 @@ def drawn(axes):
 
 def test_maps_stand_in_columns_and_images_in_rows(rng):
     first, second = rng.normal(size=(2, 3, 20))
-    grid = po.plot_image_maps([first, second], SHAPE, titles=["one", "two"])
+    grid = po.plots.plot_image_maps([first, second], SHAPE, titles=["one", "two"])
     assert grid.shape == (3, 2)
     assert [axes.get_title() for axes in grid[0]] == ["one", "two"]
     np.testing.assert_array_equal(drawn(grid[1, 0]), first[1].reshape(4, 5))
@@ -96,7 +96,9 @@ def test_maps_stand_in_columns_and_images_in_rows(rng):
 
 
 def test_all_maps_share_one_scale_about_zero(rng):
-    grid = po.plot_image_maps([rng.random((2, 20)), 0.1 * rng.random((2, 20))], SHAPE)
+    grid = po.plots.plot_image_maps(
+        [rng.random((2, 20)), 0.1 * rng.random((2, 20))], SHAPE
+    )
     limits = {axes.images[0].get_clim() for axes in grid.flat}
     ((low, high),) = limits
     assert low == -high
@@ -106,7 +108,7 @@ def test_all_maps_share_one_scale_about_zero(rng):
 def test_one_outlier_does_not_drain_the_colours(rng):
     W = rng.uniform(-1, 1, size=(20, 20))
     W[0, 0] = 1e6
-    grid = po.plot_image_maps([W], SHAPE)
+    grid = po.plots.plot_image_maps([W], SHAPE)
     assert grid[0, 0].images[0].get_clim()[1] < 1.0
 
 
@@ -114,24 +116,24 @@ def test_one_outlier_does_not_drain_the_colours(rng):
 def test_maps_with_few_values_can_be_drawn(size):
     W = np.zeros((20, 20))
     W[0, 0] = size
-    grid = po.plot_image_maps([W], SHAPE)
+    grid = po.plots.plot_image_maps([W], SHAPE)
     assert grid[0, 0].images[0].get_clim() == (-1.0, 1.0)
 
 
 def test_channels_are_summed(rng):
     W = rng.normal(size=(2, 60))
-    grid = po.plot_image_maps([W], COLOURED)
+    grid = po.plots.plot_image_maps([W], COLOURED)
     expected = W.reshape(2, 3, 4, 5).sum(axis=1)
     np.testing.assert_allclose(drawn(grid[1, 0]), expected[1])
 
 
 def test_images_are_the_first_column(rng):
     images = rng.random((2, 60))
-    grid = po.plot_image_maps([rng.normal(size=(2, 60))], COLOURED, images=images)
+    grid = po.plots.plot_image_maps([rng.normal(size=(2, 60))], COLOURED, images=images)
     assert grid.shape == (2, 2)
     shown = drawn(grid[0, 0])
     np.testing.assert_allclose(shown, COLOURED.images(images)[0].transpose(1, 2, 0))
-    grey = po.plot_image_maps([images[:, :20]], SHAPE, images=16 * images[:, :20])
+    grey = po.plots.plot_image_maps([images[:, :20]], SHAPE, images=16 * images[:, :20])
     assert drawn(grey[0, 0]).max() == 1.0
 
 
@@ -142,18 +144,18 @@ def test_explanations_are_named_by_their_method():
         po.GradientMatching(gradient.attributions)
         + 0.1 * po.Smoothness(SHAPE.pixel_graph())
     )
-    grid = po.plot_image_maps([gradient, best], SHAPE)
+    grid = po.plots.plot_image_maps([gradient, best], SHAPE)
     assert [axes.get_title() for axes in grid[0]] == ["gradient", "optimized"]
 
 
 def test_given_axes_are_drawn_on(rng):
     figure = Figure(layout="constrained")
     axes = figure.subplots(2, 1)
-    grid = po.plot_image_maps([rng.normal(size=(2, 20))], SHAPE, axes=axes)
+    grid = po.plots.plot_image_maps([rng.normal(size=(2, 20))], SHAPE, axes=axes)
     assert grid.tolist() == [[axes[0]], [axes[1]]]
     assert plt.get_fignums() == []
     with pytest.raises(InvalidInput, match=r"axes: expected \(2, 1\), got \(3,\)"):
-        po.plot_image_maps(
+        po.plots.plot_image_maps(
             [rng.normal(size=(2, 20))], SHAPE, axes=figure.subplots(3, 1)
         )
 
@@ -161,7 +163,7 @@ def test_given_axes_are_drawn_on(rng):
 def test_nothing_that_is_given_is_changed(rng):
     W, images = rng.normal(size=(2, 20)), 16 * rng.random((2, 20))
     before = W.copy(), images.copy()
-    po.plot_image_maps([W], SHAPE, images=images)
+    po.plots.plot_image_maps([W], SHAPE, images=images)
     np.testing.assert_array_equal(W, before[0])
     np.testing.assert_array_equal(images, before[1])
 
@@ -178,4 +180,4 @@ def test_nothing_that_is_given_is_changed(rng):
 )
 def test_maps_that_do_not_fit_are_refused(maps, arguments, message):
     with pytest.raises(InvalidInput, match=message):
-        po.plot_image_maps(maps, SHAPE, **arguments)
+        po.plots.plot_image_maps(maps, SHAPE, **arguments)

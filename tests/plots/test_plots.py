@@ -194,7 +194,7 @@ def texts(labels):
 
 def test_a_row_is_drawn_largest_first_and_the_rest_summed(best):
     axes = Figure().subplots()
-    assert po.plot_row(best, "c", n_features=2, ax=axes) is axes
+    assert po.plots.plot_row(best, "c", n_features=2, ax=axes) is axes
     row = best.to_frame().loc["c"]
     order = row.abs().sort_values(ascending=False).index
     assert texts(axes.get_yticklabels()) == [*order[:2], "2 others"]
@@ -204,7 +204,7 @@ def test_a_row_is_drawn_largest_first_and_the_rest_summed(best):
 
 def test_values_of_the_inputs_stand_beside_the_names(best):
     X = np.arange(36.0).reshape(9, 4)
-    axes = po.plot_row(best, "b", X=X, ax=Figure().subplots())
+    axes = po.plots.plot_row(best, "b", X=X, ax=Figure().subplots())
     assert "age = 4" in texts(axes.get_yticklabels())
 
 
@@ -212,17 +212,17 @@ def test_text_stands_beside_the_names_as_it_is():
     W = pd.DataFrame([[1.0, 2.0]], columns=["city", "age"])
     found = po.solve(1.0 * po.GradientMatching(W))
     X = pd.DataFrame({"city": ["Rome"], "age": [31]})
-    axes = po.plot_row(found, 0, X=X, ax=Figure().subplots())
+    axes = po.plots.plot_row(found, 0, X=X, ax=Figure().subplots())
     assert texts(axes.get_yticklabels()) == ["age = 31", "city = Rome"]
 
 
 def test_a_row_that_is_not_there_is_refused(best):
     with pytest.raises(InvalidInput, match="no row 3; there are 9, from 'a' to 'i'"):
-        po.plot_row(best, 3)
+        po.plots.plot_row(best, 3)
 
 
 def test_the_heat_map_has_every_row_and_the_features_by_size(best):
-    axes = po.plot_heatmap(best, n_features=3, ax=Figure().subplots())
+    axes = po.plots.plot_heatmap(best, n_features=3, ax=Figure().subplots())
     assert axes.images[0].get_array().shape == (3, 9)
     sizes = best.to_frame().abs().mean().sort_values(ascending=False)
     assert texts(axes.get_yticklabels()) == list(sizes.index[:3])
@@ -230,12 +230,12 @@ def test_the_heat_map_has_every_row_and_the_features_by_size(best):
 
 def test_all_zero_attributions_can_be_drawn():
     nothing = po.Explanation(attributions=np.zeros((3, 2)), method="none")
-    po.plot_heatmap(nothing, ax=Figure().subplots())
-    po.plot_comparison(nothing, nothing, ax=Figure().subplots())
+    po.plots.plot_heatmap(nothing, ax=Figure().subplots())
+    po.plots.plot_comparison(nothing, nothing, ax=Figure().subplots())
 
 
 def test_a_comparison_tells_the_median_cosine(best, other):
-    axes = po.plot_comparison(best, other, ax=Figure().subplots())
+    axes = po.plots.plot_comparison(best, other, ax=Figure().subplots())
     V, W = best.attributions, other.attributions
     cosines = (
         (V * W).sum(axis=1) / np.linalg.norm(V, axis=1) / np.linalg.norm(W, axis=1)
@@ -247,12 +247,12 @@ def test_a_comparison_tells_the_median_cosine(best, other):
 def test_other_rows_or_features_cannot_be_compared(best):
     wrong = po.Explanation(attributions=np.ones((9, 3)), method="other")
     with pytest.raises(InvalidInput, match="expected the shape of the first"):
-        po.plot_comparison(best, wrong)
+        po.plots.plot_comparison(best, wrong)
 
 
 def test_agreement_is_the_share_of_similarity_that_joins_like_rows(best):
     graph = po.chain_graph(9)
-    axes = po.plot_agreement([best], graph, ax=Figure().subplots())
+    axes = po.plots.plot_agreement([best], graph, ax=Figure().subplots())
     distances, shares = axes.lines[0].get_data()
     W = best.attributions
     typical = np.sqrt((W**2).sum() / 9)
@@ -263,14 +263,16 @@ def test_agreement_is_the_share_of_similarity_that_joins_like_rows(best):
 
 def test_agreement_does_not_depend_on_the_size_of_attributions(best):
     half = po.Explanation(attributions=0.5 * best.attributions, method="half")
-    axes = po.plot_agreement([best, half], po.chain_graph(9), ax=Figure().subplots())
+    axes = po.plots.plot_agreement(
+        [best, half], po.chain_graph(9), ax=Figure().subplots()
+    )
     first, second = (line.get_xdata() for line in axes.lines)
     np.testing.assert_allclose(first, second)
 
 
 def test_a_graph_of_other_rows_is_refused(best):
     with pytest.raises(InvalidInput, match="expected edges between the 9 rows"):
-        po.plot_agreement([best], po.chain_graph(4))
+        po.plots.plot_agreement([best], po.chain_graph(4))
 
 
 # ---- logarithmic axes

@@ -14,7 +14,7 @@ from reproduction import FILE, INDUCTIVE, figure, panel
 import propopt as po
 from propopt.cli import main
 from propopt.errors import InvalidInput
-from propopt.problem import read_problem
+from propopt.problems import read_problem
 from propopt.reproduce import Invariant, induction, laws, run
 from propopt.reproduce.figures import FIGURES
 from propopt.reproduce.figures.tables import UserTable
@@ -291,12 +291,12 @@ def test_a_page_is_the_old_one_or_the_new_one(file, tmp_path, monkeypatch, capsy
 
 def test_a_folder_that_cannot_be_made_is_refused(file):
     with pytest.raises(InvalidInput, match="cannot make the folder"):
-        po.reproduce_paper(["fig1"], file / "below")
+        po.reproduce.reproduce_paper(["fig1"], file / "below")
 
 
 def test_a_number_of_jobs_that_is_zero_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="n_jobs"):
-        po.reproduce_paper(["fig2"], tmp_path, n_jobs=0, quiet=True)
+        po.reproduce.reproduce_paper(["fig2"], tmp_path, n_jobs=0, quiet=True)
 
 
 def test_help_lists_every_figure(capsys):

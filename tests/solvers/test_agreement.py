@@ -15,12 +15,12 @@ from propopt.losses import Program
 
 N_PROBLEMS = 400
 SOLVERS = {
-    "spectral": po.Spectral(),
-    "krylov": po.Krylov(),
-    "lasso": po.Lasso(),
-    "splitting": po.Splitting(),
-    "normal_equations": po.NormalEquations(),
-    "transposed": po.Transposed(po.Auto()),
+    "spectral": po.solvers.Spectral(),
+    "krylov": po.solvers.Krylov(),
+    "lasso": po.solvers.Lasso(),
+    "splitting": po.solvers.Splitting(),
+    "normal_equations": po.solvers.NormalEquations(),
+    "transposed": po.solvers.Transposed(po.solvers.Auto()),
 }
 compared = dict.fromkeys(SOLVERS, 0)
 
@@ -64,7 +64,7 @@ def graph(rng, X):
         lambda: po.threshold_graph(X, 2.0),
         lambda: po.complete_graph(len(X)),
         lambda: po.chain_graph(len(X)),
-        lambda: po.LatticeGraph((len(X),)),
+        lambda: po.graphs.LatticeGraph((len(X),)),
     ]
     return kinds[rng.integers(len(kinds))]()
 

@@ -33,8 +33,8 @@ def G(rng):
 def graphs(X):
     yield po.gaussian_graph(X)
     yield po.knn_graph(X, 4)
-    yield po.LatticeGraph((5, 8))
-    yield po.GridGaussianGraph([np.linspace(0, 1, 5), np.linspace(0, 2, 8)], 0.5)
+    yield po.graphs.LatticeGraph((5, 8))
+    yield po.graphs.GridGaussianGraph([np.linspace(0, 1, 5), np.linspace(0, 2, 8)], 0.5)
     yield po.chain_graph(40)
 
 
@@ -101,7 +101,7 @@ def test_attributions_are_computed_only_when_they_are_read(X, G, monkeypatch):
 
 
 def test_lattice_laplacian_is_that_of_its_stored_graph(rng):
-    graph = po.LatticeGraph((3, 1, 4))
+    graph = po.graphs.LatticeGraph((3, 1, 4))
     W = rng.normal(size=(12, 2))
     product = LatticeLaplacian((3, 1, 4)) @ W
     np.testing.assert_allclose(product, 2 * graph.laplacian @ W, atol=1e-12)
@@ -111,7 +111,7 @@ def test_lattice_laplacian_is_that_of_its_stored_graph(rng):
 def test_grid_gaussian_graph_is_the_gaussian_graph_of_its_points():
     axes = [np.linspace(0, 1, 4), np.array([0.0, 0.3, 2.0])]
     points = np.array([[x, y] for x in axes[0] for y in axes[1]])
-    grid = po.GridGaussianGraph(axes, 0.7)
+    grid = po.graphs.GridGaussianGraph(axes, 0.7)
     stored = po.gaussian_graph(points, 0.7)
     np.testing.assert_allclose(
         grid.similarities.toarray(), stored.similarities.toarray(), atol=1e-14
@@ -122,7 +122,7 @@ def test_grid_gaussian_graph_is_the_gaussian_graph_of_its_points():
 
 
 def test_large_lattices_agree_with_an_independent_solver(rng):
-    graph = po.LatticeGraph((30, 30, 30))
+    graph = po.graphs.LatticeGraph((30, 30, 30))
     G = rng.normal(size=(27_000, 2))
     curve = po.sweep(
         po.GradientMatching(G) + po.PairwiseRobustness(graph),
@@ -180,7 +180,7 @@ def test_an_inactive_limit_has_multiplier_zero(X, G):
 
 
 def test_krylov_meets_limits_too(rng):
-    graph = po.LatticeGraph((20, 20, 20))
+    graph = po.graphs.LatticeGraph((20, 20, 20))
     G = rng.normal(size=(8000, 1))
     matching, robustness = po.GradientMatching(G), po.PairwiseRobustness(graph)
     limit = 0.1 * robustness.value(G)
@@ -226,8 +226,8 @@ def test_auto_takes_an_eigenbasis_for_few_points_and_krylov_for_many():
     many = Program(
         (po.GradientMatching(np.ones((20_000, 2))), po.PairwiseRobustness(crowd))
     )
-    assert po.Auto().select(few).name == "spectral"
-    assert po.Auto().select(many).name == "krylov"
+    assert po.solvers.Auto().select(few).name == "spectral"
+    assert po.solvers.Auto().select(many).name == "krylov"
 
 
 def robustness_of(n):
@@ -242,7 +242,7 @@ def test_auto_takes_an_eigenbasis_for_the_precision_of_a_kernel(rng):
     squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
     kernel = po.KernelRobustness(np.exp(-squares / 4.5) + 1e-8 * np.eye(len(X)))
     program = Program((po.GradientMatching(G), kernel))
-    assert po.Auto().select(program).name == "spectral"
+    assert po.solvers.Auto().select(program).name == "spectral"
 
 
 def test_lanczos_that_does_not_converge_says_so(rng, monkeypatch):
@@ -259,8 +259,8 @@ def test_multigrid_gives_the_same_attributions(weight, rng):
     graph = po.pixel_graph(20, 30)
     G = rng.normal(size=(600, 2))
     objective = po.GradientMatching(G) + weight * po.PairwiseRobustness(graph)
-    plain = po.solve(objective, po.Krylov(), tolerance=1e-12)
-    multigrid = po.solve(objective, po.Krylov("multigrid"), tolerance=1e-12)
+    plain = po.solve(objective, po.solvers.Krylov(), tolerance=1e-12)
+    multigrid = po.solve(objective, po.solvers.Krylov("multigrid"), tolerance=1e-12)
     np.testing.assert_allclose(
         multigrid.attributions, plain.attributions, rtol=1e-4, atol=1e-6
     )
@@ -271,7 +271,9 @@ def test_multigrid_without_its_package_says_what_to_install(monkeypatch, rng):
     graph = po.pixel_graph(5, 5)
     objective = po.GradientMatching(rng.normal(size=(25, 1)))
     with pytest.raises(MissingExtra, match="pip install"):
-        po.solve(objective + po.PairwiseRobustness(graph), po.Krylov("multigrid"))
+        po.solve(
+            objective + po.PairwiseRobustness(graph), po.solvers.Krylov("multigrid")
+        )
 
 
 def test_multigrid_refuses_graphs_that_are_not_stored(rng):
@@ -279,8 +281,8 @@ def test_multigrid_refuses_graphs_that_are_not_stored(rng):
     objective = po.GradientMatching(rng.normal(size=(25, 1)))
     with pytest.raises(InvalidInput, match="stored sparse graph"):
         po.solve(
-            objective + po.PairwiseRobustness(po.LatticeGraph((5, 5))),
-            po.Krylov("multigrid"),
+            objective + po.PairwiseRobustness(po.graphs.LatticeGraph((5, 5))),
+            po.solvers.Krylov("multigrid"),
         )
 
 

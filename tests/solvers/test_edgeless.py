@@ -35,10 +35,10 @@ NOTHING: dict[str, po.PropertyLoss] = {
         po.threshold_graph(np.arange(6.0)[:, None], 0.5)
     ),
     "vanished grid": po.PairwiseRobustness(
-        po.GridGaussianGraph([np.arange(6.0)], 1e-3)
+        po.graphs.GridGaussianGraph([np.arange(6.0)], 1e-3)
     ),
     "chain of one feature": po.Smoothness(po.chain_graph(1)),
-    "lattice of one feature": po.Smoothness(po.LatticeGraph((1, 1))),
+    "lattice of one feature": po.Smoothness(po.graphs.LatticeGraph((1, 1))),
 }
 BASES: dict[str, po.Objective] = {
     "gradient": 1.0 * gradient,
@@ -131,8 +131,8 @@ def test_expressions_without_edges_are_part_of_any_program(nothing):
 
 
 ONE = {
-    "lattice": po.LatticeGraph((1,)),
-    "grid": po.GridGaussianGraph([np.zeros(1)], 1.0),
+    "lattice": po.graphs.LatticeGraph((1,)),
+    "grid": po.graphs.GridGaussianGraph([np.zeros(1)], 1.0),
     "chain": po.chain_graph(1),
 }
 

@@ -65,7 +65,7 @@ def test_losses_are_those_of_a_dense_solve(name, weight, smooth):
     losses = [po.GradientMatching(G), po.PairwiseRobustness(graph)]
     losses += [po.Smoothness(po.chain_graph(3))] * smooth
     weights = np.array([0.5, weight, 3.0][: len(losses)])
-    curve = po.Factored().prepare(Program(tuple(losses)))
+    curve = po.solvers.Factored().prepare(Program(tuple(losses)))
     measured = curve.measure(weights, 1e-9)
     found = curve.solve(weights, 1e-9)
     W = exact_optimum(G, graph, weight, 3.0 * smooth)
@@ -141,7 +141,9 @@ def test_a_wrong_factor_is_found_by_the_excess(monkeypatch):
         Elimination, "factor", lambda own, s, b: whole(own, s, 1.001 * b)
     )
     program = Program(objective.losses)
-    measured = po.Factored().prepare(program).measure(np.array([1.0, 10.0]), 1e-12)
+    measured = (
+        po.solvers.Factored().prepare(program).measure(np.array([1.0, 10.0]), 1e-12)
+    )
     value = measured.losses @ [1.0, 10.0]
     assert value > best.objective
     assert value - measured.excess <= best.objective * (1.0 + 1e-12)
@@ -160,7 +162,7 @@ def test_auto_factorises_narrow_graphs_and_no_others():
 def chosen(graph):
     G = np.ones((graph.n_nodes, 2))
     losses = (po.GradientMatching(G), po.PairwiseRobustness(graph))
-    return po.Auto().select(Program(losses)).name
+    return po.solvers.Auto().select(Program(losses)).name
 
 
 def test_the_order_of_points_does_not_matter():
@@ -197,7 +199,7 @@ def test_factors_take_over_where_lanczos_does_not_converge(monkeypatch):
     monkeypatch.setattr("propopt.solvers.curves.choice.PATIENCE", 0.0)
     monkeypatch.setattr("propopt.solvers.curves.choice.FEWEST_STEPS", 3)
     with pytest.raises(SolverFailure, match="did not converge"):
-        po.solve(objective, po.Krylov(most_steps=3))
+        po.solve(objective, po.solvers.Krylov(most_steps=3))
     best = po.solve(objective)
     assert best.solver == "krylov"
     assert best.gap <= 1e-6
@@ -208,7 +210,7 @@ def test_factors_take_over_where_lanczos_does_not_converge(monkeypatch):
 @pytest.mark.parametrize("second", ["lattice", "kernel", "none"])
 def test_graphs_that_are_not_stored_are_refused(second):
     losses = {
-        "lattice": [po.PairwiseRobustness(po.LatticeGraph((5, 6)))],
+        "lattice": [po.PairwiseRobustness(po.graphs.LatticeGraph((5, 6)))],
         "kernel": [po.KernelRobustness(np.eye(30))],
         "none": [],
     }[second]

@@ -17,7 +17,7 @@ N, D = 120, 3
 X = RNG.normal(size=(N, 2))
 G = RNG.normal(size=(N, D))
 GRAPH = po.knn_graph(X, 5)
-LATTICE = po.LatticeGraph((12, 10))
+LATTICE = po.graphs.LatticeGraph((12, 10))
 CHAIN = po.chain_graph(D)
 DESIGNS = RNG.normal(size=(N, 4, D))
 CHANGES = np.sin(np.arange(4.0 * N)).reshape(N, 4)

@@ -107,7 +107,7 @@ def test_squared_losses_solve_the_normal_equations(name):
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in SQUARED if refusal(po.Spectral(), SQUARED[n]) is None]
+    "name", [n for n in SQUARED if refusal(po.solvers.Spectral(), SQUARED[n]) is None]
 )
 @pytest.mark.parametrize("backend", ["CLARABEL", "OSQP"])
 def test_closed_form_equals_the_backends(name, backend):
@@ -207,7 +207,7 @@ def test_weights_far_apart_are_certified(name, weight):
 def test_automatic_choice_is_named_on_the_result(name, choice):
     assert po.solve(OBJECTIVES[name]).solver == choice
     program = Program(OBJECTIVES[name].losses)
-    assert po.Auto().select(program).name == choice
+    assert po.solvers.Auto().select(program).name == choice
 
 
 @pytest.mark.parametrize(
@@ -244,19 +244,23 @@ def test_backend_without_cones_refuses_them(backend):
 
 
 def test_options_reach_the_backend():
-    hurried = po.Conic("CLARABEL", options={"max_iter": 1})
+    hurried = po.solvers.Conic("CLARABEL", options={"max_iter": 1})
     with pytest.warns(UncertifiedWarning, match="CLARABEL reached a certified gap"):
         po.solve(OBJECTIVES["gradient, max"], hurried)
 
 
 def test_backend_that_gives_nothing_is_a_failure_with_advice():
-    spoilt = po.Conic("CLARABEL", options={"static_regularization_constant": 1e10})
+    spoilt = po.solvers.Conic(
+        "CLARABEL", options={"static_regularization_constant": 1e10}
+    )
     with pytest.raises(SolverFailure, match=r"CLARABEL stopped.*solver='SCS'"):
         po.solve(OBJECTIVES["gradient, pairwise, sparsity"], spoilt)
 
 
 def test_missed_tolerance_is_a_warning_and_not_an_error():
-    solver = po.Conic("CLARABEL", options={"tol_gap_rel": 1e-2, "tol_gap_abs": 1e-2})
+    solver = po.solvers.Conic(
+        "CLARABEL", options={"tol_gap_rel": 1e-2, "tol_gap_abs": 1e-2}
+    )
     with pytest.warns(UncertifiedWarning, match="another solver may do better"):
         rough = po.solve(OBJECTIVES["gradient, max"], solver, tolerance=1e-13)
     assert rough.gap > 1e-13

@@ -33,7 +33,7 @@ def natural_weight(loss: po.PropertyLoss, G: np.ndarray) -> float:
     return float(((G - G.mean(axis=0)) ** 2).sum() / max(loss.value(G), 1e-300))
 
 
-def some_graph(rng: np.random.Generator, X: np.ndarray) -> po.Graph:
+def some_graph(rng: np.random.Generator, X: np.ndarray) -> po.graphs.Graph:
     n = len(X)
     match int(rng.integers(4)):
         case 0:
@@ -302,7 +302,7 @@ def refused_programs() -> dict[str, tuple[list[po.PropertyLoss], list[po.Bound]]
     far = po.PairwiseRobustness(po.complete_graph(6))
     linear = po.GradientMatching(G, norm="l1")
     function = po.FunctionMatching(X, X[:, 0])
-    lattice = po.PairwiseRobustness(po.LatticeGraph((2, 3)), name="lattice")
+    lattice = po.PairwiseRobustness(po.graphs.LatticeGraph((2, 3)), name="lattice")
     return {
         "it takes no bounds": ([gradient, difference], [near <= 1.0]),
         "it takes one robustness loss": ([gradient, near, far, sparsity], []),

@@ -46,7 +46,7 @@ def test_attributions_are_those_of_the_eigenbasis(objective):
 def test_what_treats_points_and_features_differently_is_refused(objective):
     loss = po.MaxDifferenceRobustness(po.chain_graph(N))
     with pytest.raises(po.errors.Refused, match="treats points and features diff"):
-        po.solve(objective + loss, po.Transposed(po.Auto()))
+        po.solve(objective + loss, po.solvers.Transposed(po.solvers.Auto()))
 
 
 def test_no_matrix_over_features_is_formed(rng):

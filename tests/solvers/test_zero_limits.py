@@ -55,7 +55,7 @@ ALONE = {
     "sparsity": (MATCHING + ROBUSTNESS, SPARSITY, np.zeros((N, D))),
     "lattice": (
         1.0 * MATCHING,
-        po.PairwiseRobustness(po.LatticeGraph((5, 6))),
+        po.PairwiseRobustness(po.graphs.LatticeGraph((5, 6))),
         np.tile(G.mean(axis=0), (N, 1)),
     ),
 }
@@ -155,7 +155,7 @@ def test_a_named_solver_is_given_what_the_limit_leaves(solver):
     assert best.solver == f"{solver}, restricted"
     assert is_proven(best)
     with pytest.raises(Refused, match="no limit is zero"):
-        po.solve(objective, po.Restricted(po.Spectral()))
+        po.solve(objective, po.solvers.Restricted(po.solvers.Spectral()))
 
 
 def test_kernels_are_bounded_by_zero_too():

@@ -167,7 +167,7 @@ def exact_value(loss: po.PropertyLoss, W: np.ndarray) -> np.longdouble:
     raise TypeError(f"no formula for {type(loss).__name__}")
 
 
-def _exact_pairs(graph: po.Graph, V: np.ndarray) -> np.longdouble:
+def _exact_pairs(graph: po.graphs.Graph, V: np.ndarray) -> np.longdouble:
     """Σ_{n,n'} ‖w_n − w_n'‖² S_nn' without a sum that cancels but for signed S."""
     S = graph.similarities.toarray().astype(np.longdouble)
     squares = ((V[:, None] - V[None]) ** 2).sum(axis=2)

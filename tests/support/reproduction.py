@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from propopt.problem import Problem, read_problem
+from propopt.problems import Problem, read_problem
 from propopt.reproduce.charts import draw_fronts
 from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.panels import Law, Panel, Solved

@@ -188,7 +188,7 @@ def test_other_names_are_refused_everywhere(change, form, objective, best, reque
         lambda: loss.gradient(given),
         lambda: po.sweep(objective, baselines=[given]),
         lambda: po.explainers.aggregate(objective, [best, given]),
-        lambda: po.plot_comparison(best, given),
+        lambda: po.plots.plot_comparison(best, given),
     ]
     for call in calls:
         with pytest.raises(InvalidInput, match=message):
@@ -291,19 +291,19 @@ def test_plots_take_what_carries_attributions(best):
     mpl.use("Agg")
     frame = best.to_frame()
     other = frame.iloc[::-1][NAMES[::-1]]
-    assert "cosine 1.00" in po.plot_comparison(best, other).get_title()
-    assert po.plot_heatmap(frame).images
-    assert len(po.plot_row(shap_explanation(frame), 2).patches) == 3
-    assert len(po.plot_agreement({"a": frame, "b": best}, GRAPH).lines) == 2
+    assert "cosine 1.00" in po.plots.plot_comparison(best, other).get_title()
+    assert po.plots.plot_heatmap(frame).images
+    assert len(po.plots.plot_row(shap_explanation(frame), 2).patches) == 3
+    assert len(po.plots.plot_agreement({"a": frame, "b": best}, GRAPH).lines) == 2
 
 
 def test_values_beside_the_names_are_those_of_the_row(best):
     X = pd.DataFrame(np.arange(21.0).reshape(7, 3), columns=NAMES, index=ROWS)
-    axes = po.plot_row(best, "q", X=X.iloc[::-1][NAMES[::-1]])
+    axes = po.plots.plot_row(best, "q", X=X.iloc[::-1][NAMES[::-1]])
     labels = {label.get_text() for label in axes.get_yticklabels()}
     assert labels == {"age = 3", "dose = 4", "weight = 5"}
     with pytest.raises(InvalidInput, match="X: its columns are not those"):
-        po.plot_row(best, "q", X=X.rename(columns={"age": "size"}))
+        po.plots.plot_row(best, "q", X=X.rename(columns={"age": "size"}))
 
 
 def test_a_method_may_answer_in_another_order(rng):
@@ -343,7 +343,7 @@ def test_gradients_of_an_inductive_explainer_may_be_an_explanation(best, rng):
 def test_maps_of_images_may_be_tables(rng):
     W = pd.DataFrame(rng.normal(size=(2, 4)), columns=list("abcd"))
     shape = po.ImageShape(channels=1, height=2, width=2)
-    assert po.plot_image_maps([W, W.to_numpy()], shape).shape == (2, 2)
+    assert po.plots.plot_image_maps([W, W.to_numpy()], shape).shape == (2, 2)
 
 
 # ---- graphs know the names of the rows that they were made of

@@ -27,7 +27,7 @@ LOSSES = {
 def two_chains():
     S = po.chain_graph(15).similarities.toarray()
     S[6, 7] = S[7, 6] = 0.0
-    return po.SimilarityGraph(S)
+    return po.graphs.SimilarityGraph(S)
 
 
 def differences():

@@ -154,7 +154,7 @@ def test_a_single_loss_is_an_objective(X):
     ],
 )
 def test_bad_weights_are_refused_before_any_work(objective, weights, message):
-    solver = Scripted(po.Spectral(), {})
+    solver = Scripted(po.solvers.Spectral(), {})
     with pytest.raises(InvalidInput, match=message):
         po.sweep(objective, weights, never_made(), solver=solver)
     assert solver.solved == []
@@ -190,7 +190,7 @@ def test_sweep_finds_what_solve_finds(objective):
 
 
 def test_warm_starts_change_nothing_beyond_the_gap(rough):
-    solver = Scripted(po.Conic(), {})
+    solver = Scripted(po.solvers.Conic(), {})
     curve = po.sweep(rough, {"sparsity": WEIGHTS[:4]}, solver=solver)
     assert solver.starts[0] is None
     assert all(start is not None for start in solver.starts[1:])
@@ -244,7 +244,7 @@ def test_backend_of_joblib_is_respected(rough):
     threads = []
     one = po.sweep(rough, weights, solver="conic")
     with joblib.parallel_config(backend="threading", n_jobs=2):
-        seen = Seen(po.Conic(), threads)
+        seen = Seen(po.solvers.Conic(), threads)
         two = po.sweep(rough, weights, solver=seen)
     assert set(threads) == {os.getpid()}
     assert len(threads) == 2  # a program for each of two blocks
@@ -299,7 +299,7 @@ def test_zero_explanation_is_warned_about(objective):
 
 
 def test_interruption_keeps_what_is_done(objective):
-    solver = Scripted(po.Spectral(), {3: KeyboardInterrupt()})
+    solver = Scripted(po.solvers.Spectral(), {3: KeyboardInterrupt()})
     weights = {"pairwise_robustness": WEIGHTS}
     baseline = explanation_of(objective)
     with pytest.warns(InterruptedWarning, match="3 of 5 weights are done"):
@@ -325,13 +325,13 @@ def test_interruption_among_the_baselines_keeps_those_made(objective, tmp_path):
 
 
 def test_interruption_before_anything_is_done(objective):
-    solver = Scripted(po.Spectral(), {0: KeyboardInterrupt()})
+    solver = Scripted(po.solvers.Spectral(), {0: KeyboardInterrupt()})
     with pytest.raises(KeyboardInterrupt):
         po.sweep(objective, {}, solver=solver)
 
 
 def test_failure_at_one_weight_keeps_the_others(objective):
-    solver = Scripted(po.Spectral(), {1: SolverFailure("the backend gave up")})
+    solver = Scripted(po.solvers.Spectral(), {1: SolverFailure("the backend gave up")})
     weights = {"pairwise_robustness": WEIGHTS}
     with pytest.warns(UnsolvedWarning, match="1 of 5 weights were not solved"):
         curve = po.sweep(objective, weights, solver=solver)
@@ -345,7 +345,7 @@ def test_failure_at_one_weight_keeps_the_others(objective):
 
 def test_failure_at_every_weight_raises_the_first(objective):
     failures = {n: SolverFailure(f"failure {n}") for n in range(5)}
-    solver = Scripted(po.Spectral(), failures)
+    solver = Scripted(po.solvers.Spectral(), failures)
     with pytest.raises(SolverFailure, match="failure 0"):
         po.sweep(objective, {"pairwise_robustness": WEIGHTS}, solver=solver)
     assert len(solver.solved) == 5

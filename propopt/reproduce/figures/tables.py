@@ -17,8 +17,8 @@ from propopt.errors import InvalidInput, Refused
 from propopt.explainers import aggregate
 from propopt.output.files import written_whole
 from propopt.output.text import printable
-from propopt.problem import Problem, read_problem
-from propopt.problem.csv_tables import CsvTable
+from propopt.problems import Problem, read_problem
+from propopt.problems.csv_tables import CsvTable
 from propopt.reproduce.charts import draw_fronts
 from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.laws import EVERYWHERE, give_away

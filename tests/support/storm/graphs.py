@@ -24,7 +24,9 @@ def points(rng: np.random.Generator, n_points: int) -> np.ndarray:
     return X
 
 
-def over_points(rng: np.random.Generator, X: np.ndarray) -> tuple[po.Graph, np.ndarray]:
+def over_points(
+    rng: np.random.Generator, X: np.ndarray
+) -> tuple[po.graphs.Graph, np.ndarray]:
     """A graph of the points and its similarities (N, N)."""
     makers = [_gaussian, _cut, _threshold, _knn, _complete, _chain, _lattice]
     makers += [_groups, _signed, _stored, _grid, _scales]
@@ -33,7 +35,7 @@ def over_points(rng: np.random.Generator, X: np.ndarray) -> tuple[po.Graph, np.n
 
 def over_features(
     rng: np.random.Generator, n_features: int
-) -> tuple[po.Graph, np.ndarray]:
+) -> tuple[po.graphs.Graph, np.ndarray]:
     """A graph of the features and its similarities (D, D)."""
     match rng.integers(5):
         case 0:
@@ -113,7 +115,7 @@ def _lattice(rng, X):
     first = int(rng.choice(sides))
     second = int(rng.choice([h for h in sides if (n // first) % h == 0]))
     box = (first, second, n // first // second)
-    return po.LatticeGraph(box), boxed(box)
+    return po.graphs.LatticeGraph(box), boxed(box)
 
 
 def _groups(rng, X):

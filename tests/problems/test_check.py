@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from propopt.cli import main
-from propopt.problem import learning
+from propopt.problems import learning
 
 
 N = 40

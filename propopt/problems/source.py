@@ -21,8 +21,8 @@ from propopt.errors import (
     ProblemFileError,
     Refused,
 )
-from propopt.problem.plain import MOST_VALUES, TEXT, complaint, compose, plain, refusal
-from propopt.problem.schema import ProblemSchema, kinds, sections_at
+from propopt.problems.plain import MOST_VALUES, TEXT, complaint, compose, plain, refusal
+from propopt.problems.schema import ProblemSchema, kinds, sections_at
 
 
 Location: TypeAlias = tuple[str | int, ...]
@@ -48,7 +48,7 @@ class Source:
         Raises
         ------
         ProblemFileError
-            If it is not YAML within the limits of :mod:`propopt.problem.plain`, or more
+            If it is not YAML within the limits of ``problems.plain``, or more
             than plain data.
         """
         place = Path(path)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from propopt.problem.section import (
+from propopt.problems.section import (
     Count,
     Finite,
     Label,

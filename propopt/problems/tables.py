@@ -17,17 +17,17 @@ from propopt.errors import InvalidInput
 from propopt.functions import PAPER_FUNCTIONS, Function, Power
 from propopt.graphs import grid
 from propopt.graphs.grid_points import grid_size
-from propopt.problem.csv_tables import CsvTable
-from propopt.problem.explained import Data, Formula, Uniform
-from propopt.problem.extent import (
+from propopt.problems.csv_tables import CsvTable
+from propopt.problems.explained import Data, Formula, Uniform
+from propopt.problems.extent import (
     Extent,
     check_explain,
     check_extent,
     extent_of_formula,
 )
-from propopt.problem.learning import TASKS, check_learning, fitted_function
-from propopt.problem.schema import ProblemSchema
-from propopt.problem.source import Location, Source, did_you_mean
+from propopt.problems.learning import TASKS, check_learning, fitted_function
+from propopt.problems.schema import ProblemSchema
+from propopt.problems.source import Location, Source, did_you_mean
 from propopt.tables.schema import Groups, TableSchema
 
 

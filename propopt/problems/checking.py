@@ -6,11 +6,11 @@ from math import prod
 from typing import Any
 
 from propopt.errors import InvalidInput, MissingExtra
-from propopt.problem.explained import Formula
-from propopt.problem.schema import MOST_WEIGHTS, ProblemSchema, WeightRange, Weights
-from propopt.problem.setting import check_setting
-from propopt.problem.source import Location, Source, did_you_mean
-from propopt.problem.tables import formula
+from propopt.problems.explained import Formula
+from propopt.problems.schema import MOST_WEIGHTS, ProblemSchema, WeightRange, Weights
+from propopt.problems.setting import check_setting
+from propopt.problems.source import Location, Source, did_you_mean
+from propopt.problems.tables import formula
 from propopt.solvers import find_solver
 
 

@@ -59,7 +59,7 @@ def write(tmp_path):
 def complaint(path):
     """The message for a file, without the folder that it is in."""
     with pytest.raises(ProblemFileError) as caught:
-        po.read_problem(path)
+        po.problems.read_problem(path)
     return str(caught.value).replace(f"{path.parent}/", "")
 
 
@@ -324,7 +324,7 @@ def test_empty_objective(write):
 def test_all_weights_zero_for_some_point_of_the_sweep(write):
     text = instead("gradient_matching: 1", "gradient_matching: 0")
     assert "above zero, got all zero" in complaint(write(text.replace("0.1", "0")))
-    po.read_problem(write(text))
+    po.problems.read_problem(write(text))
 
 
 def test_each_mistake_has_a_line_in_the_order_of_the_file(write):
@@ -375,12 +375,15 @@ def test_code_in_a_file_is_refused_and_not_run(write, tmp_path):
 
 
 def test_numbers_in_exponential_notation(write):
-    problem = po.read_problem(write(instead("weight: 1", "weight: 1e-3")))
+    problem = po.problems.read_problem(write(instead("weight: 1", "weight: 1e-3")))
     assert problem.objective.weights["pairwise_robustness"] == 1e-3
 
 
 def test_dates_are_text(write):
-    assert po.read_problem(write(FILE + "name: 2024-13-45\n")).name == "2024-13-45"
+    assert (
+        po.problems.read_problem(write(FILE + "name: 2024-13-45\n")).name
+        == "2024-13-45"
+    )
 
 
 def test_what_an_anchor_names_stands_where_its_aliases_do(write):
@@ -390,7 +393,7 @@ baselines:
   - {method: smoothgrad, scale: &scales [0.1], n_samples: 10}
   - {method: lime, scale: *scales}
 """
-    problem = po.read_problem(write(FILE + lines))
+    problem = po.problems.read_problem(write(FILE + lines))
     assert problem.axes == ("gradient_matching", "gradient_matching")
     assert [explainer.scale for explainer in problem.explainers()] == [0.1, 0.1]
 
@@ -427,7 +430,7 @@ def table(tmp_path, rng):
 
 def build(path):
     """What is wrong with a file once its data are read."""
-    problem = po.read_problem(path)
+    problem = po.problems.read_problem(path)
     with pytest.raises(ProblemFileError) as caught:
         _ = problem.objective
     return str(caught.value).replace(f"{path.parent}/", "")
@@ -435,7 +438,7 @@ def build(path):
 
 @pytest.mark.usefixtures("table")
 def test_csv_is_read_beside_the_file(write):
-    problem = po.read_problem(write(MODEL))
+    problem = po.problems.read_problem(write(MODEL))
     assert list(problem.points.columns) == ["a", "b"]
     assert sorted(problem.points.index) == list(range(20))
     best = po.solve(problem.objective)
@@ -447,7 +450,7 @@ def test_csv_without_target_suits_a_formula(write):
     text = MODEL.replace(", target: y", "").replace(
         "model: {kind: linear}", "function: {name: sine}"
     )
-    assert list(po.read_problem(write(text)).points.columns) == ["a", "b", "y"]
+    assert list(po.problems.read_problem(write(text)).points.columns) == ["a", "b", "y"]
 
 
 def test_model_on_a_csv_needs_a_target(write):
@@ -525,7 +528,7 @@ def categories(rng, tmp_path):
 
 
 def test_categories_and_groups_are_explained_as_one_feature_each(write, categories):
-    problem = po.read_problem(write(CATEGORIES))
+    problem = po.problems.read_problem(write(CATEGORIES))
     G = problem.function.gradient(problem.points)
     assert list(G.columns) == ["age", "city", "colour"]
     table = categories.loc[G.index]
@@ -538,7 +541,7 @@ def test_categories_and_groups_are_explained_as_one_feature_each(write, categori
 
 @pytest.mark.usefixtures("categories")
 def test_rows_of_two_cities_are_one_apart(write):
-    problem = po.read_problem(write(CATEGORIES))
+    problem = po.problems.read_problem(write(CATEGORIES))
     places, points = problem.coordinates, problem.points
     first = points.iloc[0]
     other = (points["city"] != first["city"]) & (points["red"] == first["red"])
@@ -549,7 +552,7 @@ def test_rows_of_two_cities_are_one_apart(write):
 
 @pytest.mark.usefixtures("categories")
 def test_a_file_with_categories_is_swept_with_its_baselines(write):
-    problem = po.read_problem(write(CATEGORIES))
+    problem = po.problems.read_problem(write(CATEGORIES))
     found = problem.sweep(problem.baselines())
     assert found.certified(1e-6)
     assert [e.attributions.shape for e in found.explanations] == [(40, 3)] * 3
@@ -599,7 +602,7 @@ objective: {gradient_matching: 1}
 
 
 def test_rows_that_are_explained_are_not_fitted(write):
-    problem = po.read_problem(write(SKLEARN))
+    problem = po.problems.read_problem(write(SKLEARN))
     assert problem.points.shape == (30, 4)
     assert problem.function.gradient_method == "exact"
 
@@ -620,7 +623,7 @@ def test_unknown_class(write):
 
 def test_standardized_columns(write):
     text = SKLEARN.replace("explain: 30", "standardize: true")
-    points = po.read_problem(write(text)).points
+    points = po.problems.read_problem(write(text)).points
     np.testing.assert_allclose(points.mean(), 0.0, atol=1e-12)
     np.testing.assert_allclose(points.std(ddof=0), 1.0)
 
@@ -642,7 +645,7 @@ objective:
 
 
 def test_every_loss(write):
-    objective = po.read_problem(write(EVERY_LOSS)).objective
+    objective = po.problems.read_problem(write(EVERY_LOSS)).objective
     assert ", ".join(objective.weights) == LOSSES
     assert list(objective.weights.values()) == [2, 1, 1, 1, 1, 1, 0.5]
     assert objective.labels.features is None
@@ -662,7 +665,7 @@ def test_every_loss(write):
 )
 def test_graphs_of_features(write, graph):
     text = EVERY_LOSS.replace("{kind: group, labels: [a, a, 1]}", graph)
-    smoothness = po.read_problem(write(text)).objective.losses[5]
+    smoothness = po.problems.read_problem(write(text)).objective.losses[5]
     assert smoothness.n_features == 3
 
 
@@ -677,7 +680,7 @@ def test_graphs_of_features(write, graph):
 )
 def test_graphs_of_points(write, graph):
     text = EVERY_LOSS.replace("{kind: threshold, threshold: 4}", graph)
-    assert po.read_problem(write(text)).objective.losses[4].n_points == 8
+    assert po.problems.read_problem(write(text)).objective.losses[4].n_points == 8
 
 
 @pytest.mark.parametrize(
@@ -699,10 +702,14 @@ def test_loss_that_cannot_be_built_is_named(write):
 
 def test_weights_of_the_sweep(write):
     text = instead("[0.1, 1]", "{low: 0.01, high: 100, points: 5}")
-    weights = po.read_problem(write(text)).weights["pairwise_robustness"]
+    weights = po.problems.read_problem(write(text)).weights["pairwise_robustness"]
     np.testing.assert_allclose(weights, [0.01, 0.1, 1, 10, 100])
     text = instead("[0.1, 1]", "{low: 0, high: 1, points: 3, scale: linear}")
-    assert po.read_problem(write(text)).weights["pairwise_robustness"] == [0, 0.5, 1]
+    assert po.problems.read_problem(write(text)).weights["pairwise_robustness"] == [
+        0,
+        0.5,
+        1,
+    ]
 
 
 def test_baselines_of_all_combinations(write):
@@ -713,7 +720,7 @@ def test_baselines_of_all_combinations(write):
         "  - {method: lime_package}\n"
         "  - {method: lime, scale: [1]}\n"
     )
-    problem = po.read_problem(write(text))
+    problem = po.problems.read_problem(write(text))
     methods = [explainer.method for explainer in problem.explainers()]
     assert methods == [*2 * ["smoothgrad"], *2 * ["shap"], "lime_package", "lime"]
     noisy = next(problem.baselines())
@@ -724,7 +731,7 @@ def test_baselines_of_all_combinations(write):
 def test_seed_decides_the_baselines(write):
     text = FILE + "baselines: [{method: smoothgrad, scale: [0.5], n_samples: 5}]\n"
     first, same, other = (
-        next(po.read_problem(write(text + seed)).baselines()).attributions
+        next(po.problems.read_problem(write(text + seed)).baselines()).attributions
         for seed in ("", "seed: 0", "seed: 1")
     )
     np.testing.assert_array_equal(first, same)
@@ -732,16 +739,18 @@ def test_seed_decides_the_baselines(write):
 
 
 def test_axes_of_the_plot(write):
-    assert po.read_problem(write(FILE)).axes == (
+    assert po.problems.read_problem(write(FILE)).axes == (
         "gradient_matching",
         "pairwise_robustness",
     )
     one = "data: {sklearn: iris}\nfunction: {name: sine}\nobjective: {sparsity: 1}\n"
-    assert po.read_problem(write(one)).axes == ("sparsity", "sparsity")
+    assert po.problems.read_problem(write(one)).axes == ("sparsity", "sparsity")
 
 
 def test_sweep_of_a_file(write):
-    problem = po.read_problem(write(FILE + "solver: spectral\ntolerance: 1e-8\n"))
+    problem = po.problems.read_problem(
+        write(FILE + "solver: spectral\ntolerance: 1e-8\n")
+    )
     curve = problem.sweep(problem.baselines())
     assert [e.weights["pairwise_robustness"] for e in curve.optimized] == [0.1, 1]
     assert {e.solver for e in curve.optimized} == {"spectral"}
@@ -751,8 +760,8 @@ def test_sweep_of_a_file(write):
 
 
 def test_name_of_the_outputs(write):
-    assert po.read_problem(write(FILE, "my problem.yaml")).name == "my problem"
-    assert po.read_problem(write(FILE + "name: other\n")).name == "other"
+    assert po.problems.read_problem(write(FILE, "my problem.yaml")).name == "my problem"
+    assert po.problems.read_problem(write(FILE + "name: other\n")).name == "other"
 
 
 # ---- what comes with the package
@@ -760,20 +769,22 @@ def test_name_of_the_outputs(write):
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_shipped_files_are_valid(path):
-    po.read_problem(path)
+    po.problems.read_problem(path)
 
 
 def test_schema_describes_the_shipped_files():
     jsonschema = pytest.importorskip("jsonschema")
-    validator = jsonschema.Draft202012Validator(po.ProblemSchema.model_json_schema())
+    validator = jsonschema.Draft202012Validator(
+        po.problems.ProblemSchema.model_json_schema()
+    )
     for path in SHIPPED:
-        validator.validate(po.read_problem(path).source.data())
+        validator.validate(po.problems.read_problem(path).source.data())
     with pytest.raises(jsonschema.ValidationError):
         validator.validate({"data": {"sklearn": "iris"}, "objective": {"sparcity": 1}})
 
 
 def test_every_baseline_and_loss_can_stand_in_a_file():
-    schema = str(po.ProblemSchema.model_json_schema())
+    schema = str(po.problems.ProblemSchema.model_json_schema())
     for method in BASELINES:
         assert f"'const': '{method}'" in schema
     for loss in LOSSES.split(", "):

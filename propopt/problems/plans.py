@@ -19,8 +19,8 @@ from propopt.inductive import (
     KMeansInputs,
     RandomInputs,
 )
-from propopt.problem import inductive as spec
-from propopt.problem.source import Location
+from propopt.problems import inductive as spec
+from propopt.problems.source import Location
 from propopt.results.explanation import Explanation
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from propopt.problem.section import Count, Finite, Nonnegative, Positive, Section
+from propopt.problems.section import Count, Finite, Nonnegative, Positive, Section
 
 
 Counts: TypeAlias = Annotated[list[Count], Field(min_length=1)]

@@ -9,10 +9,10 @@ import numpy as np
 from pydantic import Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
-from propopt.problem.explained import Data, Formula, Model
-from propopt.problem.inductive import Inductive
-from propopt.problem.losses import Losses
-from propopt.problem.section import (
+from propopt.problems.explained import Data, Formula, Model
+from propopt.problems.inductive import Inductive
+from propopt.problems.losses import Losses
+from propopt.problems.section import (
     Interval,
     Nonnegative,
     Positive,

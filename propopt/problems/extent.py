@@ -8,11 +8,11 @@ from typing import Any
 from propopt.errors import InvalidInput
 from propopt.graphs.grid_points import grid_size
 from propopt.memory import require_memory
-from propopt.problem import inductive, losses
-from propopt.problem.explained import Data
-from propopt.problem.schema import ProblemSchema
-from propopt.problem.section import MOST_NUMBERS
-from propopt.problem.source import Location, Source
+from propopt.problems import inductive, losses
+from propopt.problems.explained import Data
+from propopt.problems.schema import ProblemSchema
+from propopt.problems.section import MOST_NUMBERS
+from propopt.problems.source import Location, Source
 
 
 @dataclass(frozen=True, kw_only=True)

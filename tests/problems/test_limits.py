@@ -32,7 +32,7 @@ def complaint(tmp_path):
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         began = time.process_time()
         with pytest.raises(ProblemFileError) as caught:
-            po.read_problem(path).check_data()
+            po.problems.read_problem(path).check_data()
         assert time.process_time() - began < 4.0
         return str(caught.value).replace(f"{path.parent}/", "")
 
@@ -104,7 +104,7 @@ def test_length_of_a_file(complaint):
 
 def test_a_device_without_an_end_is_not_read_to_it():
     with pytest.raises(ProblemFileError, match=r"/dev/zero:1: a problem file has at"):
-        po.read_problem("/dev/zero")
+        po.problems.read_problem("/dev/zero")
 
 
 # ---- messages
@@ -145,12 +145,12 @@ def test_file_that_is_not_utf8(complaint):
 def test_a_mark_of_byte_order_is_no_mistake(tmp_path):
     path = tmp_path / "file.yaml"
     path.write_text(FILE, encoding="utf-8-sig")
-    assert po.read_problem(path).name == "file"
+    assert po.problems.read_problem(path).name == "file"
 
 
 def test_a_name_that_no_file_can_have():
     with pytest.raises(ProblemFileError, match=r"'a\\x00b': cannot be read: embedded"):
-        po.read_problem("a\0b")
+        po.problems.read_problem("a\0b")
 
 
 TAGGED = {

@@ -18,18 +18,18 @@ from propopt.explainers import BASELINES, Baseline
 from propopt.functions import Function
 from propopt.graphs.grids import grid_gaussian_graph
 from propopt.losses import Objective, PropertyLoss
-from propopt.problem import losses as spec
-from propopt.problem.checking import (
+from propopt.problems import losses as spec
+from propopt.problems.checking import (
     OF_THE_FUNCTION,
     check_formula,
     check_schema,
     check_tied,
     listed,
 )
-from propopt.problem.schema import AnyBaseline, ProblemSchema
-from propopt.problem.setting import Inductive, Setting, Transductive
-from propopt.problem.source import Source, read_schema
-from propopt.problem.tables import (
+from propopt.problems.schema import AnyBaseline, ProblemSchema
+from propopt.problems.setting import Inductive, Setting, Transductive
+from propopt.problems.source import Source, read_schema
+from propopt.problems.tables import (
     Subject,
     check_explained,
     first_points,

@@ -59,7 +59,7 @@ def write(tmp_path):
 
 
 def swept(path):
-    problem = po.read_problem(path)
+    problem = po.problems.read_problem(path)
     return problem, problem.sweep(list(problem.baselines()), progress=False)
 
 
@@ -172,7 +172,7 @@ def instead(old, new, text=FILE):
 def test_a_mistake_has_its_line(write, old, new, message):
     path = write(instead(old, new))
     with pytest.raises(ProblemFileError) as caught:
-        po.read_problem(path)
+        po.problems.read_problem(path)
     assert str(caught.value) == f"{path}:{message}"
 
 
@@ -183,7 +183,7 @@ def test_columns_that_are_no_numbers_are_refused(write, tmp_path):
     )
     text = text.replace("  explain: 15", "  categorical: [a]")
     with pytest.raises(ProblemFileError, match="the inductive setting needs columns"):
-        po.read_problem(write(text))
+        po.problems.read_problem(write(text))
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_observations_of_a_table_are_the_fitted_rows(write):
 
 
 def test_an_interruption_keeps_what_is_done(write, monkeypatch):
-    problem = po.read_problem(
+    problem = po.problems.read_problem(
         write(instead("{rule: all}", "{rule: random, counts: [3, 4, 5]}"))
     )
     path, calls = GaussianProcessExplainer.explain_path, []

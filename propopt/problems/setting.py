@@ -11,10 +11,10 @@ import numpy as np
 
 from propopt.inductive import GaussianProcessExplainer
 from propopt.losses import GradientMatching, Objective, PropertyLoss, Smoothness
-from propopt.problem.plans import Observations, Pair, plans
-from propopt.problem.schema import ProblemSchema, WeightRange
-from propopt.problem.source import Source
-from propopt.problem.tables import Subject
+from propopt.problems.plans import Observations, Pair, plans
+from propopt.problems.schema import ProblemSchema, WeightRange
+from propopt.problems.source import Source
+from propopt.problems.tables import Subject
 from propopt.results.curve_point import Outcome
 from propopt.results.explanation import Explanation
 from propopt.tradeoffs.table import TradeOffs

@@ -19,10 +19,10 @@ from propopt.errors import InvalidInput
 from propopt.functions import Function, wrap
 from propopt.functions.models.outputs import read_class, read_output
 from propopt.memory import require_memory
-from propopt.problem.explained import Data, Model
-from propopt.problem.schema import ProblemSchema
-from propopt.problem.section import MOST_NUMBERS
-from propopt.problem.source import Source
+from propopt.problems.explained import Data, Model
+from propopt.problems.schema import ProblemSchema
+from propopt.problems.section import MOST_NUMBERS
+from propopt.problems.source import Source
 from propopt.threads import threads_of_run
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from propopt.problem.section import (
+from propopt.problems.section import (
     Count,
     Interval,
     Label,
