@@ -1,0 +1,1 @@
+"""What a job gives: explanations, saved and loaded, and those made elsewhere."""
