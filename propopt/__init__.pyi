@@ -36,7 +36,6 @@ from .losses import PropertyLoss as PropertyLoss
 from .losses import Smoothness as Smoothness
 from .losses import Sparsity as Sparsity
 from .report import run_problem as run_problem
-from .results.curve_point import CurvePoint as CurvePoint
 from .results.explanation import Explanation as Explanation
 from .solvers import solve as solve
 from .tables.schema import TableSchema as TableSchema

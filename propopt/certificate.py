@@ -81,7 +81,7 @@ def certify(
     ----------
     objective : Objective
         The weighted losses.
-    W : array, DataFrame, Explanation, CurvePoint or shap.Explanation (N, D)
+    W : array, DataFrame, Explanation or shap.Explanation (N, D)
         Attributions; rows and columns with names are put in the order of the losses.
     duals : mapping of arrays, optional
         By loss name, a subgradient of weight·φ at the residual. Needed for a tight

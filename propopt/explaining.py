@@ -17,7 +17,6 @@ from propopt.functions import Function, smoothed, wrap
 from propopt.functions.models.outputs import Output, Target
 from propopt.graphs.stored import Graph, knn_graph
 from propopt.losses import GradientMatching, PairwiseRobustness
-from propopt.results.curve_point import Outcome
 from propopt.results.explanation import Explanation
 from propopt.solvers import solve
 from propopt.tables.frames import is_frame
@@ -127,14 +126,13 @@ def explain(
     similar = graph or _neighbours(coordinates)
     matching = GradientMatching(faithful.to_frame())
     robust = PairwiseRobustness(similar)
-    outcome = _optimum(matching, robust, robustness, progress)
-    found = outcome if isinstance(outcome, Explanation) else outcome.explanation
+    best = _optimum(matching, robust, robustness, progress)
     return replace(
-        found,
+        best,
         labels=faithful.labels,
         units=faithful.units,
         evaluations=faithful.evaluations,
-        details={**found.details, "gradient": faithful.attributions},
+        details={**best.details, "gradient": faithful.attributions},
         parameters={
             "function": repr(function),
             "gradient": function.gradient_method,
@@ -201,7 +199,7 @@ def _optimum(
     robust: PairwiseRobustness,
     weight: float | None,
     progress: bool | None,
-) -> Outcome:
+) -> Explanation:
     if weight is not None:
         return solve(matching + read_nonnegative(weight, "robustness") * robust)
     degree = 2.0 * robust.graph.similarities.sum() / robust.n_points

@@ -46,9 +46,9 @@ def aggregate(
     objective : Objective or PropertyLoss
         F.
     explanations : sequence
-        At least one: each an Explanation, a CurvePoint, a ``shap.Explanation``, a
-        DataFrame or an array, all of one shape. Rows and columns with names are put in
-        the order of the losses, or of the first that has names.
+        At least one: each an Explanation, a ``shap.Explanation``, a DataFrame or an
+        array, all of one shape. Rows and columns with names are put in the order of the
+        losses, or of the first that has names.
 
     Returns
     -------

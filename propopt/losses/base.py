@@ -74,7 +74,7 @@ class PropertyLoss(ABC):
 
         Parameters
         ----------
-        W : array, DataFrame, Explanation, CurvePoint or shap.Explanation
+        W : array, DataFrame, Explanation or shap.Explanation
             Rows and columns with names are put in the order of the loss's own.
 
         Raises

@@ -23,7 +23,7 @@ class GradientMatching(Faithfulness):
 
     Parameters
     ----------
-    G : array, DataFrame, Explanation, CurvePoint or shap.Explanation (N, D)
+    G : array, DataFrame, Explanation or shap.Explanation (N, D)
         Gradients ∇f(x_n), in rows. Names are kept.
     norm : {"l2", "l1"}
         ``"l1"`` sums absolute differences instead, Σ_n ‖w_n − ∇f(x_n)‖₁.

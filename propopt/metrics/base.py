@@ -102,7 +102,7 @@ class ComplexityMetric(Metric):
 
         Parameters
         ----------
-        explanation : Explanation, CurvePoint, shap.Explanation, DataFrame or array
+        explanation : Explanation, shap.Explanation, DataFrame or array
             W (N, D).
 
         Raises
@@ -134,7 +134,7 @@ class FaithfulnessMetric(Metric):
 
         Parameters
         ----------
-        explanation : Explanation, CurvePoint, shap.Explanation, DataFrame or array
+        explanation : Explanation, shap.Explanation, DataFrame or array
             W (N, D); rows and columns with names are put in the order of X.
         function : Function
             f; see :func:`propopt.wrap`.

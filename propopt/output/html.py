@@ -38,6 +38,7 @@ def explanation_text(found: Any) -> str:
 
 def explanation_html(found: Any) -> str:
     """A title, facts, the losses with their weights, and the largest features."""
+    frame = found.to_frame()  # first: losses are those of attributions once read
     facts = [
         f"{in_html(name)}: {in_html(text)}" for name, text in _facts(found).items()
     ]
@@ -45,13 +46,13 @@ def explanation_html(found: Any) -> str:
     if found.losses:
         rows = _loss_rows(found.losses, found.weights)
         parts.append(_table(("loss", "weight", "value"), rows))
-    rows = _feature_rows(found.to_frame())
+    rows = _feature_rows(frame)
     parts.append(_table(("feature", "mean |w|", "mean w", ""), rows))
     return "".join(f'<div style="margin:4px 0">{part}</div>' for part in parts if part)
 
 
 def _size(found: Any) -> str:
-    return "{} points × {} features".format(*found.attributions.shape)
+    return "{} points × {} features".format(*found.shape)
 
 
 def _facts(found: Any) -> dict[str, str]:

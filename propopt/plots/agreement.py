@@ -35,8 +35,8 @@ def plot_agreement(
     Parameters
     ----------
     explanations : sequence, or mapping from names
-        Each gets a line: an Explanation, a CurvePoint, a ``shap.Explanation``, a
-        DataFrame or an array (N, D).
+        Each gets a line: an Explanation, a ``shap.Explanation``, a DataFrame or an
+        array (N, D).
     graph : Graph
         Which rows are similar, as in the robustness losses.
     ax : matplotlib Axes, optional

@@ -51,7 +51,7 @@ def plot_row(
 
     Parameters
     ----------
-    explanation : Explanation, CurvePoint, shap.Explanation, DataFrame or array
+    explanation : Explanation, shap.Explanation, DataFrame or array
         W (N, D).
     row : label or int
         The row's name in the index of the inputs; its position where they had none.
@@ -106,7 +106,7 @@ def plot_heatmap(
 
     Parameters
     ----------
-    explanation : Explanation, CurvePoint, shap.Explanation, DataFrame or array
+    explanation : Explanation, shap.Explanation, DataFrame or array
         W (N, D).
     n_features : int
         How many features to draw.
@@ -155,7 +155,7 @@ def plot_comparison(
 
     Parameters
     ----------
-    first, second : Explanation, CurvePoint, shap.Explanation, DataFrame or array
+    first, second : Explanation, shap.Explanation, DataFrame or array
         Of the same rows and features; those of the second are put in the order of the
         first by their names.
     row : label or int, optional

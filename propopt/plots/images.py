@@ -16,7 +16,6 @@ from propopt.functions import ImageShape
 from propopt.output.text import drawn
 from propopt.plots.attributions import OUTLIERS
 from propopt.plots.axes import DIVERGING
-from propopt.results.curve_point import CurvePoint
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import Given
 from propopt.tables.alignment import read_attributions
@@ -43,7 +42,7 @@ def plot_image_maps(
 
     Parameters
     ----------
-    maps : sequence of Explanation, CurvePoint, shap.Explanation, DataFrame or array
+    maps : sequence of Explanation, shap.Explanation, DataFrame or array
         A column each, of the same N images.
     shape : ImageShape
         The shape of one image, D = C·H·W.
@@ -115,7 +114,7 @@ def _check_alike(columns: Sequence[Array]) -> None:
 def _titles(maps: Sequence[Maps], titles: Sequence[str] | None) -> Sequence[str]:
     if titles is None:
         return [
-            drawn(found.method) if isinstance(found, Explanation | CurvePoint) else ""
+            drawn(found.method) if isinstance(found, Explanation) else ""
             for found in maps
         ]
     if len(titles) != len(maps):

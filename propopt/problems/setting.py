@@ -15,7 +15,6 @@ from propopt.problems.plans import Observations, Pair, plans
 from propopt.problems.schema import ProblemSchema, WeightRange
 from propopt.problems.source import Source
 from propopt.problems.tables import Subject
-from propopt.results.curve_point import Outcome
 from propopt.results.explanation import Explanation
 from propopt.tradeoffs.table import TradeOffs
 
@@ -88,7 +87,7 @@ class Inductive(Setting):
     def describe(self) -> str:
         return f"gradients known at {len(self.explained.others)} inputs"
 
-    def _explanations(self, optima: tuple[Outcome, ...]) -> Iterator[Explanation]:
+    def _explanations(self, optima: tuple[Explanation, ...]) -> Iterator[Explanation]:
         pairs = [self._pair(best) for best in optima]
         known = self._known()
         for plan in plans(self.schema.inductive.inducing, known):
@@ -107,7 +106,7 @@ class Inductive(Setting):
         gradients = self.explained.function.gradient(others)
         return Observations(points, others, np.asarray(gradients), own, n_shared=0)
 
-    def _pair(self, best: Outcome) -> Pair:
+    def _pair(self, best: Explanation) -> Pair:
         """Weights of robustness and of smoothness beside one of gradient matching."""
         weights = best.weights
         (robustness,) = (weights[name] for name in ROBUSTNESS if name in weights)
@@ -133,7 +132,7 @@ class Inductive(Setting):
             rng=self.schema.seed,
         )
 
-    def _certified(self, found: Explanation, best: Outcome) -> Explanation:
+    def _certified(self, found: Explanation, best: Explanation) -> Explanation:
         """Measured at the new inputs, beside the lower bound of their optimum."""
         objective = Objective(
             tuple((best.weights[name], loss) for name, loss in self.losses.items())

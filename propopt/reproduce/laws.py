@@ -7,7 +7,6 @@ from itertools import pairwise
 
 from propopt.reproduce.findings import Claim, Invariant
 from propopt.reproduce.panels import Law, Solved
-from propopt.results.curve_point import Outcome
 from propopt.results.explanation import Explanation
 from propopt.tradeoffs.table import TradeOffs
 
@@ -99,9 +98,9 @@ def falls_with_its_weight(solved: Solved, *, loss: str) -> Invariant:
 EVERYWHERE: tuple[Law, ...] = (certified, none_beats, dominated)
 
 
-def rises_with_weight(found: Iterable[Outcome], loss: str) -> list[float]:
+def rises_with_weight(found: Iterable[Explanation], loss: str) -> list[float]:
     """Each relative rise of a loss as its own weight grows, others being the same."""
-    runs: dict[tuple[float, ...], list[Outcome]] = {}
+    runs: dict[tuple[float, ...], list[Explanation]] = {}
     for outcome in found:
         others = tuple(c for name, c in outcome.weights.items() if name != loss)
         runs.setdefault(others, []).append(outcome)
@@ -116,7 +115,7 @@ def named(baseline: Explanation) -> str:
     return baseline.method
 
 
-def _above(baseline: Explanation, best: Outcome) -> float:
+def _above(baseline: Explanation, best: Explanation) -> float:
     """1 − (F* − gap)/F(baseline) for the weights of an optimum.
 
     Infinite where the baseline has no loss and so is an optimum itself: that it equals
@@ -129,7 +128,7 @@ def _above(baseline: Explanation, best: Outcome) -> float:
     return -bound if bound > 0.0 else float("inf")
 
 
-def _rises(run: list[Outcome], loss: str) -> list[float]:
+def _rises(run: list[Explanation], loss: str) -> list[float]:
     """Each relative rise of a loss from one weight of its own to the next."""
     ordered = sorted(run, key=lambda best: best.weights[loss])
     values = [best.losses[loss] for best in ordered]
@@ -144,11 +143,11 @@ def _gaps(found: TradeOffs) -> list[float]:
     return [max(_gap(best), _contradiction(best, claim)) for best, claim in pairs]
 
 
-def _gap(best: Outcome) -> float:
+def _gap(best: Explanation) -> float:
     return float("inf") if best.gap is None else best.gap
 
 
-def _contradiction(best: Outcome, claim: float | None) -> float:
+def _contradiction(best: Explanation, claim: float | None) -> float:
     """|claim − F| on the scale of the gap; zero where attributions were not read."""
     proof, value = best.certificate, best.objective
     if proof is None or claim is None or value is None or claim == value:

@@ -1,1 +1,1 @@
-"""What a job gives: explanations, saved and loaded, and those made elsewhere."""
+"""Results: explanations, and what every result of propopt can do."""

@@ -20,6 +20,7 @@ from propopt.errors import InvalidInput
 from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.losses.base import read_for
 from propopt.output.html import explanation_html, explanation_text
+from propopt.results.deferred import Deferred, WhenRead
 from propopt.results.saving import read_fields, trusted_fields, write_fields
 from propopt.tables.alignment import aligned_vector
 from propopt.tables.names import Labels, read_groups
@@ -35,9 +36,12 @@ class Explanation:
 
     Parameters
     ----------
-    attributions : array (N, D)
+    attributions : array (N, D) or Deferred
         Row n explains point n. Arrays are read-only: one that can be written to is
-        copied.
+        copied. Those of a point on an exact curve are computed when they are first
+        read. Until then losses and certificate are those of the curve, and from then on
+        those of the attributions; a warning says so if the curve was wrong by more than
+        the tolerance.
     method : str
         ``"optimized"``, or the name of the baseline that made it.
     labels : Labels
@@ -67,7 +71,7 @@ class Explanation:
         Rows that a model was given for it; 0 where none were counted.
     """
 
-    attributions: Attributions
+    attributions: WhenRead = WhenRead()
     method: str
     labels: Labels = Labels()
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
@@ -82,11 +86,10 @@ class Explanation:
     evaluations: int = 0
 
     def __post_init__(self) -> None:
-        W = self.attributions
-        if not is_sealed(W) or W.ndim != 2 or W.dtype != np.float64:
-            W = read_array(W, "attributions", ndim=2)
-            self.__dict__["attributions"] = W
-        self.labels.check(W.shape, "labels")
+        W = vars(self)["attributions"]
+        if not isinstance(W, Deferred):
+            vars(self)["attributions"] = _checked(W)
+        self.labels.check(self.shape, "labels")
         if not all(map(is_sealed, self.details.values())):
             self.__dict__["details"] = {
                 name: array if is_sealed(array) else sealed(np.array(array))
@@ -96,8 +99,15 @@ class Explanation:
     def __setstate__(self, state: dict[str, Any]) -> None:
         # arrays that come out of a pickle, as from a worker, can be written to
         for array in (state["attributions"], *state["details"].values()):
-            array.setflags(write=False)
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)
         self.__dict__.update(state)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """N and D, without computing attributions."""
+        N, D = vars(self)["attributions"].shape
+        return N, D
 
     @property
     def objective(self) -> float | None:
@@ -291,6 +301,7 @@ class Explanation:
         >>> bool((same.attributions == best.attributions).all())
         True
         """
+        _ = self.attributions  # losses and certificate are then theirs
         write_fields(path, vars(self))
 
     @classmethod
@@ -325,3 +336,10 @@ class Explanation:
 
     _repr_html_ = explanation_html
     __repr__ = explanation_text
+
+
+def _checked(W: Any) -> Attributions:
+    """Attributions as an explanation has them: read-only numbers in two dimensions."""
+    if is_sealed(W) and W.ndim == 2 and W.dtype == np.float64:
+        return W
+    return read_array(W, "attributions", ndim=2)

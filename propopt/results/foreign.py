@@ -6,14 +6,13 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from propopt.results.curve_point import CurvePoint
 from propopt.errors import InvalidInput
 from propopt.results.explanation import Explanation
 from propopt.tables.alignment import is_shap, read_attributions
 
 
 Given: TypeAlias = Any
-"""An Explanation, CurvePoint, shap.Explanation, DataFrame or array (N, D)."""
+"""An Explanation, shap.Explanation, DataFrame or array (N, D)."""
 
 
 def explanation_of(given: Given, method: str) -> Explanation:
@@ -21,7 +20,7 @@ def explanation_of(given: Given, method: str) -> Explanation:
 
     Parameters
     ----------
-    given : Explanation, CurvePoint, shap.Explanation, DataFrame or array (N, D)
+    given : Explanation, shap.Explanation, DataFrame or array (N, D)
         What carries W.
     method : str
         What it is called; that of a ``shap.Explanation`` is ``"shap"``.
@@ -37,8 +36,6 @@ def explanation_of(given: Given, method: str) -> Explanation:
     >>> explanation_of(np.eye(3), "mine")
     Explanation(mine, 3 points × 3 features)
     """
-    if isinstance(given, CurvePoint):
-        return given.explanation
     if isinstance(given, Explanation):
         return given
     if not is_shap(given):
@@ -64,7 +61,7 @@ def explanations_of(
         for name, given in many.items():
             yield dataclasses.replace(explanation_of(given, name), method=name)
         return
-    if hasattr(many, "shape") or isinstance(many, Explanation | CurvePoint):
+    if hasattr(many, "shape") or isinstance(many, Explanation):
         raise InvalidInput(f"{noun}s: expected a list of them, got one: put it in [ ]")
     for place, given in enumerate(many, start=1):
         yield explanation_of(given, f"{noun} {place}")

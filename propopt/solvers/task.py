@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from propopt.losses import (
 )
 from propopt.losses.base import common_labels
 from propopt.losses.effortless import Effortless
-from propopt.results.curve_point import CurvePoint
+from propopt.results.deferred import Deferred
 from propopt.results.explanation import Explanation
 from propopt.solvers.auto import chosen_solver
 from propopt.solvers.base import Curve, Prepared, Solution, Solver
@@ -221,8 +221,8 @@ class Task:
 
     def on_curve(
         self, objective: Objective, tolerance: float, began: float
-    ) -> CurvePoint:
-        """The losses of the optimum; its attributions when they are asked for.
+    ) -> Explanation:
+        """The losses of the optimum; its attributions when they are first read.
 
         Now, if the curve does not know its losses to the tolerance: attributions may
         prove more, and say so if they do not.
@@ -230,25 +230,34 @@ class Task:
         assert isinstance(self.prepared, Curve), "see knows_curve"
         names = [loss.name for loss in self.program.losses]
         weights = self._weights(objective)
-        found = self.prepared.measure(weights, tolerance)
-        value = float(weights @ found.losses)
-        point = CurvePoint(
+        measurement = self.prepared.measure(weights, tolerance)
+        value = float(weights @ measurement.losses)
+        certificate = Certificate(
+            value=value,
+            lower_bound=value - measurement.excess,
+            scale=self._effortless.scale(value, objective.weights),
+            kind="curve",
+        )
+        best = Explanation(
+            attributions=self._deferred(objective, tolerance),
+            method="optimized",
+            labels=self.labels,
             weights=objective.weights,
-            losses=dict(zip(names, found.losses.tolist(), strict=True)),
-            certificate=Certificate(
-                value=value,
-                lower_bound=value - found.excess,
-                scale=self._effortless.scale(value, objective.weights),
-                kind="curve",
-            ),
+            losses=dict(zip(names, measurement.losses.tolist(), strict=True)),
+            certificate=certificate,
             solver=self.chosen.name,
             seconds=time.perf_counter() - began,
-            tolerance=tolerance,
-            compute=lambda: self._explained(objective, tolerance),
         )
-        if not point.certificate.holds(tolerance):
-            _ = point.explanation
-        return point
+        if not certificate.holds(tolerance):
+            _ = best.attributions
+        return best
+
+    def _deferred(self, objective: Objective, tolerance: float) -> Deferred:
+        return Deferred(
+            shape=self.program.shape,
+            compute=partial(self._explained, objective, tolerance),
+            tolerance=tolerance,
+        )
 
     def _weights(self, objective: Objective) -> Array:
         """The weights in the order of the program."""

@@ -24,7 +24,7 @@ def read_attributions(given: Any, what: str) -> tuple[Attributions, Labels]:
 
     Parameters
     ----------
-    given : Explanation, CurvePoint, shap.Explanation, DataFrame or array (N, D)
+    given : Explanation, shap.Explanation, DataFrame or array (N, D)
         What carries W.
     what : str
         What errors call it.

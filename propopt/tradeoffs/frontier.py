@@ -33,7 +33,7 @@ import scipy.optimize as opt
 from propopt._typing import Array
 from propopt.errors import SolverFailure
 from propopt.losses import Objective
-from propopt.results.curve_point import Outcome
+from propopt.results.explanation import Explanation
 from propopt.solvers import Task, solve
 
 
@@ -94,7 +94,7 @@ class Frontier:
     ----------
     objective : Objective
         Its first loss is A; the others are the B_i.
-    found : iterable of Explanation or CurvePoint
+    found : iterable of Explanation
         Optima that are known already; more are added where they are needed.
     tolerance : float
         Certified relative gap of those that are added.
@@ -116,7 +116,7 @@ class Frontier:
     def __init__(
         self,
         objective: Objective,
-        found: Iterable[Outcome],
+        found: Iterable[Explanation],
         tolerance: float = 1e-6,
     ) -> None:
         self._objective = objective
@@ -236,7 +236,7 @@ class Frontier:
     def _task(self) -> Task:
         return Task(self._objective, all_losses=True)
 
-    def _read(self, outcome: Outcome) -> _Optimum:
+    def _read(self, outcome: Explanation) -> _Optimum:
         unit = outcome.weights[self._first.name]
         bound = outcome.certificate.lower_bound if outcome.certificate else 0.0
         return _Optimum(

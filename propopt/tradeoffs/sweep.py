@@ -23,7 +23,6 @@ from propopt.errors import (
 )
 from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.output.progress import progress_bar
-from propopt.results.curve_point import Outcome
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import Given, explanations_of
 from propopt.solvers import (
@@ -67,8 +66,8 @@ def sweep(
         the table is then the multiplier, that is, the weight that gives the same.
     baselines : iterable, or mapping from names
         Explanations made otherwise, measured on the same losses: each an Explanation, a
-        CurvePoint, a ``shap.Explanation``, a DataFrame or an array (N, D). They are
-        asked for one by one after all arguments were checked.
+        ``shap.Explanation``, a DataFrame or an array (N, D). They are asked for one by
+        one after all arguments were checked.
     solver, subject_to, tolerance
         As for :func:`propopt.solve`.
     n_jobs : int, optional
@@ -107,7 +106,7 @@ def sweep(
     ).ready(points)
     every = job.all_losses(points[0])
     measured: list[Explanation] = []
-    found: list[Outcome] = []
+    found: list[Explanation] = []
     failures: list[SolverFailure] = []
     interrupted = False
     try:
@@ -151,7 +150,7 @@ class _Point:
 
 
 Block: TypeAlias = list[_Point]
-Found: TypeAlias = tuple[list[Outcome | SolverFailure], list[Warning | str]]
+Found: TypeAlias = tuple[list[Explanation | SolverFailure], list[Warning | str]]
 """What a worker found, and the warnings that it could not give itself."""
 
 
@@ -189,7 +188,7 @@ class _Job:
         limited = tuple((0.0, bound.loss) for bound in point.bounds)
         return Objective(self.objective.terms + limited)
 
-    def run(self, blocks: Sequence[Block]) -> Iterator[Outcome | SolverFailure]:
+    def run(self, blocks: Sequence[Block]) -> Iterator[Explanation | SolverFailure]:
         """One result for each point, each started from the last of its block."""
         task: Task | None = None
         for block in blocks:
@@ -202,7 +201,7 @@ class _Job:
 
     def _solved(
         self, task: Task, point: _Point, start: Solution | None
-    ) -> tuple[Outcome | SolverFailure, Solution | None]:
+    ) -> tuple[Explanation | SolverFailure, Solution | None]:
         """The result, and where the next point starts."""
         began = time.perf_counter()
         objective = self.objective.with_weights(point.weights)
@@ -226,7 +225,7 @@ class _Job:
 
 def _results(
     job: _Job, blocks: list[Block], workers: int
-) -> Iterator[Outcome | SolverFailure]:
+) -> Iterator[Explanation | SolverFailure]:
     if workers == 1 or _is_shared(job.chosen):
         # a curve is shared, and a point on it costs less than a worker
         yield from job.run(blocks)

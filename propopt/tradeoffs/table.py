@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from propopt.errors import InvalidInput, SolverFailure, UnsolvedWarning
 from propopt.output.files import written_whole
 from propopt.plots.trade_offs import Scale, plot_trade_offs
-from propopt.results.curve_point import Outcome
 from propopt.results.explanation import Explanation
 
 
@@ -30,9 +29,9 @@ class TradeOffs:
 
     Parameters
     ----------
-    optimized : tuple of Explanation or CurvePoint
-        One for each combination of weights and limits. Both have ``.attributions``;
-        that of a point on a curve is computed when it is first read.
+    optimized : tuple of Explanation
+        One for each combination of weights and limits. The attributions of a point on
+        a curve are computed when they are first read.
     baselines : tuple of Explanation
         The others, measured on the same losses.
     losses : tuple of str
@@ -43,14 +42,14 @@ class TradeOffs:
         True if the sweep was stopped before its end.
     """
 
-    optimized: tuple[Outcome, ...]
+    optimized: tuple[Explanation, ...]
     baselines: tuple[Explanation, ...]
     losses: tuple[str, ...]
     failures: tuple[str, ...] = ()
     interrupted: bool = False
 
     @property
-    def explanations(self) -> tuple[Outcome, ...]:
+    def explanations(self) -> tuple[Explanation, ...]:
         """All explanations, in the order of the rows of the table."""
         return self.optimized + self.baselines
 
@@ -108,7 +107,7 @@ class TradeOffs:
             baselines=_pick(self.baselines, kept[n_optimized:]),
         )
 
-    def knee(self, x: str | None = None, y: str | None = None) -> Outcome:
+    def knee(self, x: str | None = None, y: str | None = None) -> Explanation:
         """The optimum at the bend of the curve of loss ``y`` against loss ``x``.
 
         Both losses are scaled to run from 0 to 1 over the optima; the knee has the
@@ -207,7 +206,7 @@ class TradeOffs:
             "seconds",
         ]
 
-    def _row(self, explanation: Outcome, on_front: bool) -> dict[str, Any]:
+    def _row(self, explanation: Explanation, on_front: bool) -> dict[str, Any]:
         return {
             "method": explanation.method,
             **_prefixed("weight", explanation.rates),
@@ -232,7 +231,7 @@ class TradeOffs:
         return found
 
 
-def _excess(baseline: Explanation, best: Outcome) -> float:
+def _excess(baseline: Explanation, best: Explanation) -> float:
     """(F(baseline) − F*)/F* for the weights of ``best``; infinite where one of them is.
 
     The multiplier of a limit of zero is no weight.

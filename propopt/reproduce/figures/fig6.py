@@ -21,7 +21,7 @@ from propopt.reproduce.laws import (
     none_beats,
 )
 from propopt.reproduce.panels import Law, Panel, Result, Solved, paper_file
-from propopt.results.curve_point import Outcome
+from propopt.results.explanation import Explanation
 
 
 DIGITS = (8, 3, 9, 5, 0, 1)
@@ -131,7 +131,7 @@ def _shown(solved: Solved) -> list[int]:
 
 
 def _optimum(
-    given: Sequence[Outcome], pair: tuple[float, float], solved: Solved
+    given: Sequence[Explanation], pair: tuple[float, float], solved: Solved
 ) -> Array:
     """The maps under a pair of weights; gradient matching has weight one."""
     (found,) = (e for e in given if tuple(e.weights.values())[1:] == pair)
