@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
 from propopt._typing import Array, Values
+from propopt.batches import Budget
 from propopt.checks import read_nonnegative, read_positive
 from propopt.errors import InvalidInput
 from propopt.explainers.base import Baseline, Found, Task
@@ -18,8 +19,8 @@ from propopt.sampling.perturbations import Distribution, Perturbations
 from propopt.sampling.regressions import Fits, Regressions
 
 
-PART_BYTES = 2**19
-"""Regressors that are fitted together, few enough to stay in a processor's cache."""
+FITTED_TOGETHER: Final = Budget(2**19)
+"""Regressors of one call of LAPACK, few enough to stay in a processor's cache."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +116,7 @@ class Lime(Baseline):
         for rows, draws in noise:
             near = Neighbourhood.of(task.points[rows], draws, units, categories)
             values = task.value(near.samples)
-            for part, nearer in near.parts(PART_BYTES):
+            for part, nearer in near.parts(FITTED_TOGETHER):
                 first = rows.start + part.start
                 blocks.append(self._fit(nearer, values[part], first))
             task.advance(len(draws))

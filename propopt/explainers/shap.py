@@ -184,7 +184,7 @@ def _masker(package: Any, background: Array, subsets: int) -> tuple[Any, int]:
 
     # By default the package would draw 100 rows of a larger background.
     masker = Background(background, max_samples=len(background))
-    batch = max(1, perturbations.BLOCK_BYTES // (8 * background.size))
+    batch = perturbations.PERTURBED_POINTS.rows(8 * background.size)
     # The package's fast path has all subsets of a point in memory at once.
     masker.supports_delta_masking = subsets <= batch
     return masker, batch

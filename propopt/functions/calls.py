@@ -1,16 +1,9 @@
-"""Calls of a model: counted, and made in batches of bounded size."""
+"""Calls of a model, counted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
-
-import numpy as np
-
-from propopt._typing import Points, Values
-from propopt.batches import row_blocks
-from propopt.tables.names import Labels
 
 
 @final
@@ -49,14 +42,3 @@ class Calls:
     def try_out(self, rows: int) -> None:
         """Count so many rows of a trial."""
         self.trials += rows
-
-
-def in_batches(
-    read: Callable[[Points, Labels], Values], points: Points, labels: Labels
-) -> Values:
-    """Values of all points, from calls of at most 32 MiB and 16,384 rows."""
-    found = [
-        read(points[rows], labels.of_rows(rows))
-        for rows in row_blocks(len(points), points.shape[1])
-    ]
-    return np.concatenate(found)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from propopt._typing import Attributions, Points, Values
-from propopt.batches import rows_at_once
+from propopt.batches import row_blocks
 from propopt.checks import read_positive
 from propopt.errors import FlatFunctionWarning, InvalidInput
 from propopt.functions.answers import DOUBLE, SINGLE, as_numbers
@@ -85,8 +85,9 @@ def differences(
 ) -> Attributions:
     """Central differences at checked points, flat or not."""
     gradients = np.empty(points.size)
-    for entries in batches_of_entries(points):
-        gradients[entries] = slopes_of(evaluate, points, entries, step)
+    for block in row_blocks(points.size, points.shape[1], copies=2):
+        entries = np.arange(block.start, block.stop)
+        gradients[block] = slopes_of(evaluate, points, entries, step)
     return gradients.reshape(points.shape)
 
 
@@ -129,13 +130,6 @@ def step_for(epsilon: float, name: str) -> float:
 def describe_step(step: float) -> str:
     """The rule in words, with its step."""
     return f"central differences, step {step:.2g} · max(1, |x|)"
-
-
-def batches_of_entries(points: Points) -> Iterator[NDArray[np.intp]]:
-    """Flat positions (in C order) of the entries whose slopes are taken together."""
-    size = max(1, rows_at_once(points.shape[1] * points.itemsize) // 2)
-    for start in range(0, points.size, size):
-        yield np.arange(start, min(start + size, points.size))
 
 
 def slopes_of(

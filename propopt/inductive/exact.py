@@ -15,6 +15,7 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array, Attributions, Points
+from propopt.batches import Budget
 from propopt.errors import InvalidInput
 from propopt.inductive.eigenbases import Eigenbasis
 from propopt.inductive.kernels import PointKernel
@@ -241,6 +242,4 @@ def blocks(count: int, bytes_each: int, most: int | None = None) -> Iterator[sli
         A limit in bytes below ``BLOCK_BYTES``.
     """
     limit = BLOCK_BYTES if most is None else min(most, BLOCK_BYTES)
-    step = max(1, limit // bytes_each)
-    for start in range(0, count, step):
-        yield slice(start, min(start + step, count))
+    return Budget(limit).blocks(count, bytes_each)

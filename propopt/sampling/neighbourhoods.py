@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Points
+from propopt.batches import Budget
 from propopt.tables.columns import Coded
 from propopt.tables.schema import TableSchema
 
@@ -60,11 +61,10 @@ class Neighbourhood:
             contrast[:, places] = 1 - shares
         return cls(samples, draws, origin, contrast, units, categorical)
 
-    def parts(self, n_bytes: int) -> Iterator[tuple[slice, Neighbourhood]]:
-        """Some points after the other, with regressors of about so many bytes."""
-        step = max(1, n_bytes // self.regressors[0].nbytes)
-        for start in range(0, len(self.regressors), step):
-            rows = slice(start, start + step)
+    def parts(self, budget: Budget) -> Iterator[tuple[slice, Neighbourhood]]:
+        """Some points after the other, with regressors that keep to the budget."""
+        row_bytes = self.regressors[0].nbytes
+        for rows in budget.blocks(len(self.regressors), row_bytes):
             yield (
                 rows,
                 replace(

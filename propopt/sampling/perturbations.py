@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, TypeVar, get_args
+from typing import Final, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
 from propopt._typing import Array
+from propopt.batches import Budget
 from propopt.checks import read_count, read_positive
 from propopt.errors import InvalidInput
 
 
 Distribution: TypeAlias = Literal["ball", "gaussian", "uniform"]
 
-BLOCK_BYTES = 2**23
+PERTURBED_POINTS: Final = Budget(2**23)
 """Largest array of perturbed points; its size never changes a result."""
 
 
@@ -128,11 +129,10 @@ class Perturbations:
     def _plan(
         self, n_points: int, n_features: int, *, split: bool
     ) -> Iterator[tuple[slice, int]]:
-        room = max(1, BLOCK_BYTES // (8 * n_features))
-        together = max(1, room // self.n_samples)
+        row_bytes = 8 * n_features
+        room = PERTURBED_POINTS.rows(row_bytes)
         samples = min(room, self.n_samples) if split else self.n_samples
-        for start in range(0, n_points, together):
-            rows = slice(start, min(start + together, n_points))
+        for rows in PERTURBED_POINTS.blocks(n_points, row_bytes, self.n_samples):
             for done in range(0, self.n_samples, samples):
                 yield rows, min(samples, self.n_samples - done)
 

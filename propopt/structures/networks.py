@@ -11,13 +11,14 @@ import numpy as np
 from scipy.special import expit
 
 from propopt._typing import Array, Points
+from propopt.batches import Budget
 
 
 Pullback: TypeAlias = Callable[[Array], Array]
 """Takes cotangents (n, k) to their products with the Jacobians, C_n ∂z/∂x_n (n, D)."""
 
 
-BLOCK_BYTES = 2**25
+NETWORK_BLOCKS: Final = Budget(2**25)
 """What a network may hold at once: longer tables are taken in blocks of rows."""
 
 
@@ -44,9 +45,8 @@ class Network(ABC):
 
     def blocks(self, points: Points) -> Iterator[slice]:
         """Consecutive rows, so many at once that they take about 32 MiB."""
-        rows = max(1, BLOCK_BYTES // (8 * max(self.width, points.shape[1])))
-        for start in range(0, len(points), rows):
-            yield slice(start, min(start + rows, len(points)))
+        n_points, n_features = points.shape
+        return NETWORK_BLOCKS.blocks(n_points, 8 * max(self.width, n_features))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 
 from propopt import explainers
 from propopt._typing import Array, Attributions, Points, Values
+from propopt.batches import Budget
 from propopt.errors import InvalidInput, Refused
 from propopt.explainers import (
     BASELINES,
@@ -62,7 +63,7 @@ def X() -> Points:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of 13 perturbed points in three dimensions."""
-    monkeypatch.setattr(perturbations, "BLOCK_BYTES", 8 * 3 * 13)
+    monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(8 * 3 * 13))
 
 
 @dataclass(frozen=True)
@@ -229,7 +230,7 @@ def test_the_block_size_never_changes_the_draws(
     noise = Perturbations(scale=1.0, n_samples=n_samples, distribution=distribution)  # type: ignore[arg-type]  # a parameter
 
     def draws(block: int) -> Array:
-        monkeypatch.setattr(perturbations, "BLOCK_BYTES", 8 * 3 * block)
+        monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(8 * 3 * block))
         parts = noise.blocks((7, 3), np.random.default_rng(1), split=True)
         return np.concatenate([part.reshape(-1, 3) for _, part in parts])
 

@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from propopt._typing import Array, Points, Values
+from propopt.batches import Budget
 from propopt.errors import InvalidInput, MissingExtra
 from propopt.explainers import Baseline, Lime, LimePackage, Shap
 from propopt.extras import require
@@ -340,7 +341,7 @@ def test_shap_does_not_depend_on_the_block_size(
 ) -> None:
     shap = Shap(background=background, algorithm=algorithm)  # type: ignore[arg-type]  # a parameter
     whole = shap.explain(Product(), X).attributions
-    monkeypatch.setattr(perturbations, "BLOCK_BYTES", 8 * 3 * 40 * 2)
+    monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(8 * 3 * 40 * 2))
     np.testing.assert_allclose(
         shap.explain(Product(), X).attributions, whole, rtol=1e-10
     )

@@ -37,6 +37,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
+from propopt.batches import Budget
 from propopt.functions import central_differences, wrap
 from propopt.structures import networks
 from propopt.structures.feature_maps import Monomials
@@ -271,7 +272,9 @@ def test_long_tables_are_taken_in_blocks(monkeypatch):
             seen.append(len(points))
             return function.network.linearized(points)
 
-    monkeypatch.setattr(networks, "BLOCK_BYTES", 8 * 4 * function.network.width)
+    monkeypatch.setattr(
+        networks, "NETWORK_BLOCKS", Budget(8 * 4 * function.network.width)
+    )
     spied = type(function)(function.name, function.columns, Spy(), function.link)
     np.testing.assert_allclose(spied.value(ELSEWHERE), values, rtol=1e-12)
     np.testing.assert_allclose(spied.gradient(ELSEWHERE), gradients, rtol=1e-9)

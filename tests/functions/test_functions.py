@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from propopt import batches, functions
+from propopt.batches import Budget
 from propopt.errors import FlatFunctionWarning, InvalidInput
 from propopt.functions import (
     PAPER_FUNCTIONS,
@@ -186,7 +187,7 @@ def test_central_differences_are_exact_for_quadratics_up_to_rounding(X):
 
 def test_central_differences_do_not_depend_on_the_batches(X, monkeypatch):
     whole = central_differences(Sine().value, X)
-    monkeypatch.setattr(batches, "BATCH_ROWS", 10)
+    monkeypatch.setattr(batches, "MODEL_CALLS", Budget(2**25, 10))
     np.testing.assert_array_equal(central_differences(Sine().value, X), whole)
 
 
@@ -200,12 +201,12 @@ def test_central_differences_stay_within_their_budget():
     central_differences(evaluate, np.ones((3, 3000)))
     rows = np.array([size[0] for size in sizes])
     assert rows.sum() == 2 * 3 * 3000
-    assert (rows * 3000 * 8 <= batches.BATCH_BYTES).all()
-    assert (rows <= batches.BATCH_ROWS).all()
+    assert (rows * 3000 * 8 <= batches.MODEL_CALLS.n_bytes).all()
+    assert (rows <= batches.MODEL_CALLS.n_rows).all()
 
 
 def test_one_point_wider_than_the_budget_is_still_differentiated(X, monkeypatch):
-    monkeypatch.setattr(batches, "BATCH_BYTES", 1)
+    monkeypatch.setattr(batches, "MODEL_CALLS", Budget(1))
     numerical = central_differences(Sine().value, X)
     np.testing.assert_allclose(numerical, np.cos(X), atol=1e-9)
 

@@ -24,6 +24,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt import batches
+from propopt.batches import Budget
 from propopt.errors import InvalidInput, Refused
 from propopt.functions import Exponential, LinearPlusSine, Power, central_differences
 
@@ -146,7 +147,7 @@ def test_models_are_called_in_tables_of_bounded_size(monkeypatch):
     gradient, value = smooth.gradient(X), smooth.value(X)
     assert rows == [2 * 30 * 12, 3, 3, 2 * 30 * 12]
     assert smooth.calls.rows + smooth.calls.trials == sum(rows)
-    monkeypatch.setattr(batches, "BATCH_ROWS", 100)
+    monkeypatch.setattr(batches, "MODEL_CALLS", Budget(2**25, 100))
     rows.clear()
     np.testing.assert_allclose(smooth.gradient(X), gradient)
     np.testing.assert_allclose(smooth.value(X), value)

@@ -12,6 +12,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from torch_networks import nn, three_scores, torch, trained_otherwise
 
 import propopt as po
+from propopt.batches import Budget
 from propopt.errors import InvalidInput
 from propopt.functions.models import torch_modules
 
@@ -249,14 +250,12 @@ def test_points_go_to_the_device_of_the_module(network, X):
 
 
 @pytest.mark.parametrize(
-    ("limits", "most"),
-    [({"BATCH_ROWS": 4}, 4), ({"BATCH_BYTES": 100}, 4), ({"BATCH_BYTES": 1}, 1)],
+    ("budget", "most"), [(Budget(2**22, 4), 4), (Budget(100), 4), (Budget(1), 1)]
 )
-def test_batches_are_bounded_and_change_nothing(network, X, monkeypatch, limits, most):
+def test_batches_are_bounded_and_change_nothing(network, X, monkeypatch, budget, most):
     function = po.wrap(network, 1, "log_odds")
     expected = function.value(X), function.gradient(X)
-    for name, limit in limits.items():
-        monkeypatch.setattr(torch_modules, name, limit)
+    monkeypatch.setattr(torch_modules, "AUTOGRAD_CALLS", budget)
     sizes = []
     network.register_forward_hook(lambda *seen: sizes.append(len(seen[-1])))
     np.testing.assert_allclose(function.value(X), expected[0], atol=1e-14)
@@ -266,7 +265,7 @@ def test_batches_are_bounded_and_change_nothing(network, X, monkeypatch, limits,
 
 
 def test_rows_given_to_the_module_are_counted(network, X, monkeypatch):
-    monkeypatch.setattr(torch_modules, "BATCH_ROWS", 4)
+    monkeypatch.setattr(torch_modules, "AUTOGRAD_CALLS", Budget(2**22, 4))
     function = po.wrap(network, 1)
     function.value(X)
     assert (function.calls.rows, function.calls.batches) == (9, 3)

@@ -18,6 +18,7 @@ from scipy.stats import entropy, pearsonr
 
 import propopt as po
 from propopt import metrics
+from propopt.batches import Budget
 from propopt.errors import InvalidInput
 from propopt.explainers import Gradient, Lime, Shap, SmoothGrad
 from propopt.metrics import (
@@ -350,7 +351,7 @@ SAMPLED = [*ROBUST, RelativeOutputStability(n_samples=S), *FAITHFUL[:-1]]
 def test_blocks_do_not_change_a_result(metric, X, monkeypatch):
     whole = asked(metric, X)
     for n_bytes in (1, 8 * 4 * 4, 8 * 4 * 2 * S):
-        monkeypatch.setattr(perturbations, "BLOCK_BYTES", n_bytes)
+        monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(n_bytes))
         np.testing.assert_allclose(asked(metric, X), whole, rtol=1e-12, atol=1e-16)
 
 
@@ -382,7 +383,7 @@ def test_the_model_is_asked_in_blocks(metric, monkeypatch):
         return f(points)
 
     X = np.random.default_rng(0).normal(size=(40, 4))
-    monkeypatch.setattr(perturbations, "BLOCK_BYTES", 8 * 4 * 10 * S)
+    monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(8 * 4 * 10 * S))
     function = po.wrap(spy)
     function.value(X[:1])
     sizes.clear()  # of the trial
@@ -640,7 +641,7 @@ def test_a_method_begins_its_draws_afresh(X):
 def test_blocks_do_not_change_a_sampled_method(explainer, X, monkeypatch):
     method = BaselineMethod(explainer=explainer, function=FUNCTION)
     whole = AvgSensitivity(n_samples=S)(method, X)
-    monkeypatch.setattr(perturbations, "BLOCK_BYTES", 8 * 4 * 7)
+    monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(8 * 4 * 7))
     found = AvgSensitivity(n_samples=S)(method, X)
     np.testing.assert_allclose(found, whole, rtol=1e-7)
 

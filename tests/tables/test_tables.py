@@ -20,6 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import propopt as po
 from propopt import batches
+from propopt.batches import Budget
 from propopt.errors import FlatFunctionWarning, InvalidInput
 from propopt.explainers import (
     Baseline,
@@ -317,13 +318,13 @@ def test_calls_of_numerical_and_exact_models_are_counted():
 
 @pytest.fixture
 def seven_rows(monkeypatch):
-    monkeypatch.setattr(batches, "BATCH_ROWS", 7)
+    monkeypatch.setattr(batches, "MODEL_CALLS", Budget(2**25, 7))
 
 
 def test_batches_keep_to_the_budget_and_change_nothing(spy, function, monkeypatch):
     whole = function.value(X), function.gradient(X)
     spy.sizes.clear()
-    monkeypatch.setattr(batches, "BATCH_ROWS", 7)
+    monkeypatch.setattr(batches, "MODEL_CALLS", Budget(2**25, 7))
     np.testing.assert_allclose(function.value(X), whole[0], rtol=1e-12)
     np.testing.assert_allclose(function.gradient(X), whole[1], atol=1e-9)
     assert max(spy.sizes) == 7
@@ -331,7 +332,7 @@ def test_batches_keep_to_the_budget_and_change_nothing(spy, function, monkeypatc
 
 
 def test_batches_keep_to_the_bytes(spy, function, monkeypatch):
-    monkeypatch.setattr(batches, "BATCH_BYTES", 8 * X.shape[1] * 10)
+    monkeypatch.setattr(batches, "MODEL_CALLS", Budget(8 * X.shape[1] * 10))
     function.gradient(X[:20])
     assert max(spy.sizes) == 10
 
@@ -607,7 +608,7 @@ def test_a_column_of_one_category_has_no_effect():
 @pytest.mark.parametrize("explainer", [BASELINES[2], BASELINES[3]])
 def test_points_are_explained_alike_in_small_blocks(explainer, simple, monkeypatch):
     whole = explainer.explain(simple, SMALL[:6]).attributions
-    monkeypatch.setattr(perturbations, "BLOCK_BYTES", 8 * 3 * 50)
+    monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(8 * 3 * 50))
     np.testing.assert_allclose(explainer.explain(simple, SMALL[:6]).attributions, whole)
     fewer = explainer.explain(simple, SMALL[:2]).attributions
     np.testing.assert_allclose(fewer, whole[:2])

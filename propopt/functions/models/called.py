@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Attributions, Points, Values
+from propopt.batches import row_blocks
 from propopt.errors import FlatFunctionWarning
 from propopt.functions.answers import Answers, refuse_other_answers
 from propopt.functions.base import Function
-from propopt.functions.calls import in_batches
 from propopt.functions.differences import DEFAULT_STEP, FLAT, step_for, warn_flat
 from propopt.functions.models.readout import Readout
 from propopt.tables.names import Labels
@@ -70,10 +70,13 @@ class CalledModel(Function):
         return Trial()
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
-        values = in_batches(self._read, points, labels)
+        parts = [
+            self._read(points[rows], labels.of_rows(rows))
+            for rows in row_blocks(*points.shape)
+        ]
         if not self.trial.done:
             self._ask_twice(points, labels)
-        return values
+        return np.concatenate(parts)
 
     def _read(self, points: Points, labels: Labels) -> Values:
         self.calls.add(len(points))

@@ -12,8 +12,8 @@ from numpy.exceptions import ComplexWarning
 from numpy.typing import NDArray
 
 from propopt._typing import Attributions, Points
+from propopt.batches import row_blocks
 from propopt.errors import InvalidInput
-from propopt.functions.differences import batches_of_entries
 from propopt.functions.models.called import CalledModel
 from propopt.functions.models.columns import as_given
 from propopt.functions.models.readout import read_column
@@ -63,12 +63,13 @@ class ComplexStep(CalledModel):
         if not self.trial.done:
             self._ask_twice(points, labels)
         slopes = np.empty(points.size)
-        for entries in batches_of_entries(points):
+        for block in row_blocks(points.size, points.shape[1], copies=2):
+            entries = np.arange(block.start, block.stop)
             rows, columns = np.divmod(entries, points.shape[1])
             shifted = points[rows].astype(np.complex128)
             h = COMPLEX_STEP * np.maximum(1.0, np.abs(points[rows, columns]))
             shifted[np.arange(len(rows)), columns] += 1j * h
-            slopes[entries] = self._evaluate(shifted, labels).imag / h
+            slopes[block] = self._evaluate(shifted, labels).imag / h
         return slopes.reshape(points.shape)
 
     def _evaluate(self, points: Complex, labels: Labels) -> Complex:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from propopt._typing import Array, Attributions, Points, Values
+from propopt.batches import Budget
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.functions.answers import Answers, refuse_other_answers
@@ -36,11 +37,8 @@ if TYPE_CHECKING:
     import torch
 
 
-BATCH_BYTES: Final = 2**22
-"""Largest input of one call; what layers keep for gradients is often 100 times it."""
-
-BATCH_ROWS: Final = 2**14
-"""Most rows in one call."""
+AUTOGRAD_CALLS: Final = Budget(2**22, 2**14)
+"""Input of one call; what layers keep for gradients is often 100 times it."""
 
 _MODULE = ("torch.nn.modules.module", "Module")
 
@@ -241,9 +239,7 @@ def _second_of_two(index: int | None) -> int:
 
 
 def _batches(points: Points) -> Iterator[slice]:
-    size = max(1, min(BATCH_ROWS, BATCH_BYTES // (points.shape[1] * points.itemsize)))
-    for start in range(0, len(points), size):
-        yield slice(start, start + size)
+    return AUTOGRAD_CALLS.blocks(len(points), points.shape[1] * points.itemsize)
 
 
 @contextmanager
