@@ -15,7 +15,8 @@ from propopt.errors import InvalidInput
 from propopt.explainers import Gradient
 from propopt.functions import Function, smoothed, wrap
 from propopt.functions.models.outputs import Output, Target
-from propopt.graphs.stored import Graph, knn_graph
+from propopt.graphs.base import Graph
+from propopt.graphs.points import knn_graph
 from propopt.losses import GradientMatching, PairwiseRobustness
 from propopt.results.explanation import Explanation
 from propopt.solvers import solve

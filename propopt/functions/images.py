@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from propopt._typing import Array, Points
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
-from propopt.graphs.stored import SimilarityGraph, pixel_graph
+from propopt.graphs.patterns import pixel_graph
+from propopt.graphs.stored import SimilarityGraph
 
 
 @final

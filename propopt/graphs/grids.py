@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from propopt._typing import Array, Sparse
 from propopt.checks import read_array, read_count, read_positive
 from propopt.errors import InvalidInput
-from propopt.graphs.neighbours import median_distance
-from propopt.graphs.stored import Graph, box_neighbours, gaussian
+from propopt.graphs.base import Graph
+from propopt.graphs.neighbours import gaussian, median_distance
+from propopt.graphs.patterns import box_neighbours
 from propopt.linear.components import Components
 from propopt.maps import ImplicitOverPoints, LinearMap, OverPoints
 from propopt.memory import require_memory
@@ -155,7 +156,7 @@ def grid_gaussian_graph(
     ----------
     X : array or DataFrame (n, D)
         All points of a product grid, the last coordinate fastest, as
-        :func:`propopt.graphs.grid_points` gives them.
+        :func:`propopt.graphs.grid` gives them.
     lengthscale : float, optional
         Λ > 0; by default the median distance between different points.
 

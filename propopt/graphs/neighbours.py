@@ -18,8 +18,11 @@ from propopt.errors import InvalidInput
 from propopt.linear.components import Components
 
 
-TREE_FEATURES = 15
+_TREE_FEATURES = 15
 """Up to so many, a tree finds neighbours faster than all distances do."""
+
+_ROUNDING = 1e-6
+"""Squares below so much of the largest are taken again: to 1e-9 products are right."""
 
 
 def all_distances(points: Points) -> Array:
@@ -28,7 +31,7 @@ def all_distances(points: Points) -> Array:
     return np.asarray(np.ldexp(pdist(unit), exponent))
 
 
-def distances(points: Points, pairs: Edges) -> Array:
+def pair_distances(points: Points, pairs: Edges) -> Array:
     """Distances of some pairs (E, 2)."""
     unit, exponent = _scaled(points)
     difference = unit[pairs[:, 0]] - unit[pairs[:, 1]]
@@ -42,7 +45,7 @@ def pairs_within(points: Points, radius: float) -> Edges:
     with np.errstate(over="ignore"):
         reach = float(np.ldexp(radius, -exponent)) * (1 + 1e-12)
     found = KDTree(unit).query_pairs(reach, output_type="ndarray").astype(np.intp)
-    return found[distances(points, found) <= radius]
+    return found[pair_distances(points, found) <= radius]
 
 
 def median_distance(points: Points) -> float:
@@ -61,10 +64,16 @@ def median_distance(points: Points) -> float:
     return float(np.median(apart))
 
 
+def gaussian(apart: Array, lengthscale: float) -> Array:
+    """exp(−d²/2Λ²) of distances d: zero where d/Λ is beyond all numbers."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(-0.5 * (apart / lengthscale) ** 2))
+
+
 def nearest_neighbours(points: Points, count: int) -> Sparse:
     """Ones from each point to its neighbours, shape (n, n)."""
     unit, _ = _scaled(points)
-    near = _by_tree if points.shape[1] <= TREE_FEATURES else _by_products
+    near = _by_tree if points.shape[1] <= _TREE_FEATURES else _by_products
     neighbours = near(unit, count)
     n_points = len(points)
     starts = np.arange(n_points + 1) * count
@@ -85,16 +94,12 @@ def _by_products(points: Points, count: int) -> NDArray[np.intp]:
     """From ‖x‖² − 2⟨x, x'⟩ + ‖x'‖²; by differences where that leaves rounding."""
     centred = Components.single(len(points)).centred(points)
     apart, near = NearestNeighbors(n_neighbors=count).fit(centred).kneighbors()
-    rounding = ROUNDING * points.shape[1] * float(np.abs(centred).max()) ** 2
+    rounding = _ROUNDING * points.shape[1] * float(np.abs(centred).max()) ** 2
     for doubtful in np.flatnonzero(apart[:, 0] ** 2 <= rounding):
         exact = cdist(points[[doubtful]], points)[0]
         exact[doubtful] = np.inf
         near[doubtful] = np.argsort(exact, kind="stable")[:count]
     return np.asarray(near)
-
-
-ROUNDING = 1e-6
-"""Squares below so much of the largest are taken again: to 1e-9 products are right."""
 
 
 def _scaled(points: Points) -> tuple[Points, int]:

@@ -18,7 +18,7 @@ from propopt._typing import Array
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.functions import ImageShape
-from propopt.graphs.stored import Graph
+from propopt.graphs.base import Graph
 from propopt.inductive.feature_basis import (
     FeatureBasis,
     positive_eigenbasis,

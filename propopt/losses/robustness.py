@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from propopt._typing import Array, Sparse
 from propopt.checks import read_array
 from propopt.errors import InvalidInput
-from propopt.graphs.stored import Graph
+from propopt.graphs.base import Graph
 from propopt.linear.components import Components
 from propopt.losses.base import PropertyLoss
 from propopt.maps import LinearMap, OverPoints

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import final
 
-from propopt.graphs.stored import Graph
+from propopt.graphs.base import Graph
 from propopt.losses.base import PropertyLoss
 from propopt.maps import Identity, LinearMap, OverFeatures
 from propopt.penalties import Absolute, Penalty, Squared

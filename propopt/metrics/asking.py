@@ -118,7 +118,7 @@ class Asking:
         if not callable(explain):
             raise InvalidInput(
                 "explain: expected a callable from points to attributions, got "
-                f"{type(explain).__name__}; propopt.metrics.ExplainerMethod makes one "
+                f"{type(explain).__name__}; propopt.metrics.BaselineMethod makes one "
                 "of an explainer and a function"
             )
         return cls._of(explain, X, function)

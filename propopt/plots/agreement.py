@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
-from propopt.graphs.stored import Graph
+from propopt.graphs.base import Graph
 from propopt.output.text import drawn
 from propopt.plots.axes import CYCLE, OPTIMIZED_COLOUR, framed, given_or_new
 from propopt.results.explanation import Explanation

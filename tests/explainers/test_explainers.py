@@ -32,7 +32,7 @@ from propopt.functions import (
     QuadraticPlusSine,
     Sine,
 )
-from propopt.graphs.stored import complete_graph
+from propopt.graphs.patterns import complete_graph
 from propopt.losses import (
     GradientMatching,
     MaxDifferenceRobustness,

@@ -12,7 +12,7 @@ from oracles import pair_sum
 import propopt as po
 from propopt.errors import InvalidInput
 from propopt.graphs.grids import GridGaussianGraph, LatticeGraph
-from propopt.graphs.stored import median_distance
+from propopt.graphs.neighbours import median_distance
 
 
 GRAPHS = {
