@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from difflib import get_close_matches
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -124,3 +127,20 @@ def read_rng(rng: object) -> np.random.Generator:
     if isinstance(rng, np.random.Generator):
         return rng
     return np.random.default_rng(read_seed(rng))
+
+
+_SHORT, _MANY = 60, 1_000
+"""Characters of a word that are compared; names among which a near one is sought."""
+
+
+def did_you_mean(word: object, known: Sequence[str]) -> str:
+    """A hint, to stand behind a word, at the name nearest to it; nothing if none is.
+
+    Examples
+    --------
+    >>> did_you_mean("Sparsty", ["smoothness", "sparsity"])
+    " (did you mean 'sparsity'?)"
+    """
+    names = {name.lower(): name for name in reversed(known[:_MANY])}
+    near = get_close_matches(str(word).lower()[:_SHORT], list(names), n=1)
+    return f" (did you mean {names[near[0]]!r}?)" if near else ""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from propopt.checks import did_you_mean
 from propopt.errors import InvalidInput, MissingExtra
 from propopt.problems.explained import Formula
 from propopt.problems.schema import MOST_WEIGHTS, ProblemSchema, WeightRange, Weights
 from propopt.problems.setting import check_setting
-from propopt.problems.source import Location, Source, did_you_mean
+from propopt.problems.source import Location, Source
 from propopt.problems.tables import formula
 from propopt.solvers import find_solver
 

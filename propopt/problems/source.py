@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,6 +13,7 @@ import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from propopt.checks import did_you_mean
 from propopt.errors import (
     Infeasible,
     InvalidInput,
@@ -178,12 +178,6 @@ def read_schema(source: Source) -> ProblemSchema:
         raise ProblemFileError("\n".join(dict.fromkeys(lines))) from None
 
 
-def did_you_mean(word: object, known: Sequence[str]) -> str:
-    """A hint such as `` (did you mean 'sparsity'?)``, if one of ``known`` is near."""
-    near = get_close_matches(str(word).lower()[:_SHORT], known[:_MANY], n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""
-
-
 def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
     """What pydantic found, in the words of a user."""
     location, value = detail["loc"], detail["input"]
@@ -293,5 +287,5 @@ def _refused_key(key: yaml.Node) -> str | None:
 
 
 _ENDLESS = "an alias stands inside what it repeats"
-_SHORT, _MANY = 60, 1_000
-"""Characters that are shown or compared; names among which a near one is looked for."""
+_SHORT = 60
+"""Characters that are shown."""

@@ -13,6 +13,7 @@ from sklearn import datasets
 from sklearn.preprocessing import StandardScaler
 
 from propopt._typing import Points
+from propopt.checks import did_you_mean
 from propopt.errors import InvalidInput
 from propopt.functions import PAPER_FUNCTIONS, Function, Power
 from propopt.graphs import grid
@@ -27,7 +28,7 @@ from propopt.problems.extent import (
 )
 from propopt.problems.learning import TASKS, check_learning, fitted_function
 from propopt.problems.schema import ProblemSchema
-from propopt.problems.source import Location, Source, did_you_mean
+from propopt.problems.source import Location, Source
 from propopt.tables.schema import Groups, TableSchema
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 
 import pandas as pd
 from rich.console import Console
 
+from propopt.checks import did_you_mean
 from propopt.errors import InvalidInput
 from propopt.output.files import require_free_name, writable_folder
 from propopt.output.progress import PlainConsole
@@ -120,11 +120,10 @@ def _chosen(names: Sequence[str]) -> dict[str, PaperFigure]:
     wanted = list(FIGURES) if ALL in names else list(dict.fromkeys(names))
     for name in wanted:
         if name not in FIGURES:
-            near = get_close_matches(name, [*FIGURES, ALL], n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, [*FIGURES, ALL])
             raise InvalidInput(
-                f"figure: there is no {name!r}{hint} (there are "
-                f"{', '.join(FIGURES)}, and {ALL})"
+                f"figure: there is no {name!r}{hint}; there are {', '.join(FIGURES)}, "
+                f"and {ALL}"
             )
     if not wanted:
         raise InvalidInput("figures: expected at least one, got none")

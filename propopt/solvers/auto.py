@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import final
 
 import cvxpy as cp
 
+from propopt.checks import did_you_mean
 from propopt.errors import InvalidInput, MissingExtra, Refused
 from propopt.losses import Program
 from propopt.losses.restricted import Restriction, zeros
@@ -140,13 +140,9 @@ def find_solver(name: str | Solver) -> Solver:
     if missing is not None:
         raise MissingExtra(f"solver: {missing}")
     known = [*_BY_NAME, *installed]
-    near = get_close_matches(name.lower(), known, n=1) or get_close_matches(
-        name.upper(), known, n=1
-    )
-    hint = f"; did you mean {near[0]!r}?" if near else ""
     raise InvalidInput(
-        f"solver: {name!r} is not known or not installed{hint} "
-        f"(available: {', '.join(known)})"
+        f"solver: {name!r} is not known or not installed{did_you_mean(name, known)}; "
+        f"available: {', '.join(known)}"
     )
 
 

@@ -148,7 +148,7 @@ def no_panel(monkeypatch):
         (["tables", "--target", "y"], "add --csv"),
         (["tables", "--csv", "t.csv", "--target", "y"], "there is no file t.csv"),
         (["tables", "--csv", __file__, "--target", "y"], "no column 'y'|not a CSV"),
-        (["fig7"], "there is no 'fig7'; did you mean 'fig"),
+        (["fig7"], "there is no 'fig7' (did you mean 'fig"),
     ],
 )
 def test_bad_arguments_are_refused_before_any_work(
