@@ -20,6 +20,7 @@ from typing import TypeAlias, final, get_args
 import numpy as np
 
 from propopt._typing import Array, Attributions
+from propopt.linear.conjugate_gradients import conjugate_gradients
 from propopt.losses import Program, PropertyLoss
 from propopt.maps import (
     Identity,
@@ -138,21 +139,14 @@ class _System:
 
     def _descend(self, W: Attributions, slope: Attributions, goal: float) -> None:
         """Conjugate gradients from W, in place, until ‖∇F‖ is at its goal."""
-        residual = -slope
-        direction, energy = np.zeros_like(W), 1.0
-        for _ in range(STEPS):
-            conditioned = self._conditioned(residual)
-            last, energy = energy, float(np.vdot(residual, conditioned))
-            direction *= energy / last
-            direction += conditioned
-            image = self._product(direction)
-            rate = float(np.vdot(direction, image))
-            if rate <= 0.0:  # zero to rounding
-                return
-            W += (energy / rate) * direction
-            residual -= (energy / rate) * image
-            if np.linalg.norm(residual) <= goal:
-                return
+        conjugate_gradients(
+            self._product,
+            W,
+            -slope,
+            precondition=self._conditioned,
+            most_steps=STEPS,
+            is_enough=lambda _, R: bool(np.linalg.norm(R) <= goal),
+        )
 
     def _product(self, W: Attributions) -> Attributions:
         """Σ 2c AᵀA W."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -11,6 +12,7 @@ import scipy.sparse as sp
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput, MissingExtra, SolverFailure
+from propopt.linear.conjugate_gradients import conjugate_gradients
 from propopt.operators import Operator
 
 
@@ -71,23 +73,26 @@ class ShiftedSystem:
     def _descend(
         self, w: Array, r: Array, tolerance: float, precondition: Preconditioner
     ) -> Array:
-        z = precondition(r)
-        p = z.copy()
-        rz = float(r @ z)
-        for step in range(self.most_steps):
-            look = step % LOOK_EVERY == 0
-            if rz == 0.0 or (look and self._is_done(w, r, tolerance)):
-                return w
-            Ap = self.P @ p
+        looks = count()
+
+        def product(p: Array) -> Array:
+            Ap: Array = self.P @ p
             Ap *= self.b
             Ap += self.s * p
-            length = rz / float(p @ Ap)
-            w += length * p
-            r -= length * Ap
-            z = precondition(r)
-            rz, last = float(r @ z), rz
-            p *= rz / last
-            p += z
+            return Ap
+
+        def is_enough(w: Array, r: Array) -> bool:
+            return next(looks) % LOOK_EVERY == 0 and self._is_done(w, r, tolerance)
+
+        if conjugate_gradients(
+            product,
+            w,
+            r,
+            precondition=precondition,
+            most_steps=self.most_steps,
+            is_enough=is_enough,
+        ):
+            return w
         raise SolverFailure(
             f"conjugate gradients did not converge in {self.most_steps} steps: the "
             "graph is badly scaled, perhaps; Krylov(preconditioner='multigrid') may do"

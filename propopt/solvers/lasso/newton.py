@@ -25,6 +25,7 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array
+from propopt.linear.conjugate_gradients import Action, conjugate_gradients
 from propopt.solvers.lasso.base import (
     LassoMethod,
     LassoOptimum,
@@ -147,22 +148,14 @@ class _Objective:
         residual *= active
         square = float(np.vdot(residual, residual))
         enough = max(FORCING**2 * square, goal)
-        direction, energy = np.zeros_like(x), 1.0
-        work = np.empty_like(x)
-        for _ in range(INNER_STEPS):
-            if square <= enough:
-                break
-            conditioned = self.H.precondition(residual)
-            conditioned *= active
-            last, energy = energy, float(np.vdot(residual, conditioned))
-            direction *= energy / last
-            direction += conditioned
-            image = self.H.product(direction)
-            image *= active
-            step = energy / float(np.vdot(direction, image))
-            x += np.multiply(direction, step, out=work)
-            residual -= np.multiply(image, step, out=work)
-            square = float(np.vdot(residual, residual))
+        conjugate_gradients(
+            _masked(self.H.product, active),
+            x,
+            residual,
+            precondition=_masked(self.H.precondition, active),
+            most_steps=INNER_STEPS,
+            is_enough=lambda _, R: float(np.vdot(R, R)) <= enough,
+        )
         return x
 
     def _along(self, point: _Point, end: _Point) -> _Point:
@@ -192,6 +185,17 @@ def _descend(objective: _Objective, W: Array, tolerance: float) -> _Point:
             break
         point = lower
     return best
+
+
+def _masked(action: Action, mask: Array) -> Action:
+    """The action on the entries of a mask of zeros and ones, into the same."""
+
+    def masked(V: Array) -> Array:
+        image = action(V)
+        image *= mask
+        return image
+
+    return masked
 
 
 def _line_minimum(point: _Point, end: _Point, weight: float) -> float:

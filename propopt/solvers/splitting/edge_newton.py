@@ -25,6 +25,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions, Sparse
+from propopt.linear.conjugate_gradients import conjugate_gradients
 from propopt.maps import OverPoints
 from propopt.penalties import GroupMax
 from propopt.solvers.splitting.composite import Composite, Point, RotatedSystem, Term
@@ -202,31 +203,52 @@ class EdgeNewton:
         accuracy: float,
     ) -> tuple[Array, Array]:
         """The same without x ≥ 0, on the free edges: (x, multipliers of the sums)."""
-        scale = np.where(free, 1.0 / model.diagonal, 0.0)
-        weight = np.bincount(groups, scale, len(self._totals))
+        projection = _Projection.of(model, groups, free, len(self._totals))
+        x = x.copy()
+        conjugate_gradients(
+            model.product,
+            x,
+            right - model.product(x),
+            precondition=projection,
+            most_steps=CG_STEPS,
+            reduction=accuracy**2,
+        )
+        return x, projection.prices
 
-        def projected(r: Array) -> tuple[Array, Array, Array]:
-            # r less its price in each group, so that scale·r keeps all sums; without
-            # the subtraction rounding of the large price would stop CG early
-            prices = np.bincount(groups, scale * r, len(self._totals)) / weight
-            reduced = np.where(free, r - prices[groups], 0.0)
-            return reduced, scale * reduced, prices
 
-        residual, z, prices = projected(right - model.product(x))
-        direction = z
-        size = float(residual @ z)
-        goal = accuracy**2 * size
-        for _ in range(CG_STEPS):
-            if size <= goal:
-                break
-            image = model.product(direction)
-            length = size / float(direction @ image)
-            x = x + length * direction
-            residual, z, more = projected(residual - length * image)
-            prices += more
-            size, before = float(residual @ z), size
-            direction = z + (size / before) * direction
-        return x, prices
+@dataclass(frozen=True, eq=False)
+class _Projection:
+    """The preconditioner of free edges that keeps the sums of all groups.
+
+    r less its price in each group, so that r over the diagonal adds up to zero there.
+    Prices are taken out of r itself, and added up: rounding of a large price would stop
+    conjugate gradients early.
+    """
+
+    inverses: Array
+    free: NDArray[np.bool_]
+    groups: NDArray[np.intp]
+    totals: Array
+    prices: Array
+
+    @classmethod
+    def of(
+        cls,
+        model: _Model,
+        groups: NDArray[np.intp],
+        free: NDArray[np.bool_],
+        n_groups: int,
+    ) -> _Projection:
+        inverses = np.where(free, 1.0 / model.diagonal, 0.0)
+        totals = np.bincount(groups, inverses, n_groups).astype(np.float64)
+        return cls(inverses, free, groups, totals, np.zeros(n_groups))
+
+    def __call__(self, r: Array) -> Array:
+        sums = np.bincount(self.groups, self.inverses * r, len(self.totals))
+        prices = sums / self.totals
+        r[:] = np.where(self.free, r - prices[self.groups], 0.0)
+        np.add(self.prices, prices, out=self.prices)
+        return self.inverses * r
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from propopt._typing import Array, Attributions, Sparse
+from propopt.linear.conjugate_gradients import OnePerColumn, conjugate_gradients
 from propopt.linear.lapack import positive_inverse
 from propopt.maps import dense
 
@@ -40,6 +41,9 @@ LU_LIMIT = 2e10
 
 LARGEST = 1e12
 """Of P beside δ up to which a dense inverse of δI + P keeps digits."""
+
+REDUCTION = 1e-22
+"""Of the energy of a residual, that is, 1e-11 of its size: what steps of ADMM need."""
 
 
 class System(ABC):
@@ -174,20 +178,15 @@ class ConjugateGradients(System):
     def solve(self, R: Attributions) -> Attributions:
         diagonals = self._diagonals()
         W = np.zeros_like(R)
-        residual = R.copy()
-        direction = residual / diagonals
-        norm = np.einsum("nd,nd->d", residual, direction)
-        goal = 1e-22 * norm
-        for _ in range(2 * len(R)):
-            if (norm <= goal).all():
-                break
-            image = self.P @ direction + self.shifts * direction
-            step = _quotient(norm, np.einsum("nd,nd->d", direction, image))
-            W += step * direction
-            residual -= step * image
-            scaled = residual / diagonals
-            before, norm = norm, np.einsum("nd,nd->d", residual, scaled)
-            direction = scaled + _quotient(norm, before) * direction
+        conjugate_gradients(
+            lambda V: self.P @ V + self.shifts * V,
+            W,
+            R.copy(),
+            precondition=lambda residual: residual / diagonals,
+            most_steps=2 * len(R),
+            reduction=REDUCTION,
+            systems=OnePerColumn(),
+        )
         return W
 
     def resistances(self, tails: NDArray[np.intp], heads: NDArray[np.intp]) -> Array:
@@ -210,7 +209,3 @@ def _bandwidth(P: Sparse) -> float:
     rank[order] = np.arange(len(order))
     entries = P.tocoo()
     return float(np.abs(rank[entries.row] - rank[entries.col]).max(initial=0))
-
-
-def _quotient(above: Array, below: Array) -> Array:
-    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
