@@ -9,18 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import pandas as pd
-from matplotlib import rc_context
 from matplotlib.figure import Figure
-from rich.measure import Measurement
-from rich.table import Table
 from rich.text import Text
 
 from propopt.errors import InvalidInput, Unwritten
-from propopt.output.files import require_free_name, writable_folder, written_whole
+from propopt.output.files import require_free_name, writable_folder
 from propopt.output.progress import PlainConsole
+from propopt.output.svg import write_svg
+from propopt.output.terminal import print_table
 from propopt.output.text import printable, printable_lines
 from propopt.problems import Problem
 from propopt.results.explanation import Explanation
@@ -161,12 +159,7 @@ def _write_plot(trade_offs: TradeOffs, problem: Problem, target: Path) -> None:
     plot = problem.schema.plot
     scale = "linear" if plot is None else plot.scale
     trade_offs.plot(*problem.axes, ax=figure.subplots(), scale=scale)
-    salt = printable(problem.name)  # the same run, the same file
-    with (
-        rc_context({"svg.hashsalt": salt}),
-        written_whole(f"{target}.svg") as draft,
-    ):
-        figure.savefig(draft, format="svg", metadata={"Date": None})
+    write_svg(figure, f"{target}.svg", salt=printable(problem.name))
 
 
 def _print(trade_offs: TradeOffs, problem: Problem, console: PlainConsole) -> None:
@@ -196,26 +189,10 @@ def _with_settings(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _show(title: str, frame: pd.DataFrame, console: PlainConsole) -> None:
-    console.print()
-    console.print(title, style="italic")
-    table = _table(frame)
-    # a table that is too wide runs over the edge: no digit is cut off
-    unlimited = console.options.update(width=10_000)
-    table.width = Measurement.get(console, unlimited, table).maximum
-    console.print(table)
-
-
-def _table(frame: pd.DataFrame) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for column in map(str, frame):
-        name = column.removeprefix("loss.").replace("weight.", "weight of_")
-        header = printable(name).replace("_", "\n")
-        side: Literal["left", "right"] = "left" if column == "method" else "right"
-        table.add_column(header, justify=side, no_wrap=True, vertical="bottom")
-    for row in frame.itertuples(index=False):
-        cells = zip(map(str, frame), row, strict=True)
-        table.add_row(*(printable(_cell(name, value)) for name, value in cells))
-    return table
+    columns = list(map(str, frame))
+    names = [c.removeprefix("loss.").replace("weight.", "weight of_") for c in columns]
+    rows = (list(map(_cell, columns, row)) for row in frame.itertuples(index=False))
+    print_table(console, title, names, rows)
 
 
 def _plain(value: object) -> str:
