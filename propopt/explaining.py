@@ -22,7 +22,7 @@ from propopt.results.explanation import Explanation
 from propopt.solvers import solve
 from propopt.tables.frames import is_frame
 from propopt.tables.names import read_table
-from propopt.tables.schema import CategoricalColumns, Groups, Scale, array_scales
+from propopt.tables.schema import Scale, TableSchema, array_scales
 from propopt.tradeoffs.sweep import sweep
 
 
@@ -43,9 +43,7 @@ def explain(
     *,
     target: Target = None,
     output: Output = "auto",
-    data: pd.DataFrame | None = None,
-    categorical: CategoricalColumns = "auto",
-    groups: Groups | None = None,
+    data: TableSchema | pd.DataFrame | None = None,
     scale: Scale = "std",
     graph: Graph | None = None,
     robustness: float | None = None,
@@ -80,12 +78,11 @@ def explain(
         At least two rows.
     target, output
         Of :func:`propopt.wrap`: which class or column, and in which units.
-    data : DataFrame, optional
+    data : DataFrame or TableSchema, optional
         The table that standard deviations and frequencies of categories come from, best
-        the one that the model was fitted on; X by default.
-    categorical, groups
-        Of :meth:`propopt.TableSchema.of`: more categorical columns, such as integer
-        codes, and one-hot columns that are one feature.
+        the one that the model was fitted on; X by default. Categorical columns of
+        numbers, and one-hot columns that are one feature, are declared by
+        :meth:`propopt.TableSchema.of`.
     scale : "std", None, mapping or array (D,)
         s, and the units of distances. None: features as they are, plain gradients.
     graph : Graph, optional
@@ -119,7 +116,7 @@ def explain(
     >>> best.to_frame().shape, best.parameters["weight rule"]
     ((30, 4), 'knee of the curve')
     """
-    function = _function(model, X, target, output, data, categorical, groups)
+    function = _function(model, X, target, output, data)
     sizes, coordinates = _scales(function, X, scale)
     function = _differentiable(function, sizes, rng)
     faithful = Gradient().explain(function, X, rng=rng, progress=progress)
@@ -149,21 +146,17 @@ def _function(
     X: Any,
     target: Target,
     output: Output,
-    data: pd.DataFrame | None,
-    categorical: CategoricalColumns,
-    groups: Groups | None,
+    data: TableSchema | pd.DataFrame | None,
 ) -> Function:
     if isinstance(model, Function):
-        if data is not None or groups is not None or categorical != "auto":
+        if data is not None:
             raise InvalidInput(
-                "data, categorical and groups belong to wrap(model, data=...), and "
-                f"{model!r} is wrapped already"
+                f"data: it belongs to wrap(model, data=...), and {model!r} is wrapped "
+                "already"
             )
         return wrap(model, target, output)
     table = X if data is None and is_frame(X, "X") else data
-    return wrap(
-        model, target, output, data=table, categorical=categorical, groups=groups
-    )
+    return wrap(model, target, output, data=table)
 
 
 def _scales(function: Function, X: Any, scale: Scale) -> tuple[Array, Array]:

@@ -240,8 +240,10 @@ def _refuse_text(X: pd.DataFrame, what: str) -> None:
     place = text_in(X)
     if place is not None:
         raise InvalidInput(
-            f"{what}: {place}; wrap(model, data={what}) makes a function that takes "
-            "text and categories"
+            f"{what}: {place}; for text and categories tell wrap of the table, "
+            f"wrap(model, data={what}), or, where columns of numbers are categories "
+            "too, data=po.TableSchema.of("
+            f"{what}, categorical=[...], groups={{...}})"
         )
 
 

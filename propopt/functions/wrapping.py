@@ -40,7 +40,7 @@ from propopt.functions.models.torch_modules import (
 from propopt.structures.boosters import as_estimator
 from propopt.structures.piecewise import is_piecewise_constant
 from propopt.structures.sklearn_models import exact_link, exact_network
-from propopt.tables.schema import CategoricalColumns, Groups, TableSchema
+from propopt.tables.schema import TableSchema
 from propopt.threads import Sparing
 
 
@@ -52,9 +52,7 @@ def wrap(
     *,
     gradient: Callable[[Any], object] | None = None,
     input_shape: Sequence[int] | ImageShape | None = None,
-    data: pd.DataFrame | None = None,
-    categorical: CategoricalColumns = "auto",
-    groups: Groups | None = None,
+    data: TableSchema | pd.DataFrame | None = None,
 ) -> Function:
     """The function that a model computes: one output, with its gradient.
 
@@ -97,17 +95,15 @@ def wrap(
         is not (D,). Its value is one column of what the module returns; where columns
         are scores of classes, ``output`` says what to make of them: their softmax, or
         their sigmoid where one column stands for two classes.
-    data : DataFrame, optional
+    data : DataFrame or TableSchema, optional
         The table that the model was fitted on, or X: the function then takes DataFrames
         with these columns, and the model is given nothing else, with its own labels,
         text, categories and dtypes. Gradients of numeric columns are exact if there are
         no categories, else central differences; that of a category is its effect,
-        f(x) − Σ_c p_c f(x with c), with p_c its frequency in ``data``.
-    categorical : "auto" or sequence of column labels
-        Columns of ``data`` that are categorical besides text, booleans and categories.
-    groups : mapping of a feature to its column labels, optional
-        Columns of ``data`` that one-hot encode one feature, which is then explained as
-        one; see :meth:`propopt.TableSchema.of`.
+        f(x) − Σ_c p_c f(x with c), with p_c its frequency in ``data``. Categories are
+        text, booleans and categories of pandas; ``po.TableSchema.of(X,
+        categorical=[...], groups={...})`` declares others, and columns that one-hot
+        encode one feature, which is then explained as one.
 
     Returns
     -------
@@ -133,7 +129,7 @@ def wrap(
     >>> wrap(lambda X: X[:, 0] * X[:, 1]).gradient(X[:1]).round(6)
     array([[1., 0.]])
     """
-    schema = _schema(data, categorical, groups)
+    schema = _schema(data)
     if is_torch_module(model):
         _refuse_gradient(gradient, name_of(model))
         return _torch(torch_model(model, target, output, input_shape), step, schema)
@@ -164,16 +160,10 @@ def wrap(
     return NumericalModel(name, readout, _step(step), flat)
 
 
-def _schema(
-    data: Any, categorical: CategoricalColumns, groups: Groups | None
-) -> TableSchema | None:
-    if data is not None:
-        return TableSchema.of(data, categorical, groups)
-    if categorical != "auto" or groups is not None:
-        raise InvalidInput(
-            "categorical and groups tell of the columns of `data`; give data=X too"
-        )
-    return None
+def _schema(data: Any) -> TableSchema | None:
+    if data is None or isinstance(data, TableSchema):
+        return data
+    return TableSchema.of(data)
 
 
 def _refuse_schema(schema: TableSchema | None, why: str) -> None:

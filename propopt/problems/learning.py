@@ -23,6 +23,7 @@ from propopt.problems.explained import Data, Model
 from propopt.problems.schema import ProblemSchema
 from propopt.problems.section import MOST_NUMBERS
 from propopt.problems.source import Source
+from propopt.tables.schema import Groups, TableSchema
 from propopt.threads import threads_of_run
 
 
@@ -142,7 +143,8 @@ def fitted_function(
                 model.fit(table, target)
         except ValueError as error:  # such as numbers whose squares are too large
             raise InvalidInput(_not_fitted(target, error)) from None
-        return wrap(model, spec.target_class, spec.output, **_declared(data, table))
+        columns = _columns_of(data, table)
+        return wrap(model, spec.target_class, spec.output, data=columns)
 
 
 def _columns(categorical: list[str]) -> Any:
@@ -155,15 +157,12 @@ def _columns(categorical: list[str]) -> Any:
     return ColumnTransformer([categories], remainder=StandardScaler())
 
 
-def _declared(data: Data, table: pd.DataFrame) -> dict[str, Any]:
+def _columns_of(data: Data, table: pd.DataFrame) -> TableSchema | None:
     """What :func:`propopt.wrap` is told of the columns, if any is not a number."""
     if not (data.categorical or data.groups):
-        return {}
-    return {
-        "data": table,
-        "categorical": data.categorical or "auto",
-        "groups": data.groups or None,
-    }
+        return None
+    groups: Groups = dict(data.groups.items())
+    return TableSchema.of(table, data.categorical, groups)
 
 
 def _estimator(spec: Model, task: TaskKind | None, seed: int) -> Any:

@@ -97,7 +97,8 @@ def spy():
 
 @pytest.fixture
 def function(spy):
-    return po.wrap(spy, output="log_odds", data=X, categorical=["job"])
+    schema = po.TableSchema.of(X, categorical=["job"])
+    return po.wrap(spy, output="log_odds", data=schema)
 
 
 def contributions(model, label):
@@ -144,7 +145,7 @@ def interacting(frame):
 
 @pytest.fixture
 def simple():
-    return po.wrap(additive, data=SMALL, categorical=["job"])
+    return po.wrap(additive, data=po.TableSchema.of(SMALL, categorical=["job"]))
 
 
 def worst_z(explanation, truth):
@@ -176,9 +177,8 @@ def test_the_effect_does_not_depend_on_the_category_that_is_left_out():
             columns = [(frame["job"] == c).astype(float) for c in kept]
             return model.predict(np.column_stack(columns))
 
-        found = po.wrap(value, data=X[["job"]], categorical=["job"]).gradient(
-            X[["job"]]
-        )
+        schema = po.TableSchema.of(X[["job"]], categorical=["job"])
+        found = po.wrap(value, data=schema).gradient(X[["job"]])
         np.testing.assert_allclose(found["job"], target - target.mean(), atol=1e-9)
 
 
@@ -186,7 +186,8 @@ def test_columns_that_encode_one_feature_are_explained_as_one():
     wide = pd.get_dummies(X[["bmi", "colour"]], columns=["colour"])
     members = [label for label in wide if label.startswith("colour")]
     model = LogisticRegression().fit(wide, Y)
-    function = po.wrap(model, output="log_odds", data=wide, groups={"colour": members})
+    schema = po.TableSchema.of(wide, groups={"colour": members})
+    function = po.wrap(model, output="log_odds", data=schema)
     found = function.gradient(wide)
     coefficients = dict(zip(wide.columns, model.coef_[0], strict=True))
     parts = X["colour"].map(lambda c: coefficients[f"colour_{c}"])
@@ -231,7 +232,7 @@ def test_only_categories_do_not_warn():
 
 @given(st.randoms(use_true_random=False))
 def test_permuted_rows_give_permuted_results(random):
-    function = po.wrap(additive, data=SMALL, categorical=["job"])
+    function = po.wrap(additive, data=po.TableSchema.of(SMALL, categorical=["job"]))
     order = list(range(N))
     random.shuffle(order)
     permuted = SMALL.iloc[order]
@@ -410,8 +411,6 @@ def test_tables_that_do_not_fit_are_refused(function, table, complaint):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({"categorical": ["job"]}, "give data=X too"),
-        ({"groups": {}}, "give data=X too"),
         ({"data": X, "gradient": np.cos}, "leave gradient and"),
         ({"data": X, "step": "complex"}, "leave gradient and"),
         ({"data": X.to_numpy()}, "data: expected a DataFrame"),
@@ -509,7 +508,7 @@ def test_the_ball_has_the_dimension_of_the_numbers():
         seen.append(frame["age"].to_numpy() - SMALL["age"].iloc[0])
         return additive(frame)
 
-    function = po.wrap(value, data=SMALL, categorical=["job"])
+    function = po.wrap(value, data=po.TableSchema.of(SMALL, categorical=["job"]))
     ball = SmoothGrad(scale=3.0, n_samples=4000, distribution="ball")
     ball.explain(function, SMALL[:1])
     assert (np.concatenate(seen) ** 2).mean() == pytest.approx(3.0, abs=Z * 9 * 0.0048)
@@ -545,7 +544,7 @@ def test_lime_is_a_weighted_ridge_regression_on_its_samples(settings):
         tables.append(frame)
         return interacting(frame).to_numpy()
 
-    function = po.wrap(value, data=SMALL, categorical=["job"])
+    function = po.wrap(value, data=po.TableSchema.of(SMALL, categorical=["job"]))
     lime = Lime(scale=3.0, n_samples=80, **settings)
     function.value(SMALL[:1])
     tables.clear()  # of the trial
@@ -571,8 +570,7 @@ def test_lime_in_standard_units_does_not_see_the_units(simple):
     months = SMALL.assign(age=12.0 * SMALL["age"])
     other = po.wrap(
         lambda frame: additive(frame.assign(age=frame["age"] / 12)),
-        data=months,
-        categorical=["job"],
+        data=po.TableSchema.of(months, categorical=["job"]),
     )
     again = lime.explain(other, months[:3])
     np.testing.assert_allclose(
@@ -595,7 +593,7 @@ def test_lime_contrasts_a_category_that_the_table_never_has():
 
 def test_a_column_of_one_category_has_no_effect():
     table = SMALL.assign(colour="red")
-    function = po.wrap(additive, data=table, categorical=["job"])
+    function = po.wrap(additive, data=po.TableSchema.of(table, categorical=["job"]))
     for explainer in (
         Gradient(),
         Lime(scale=0.5, n_samples=100),
@@ -635,7 +633,7 @@ def brute_force_shapley(value, row, background):
 
 def test_shap_replaces_whole_categories():
     pytest.importorskip("shap")
-    function = po.wrap(interacting, data=SMALL, categorical=["job"])
+    function = po.wrap(interacting, data=po.TableSchema.of(SMALL, categorical=["job"]))
     background = SMALL[50:57]
     found = Shap(background=background).explain(function, SMALL[:3])
     for n in range(3):
@@ -715,9 +713,9 @@ def test_explanations_are_optimised_on_tables(simple):
 # --- packages
 
 
-def explained(model, table, **arguments):
+def explained(model, table, categorical="auto"):
     """Values and gradients of a model of trees, which are flat in the numbers."""
-    function = po.wrap(model, data=table, **arguments)
+    function = po.wrap(model, data=po.TableSchema.of(table, categorical))
     np.testing.assert_array_equal(function.value(table), model.predict(table))
     with pytest.warns(FlatFunctionWarning):
         return function.gradient(table[:10])
@@ -757,7 +755,7 @@ def test_catboost_with_text():
         allow_writing_files=False,
     )
     model.fit(table, Y * 1.0)
-    found = explained(model, table, categorical=["job"])
+    found = explained(model, table, ["job"])
     for label in ("colour", "job"):
         shares = table[label].value_counts(normalize=True)
         expected = effects(model, table[:10], label, shares)

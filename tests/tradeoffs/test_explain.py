@@ -195,7 +195,7 @@ def test_a_linear_model_has_one_explanation_for_all_rows(rng):
 
 
 def test_what_belongs_to_wrap_is_refused_for_a_function(pipeline, X):
-    with pytest.raises(InvalidInput, match="belong to wrap"):
+    with pytest.raises(InvalidInput, match="belongs to wrap"):
         po.explain(po.wrap(pipeline, data=X), X, data=X)
 
 
