@@ -16,6 +16,9 @@ EXTRAS: Mapping[str, str] = {
     "ecos": "solvers",
     "piqp": "solvers",
     "highspy": "solvers",
+    "pyamg": "multigrid",
+    "torch": "torch",
+    "torchvision": "vision",
 }
 """By package, the extra of ours that installs it."""
 

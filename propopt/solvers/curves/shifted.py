@@ -11,7 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from propopt._typing import Array
-from propopt.errors import InvalidInput, MissingExtra, SolverFailure
+from propopt.errors import InvalidInput, SolverFailure
+from propopt.extras import require
 from propopt.linear.conjugate_gradients import conjugate_gradients
 from propopt.operators import Operator
 
@@ -121,12 +122,7 @@ class ShiftedSystem:
         return lambda r: inverse * r
 
     def _multigrid(self) -> Preconditioner:
-        try:
-            import pyamg
-        except ImportError:
-            raise MissingExtra(
-                'multigrid needs pyamg: pip install "propopt[multigrid]"'
-            ) from None
+        pyamg = require("pyamg")
         if not sp.issparse(self.P):
             raise InvalidInput("multigrid needs a stored sparse graph, as knn_graph is")
         matrix = sp.csr_matrix(self.s * sp.eye_array(len(self.g)) + self.b * self.P)
