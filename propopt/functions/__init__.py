@@ -3,6 +3,11 @@
 from propopt.functions.base import Function
 from propopt.functions.differences import central_differences
 from propopt.functions.images import ImageShape
+from propopt.functions.models.vision import (
+    load_weights,
+    normalisation,
+    torchvision_model,
+)
 from propopt.functions.paper import (
     PAPER_FUNCTIONS,
     Exponential,
@@ -35,6 +40,9 @@ __all__ = [
     "SmoothedFunction",
     "central_differences",
     "is_piecewise_constant",
+    "load_weights",
+    "normalisation",
     "smoothed",
+    "torchvision_model",
     "wrap",
 ]

@@ -80,7 +80,7 @@ def test_maps_of_large_images_are_found_with_points_and_features_exchanged(shape
 
 def test_normalisation_is_that_of_its_formula(rng):
     images = torch.tensor(rng.random(size=(2, 3, 4, 4)), dtype=torch.float32)
-    layer = vision.normalisation(vision.IMAGENET_MEAN, vision.IMAGENET_STD)
+    layer = po.functions.normalisation(vision.IMAGENET_MEAN, vision.IMAGENET_STD)
     mean = torch.tensor(vision.IMAGENET_MEAN)[:, None, None]
     std = torch.tensor(vision.IMAGENET_STD)[:, None, None]
     torch.testing.assert_close(layer.train()(images), (images - mean) / std)
@@ -90,7 +90,7 @@ def test_normalisation_is_that_of_its_formula(rng):
 @pytest.mark.parametrize(("mean", "std"), [([0.1], [0.1, 0.2]), ([0.1], [0.0])])
 def test_normalisation_needs_a_positive_number_for_each_channel(mean, std):
     with pytest.raises(InvalidInput, match="std: expected one number > 0 for each"):
-        vision.normalisation(mean, std)
+        po.functions.normalisation(mean, std)
 
 
 def test_weights_are_read_from_a_file(rng, tmp_path):
@@ -100,13 +100,13 @@ def test_weights_are_read_from_a_file(rng, tmp_path):
     with seeded():
         other = nn.Sequential(nn.Linear(3, 7), nn.Tanh(), nn.Linear(7, 3)).double()
     other[0].weight.data += 1.0
-    vision.load_weights(other, path)
+    po.functions.load_weights(other, path)
     X = rng.normal(size=(5, 3))
     expected = po.wrap(network, 0).value(X)
     np.testing.assert_array_equal(po.wrap(other, 0).value(X), expected)
     before = {name: value.clone() for name, value in moody.state_dict().items()}
     with pytest.raises(InvalidInput, match=r"not of this architecture; .*'1.weight'"):
-        vision.load_weights(moody, path)
+        po.functions.load_weights(moody, path)
     assert all(torch.equal(v, before[k]) for k, v in moody.state_dict().items())
 
 
@@ -119,16 +119,16 @@ def test_files_that_are_no_weights_are_refused_and_not_executed(tmp_path, capsys
     network = three_scores()
     path = tmp_path / "weights.pth"
     with pytest.raises(InvalidInput, match=r"weights: .* cannot be read"):
-        vision.load_weights(network, path)
+        po.functions.load_weights(network, path)
     path.write_text("no weights")
     with pytest.raises(InvalidInput, match=r"weights: .* cannot be read"):
-        vision.load_weights(network, path)
+        po.functions.load_weights(network, path)
     path.write_bytes(pickle.dumps(Harmful(), protocol=2))
     with pytest.raises(InvalidInput, match=r"weights: .* cannot be read"):
-        vision.load_weights(network, path)
+        po.functions.load_weights(network, path)
     torch.save([1, 2], path)
     with pytest.raises(InvalidInput, match=r"holds no state_dict"):
-        vision.load_weights(network, path)
+        po.functions.load_weights(network, path)
     assert capsys.readouterr().out == ""
 
 
@@ -136,7 +136,7 @@ def test_without_torchvision_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "torchvision", None)
     monkeypatch.setitem(sys.modules, "torchvision.models", None)
     with pytest.raises(MissingExtra, match=r'pip install "propopt\[vision\]"'):
-        vision.torchvision_model("resnet50")
+        po.functions.torchvision_model("resnet50")
 
 
 def test_resnet_50_of_torchvision_explains_two_images(rng, tmp_path):
@@ -144,7 +144,7 @@ def test_resnet_50_of_torchvision_explains_two_images(rng, tmp_path):
     with seeded():
         original = models.resnet50(weights=None).eval()
     torch.save(original.state_dict(), tmp_path / "resnet50.pth")
-    classifier = vision.torchvision_model("resnet50", tmp_path / "resnet50.pth")
+    classifier = po.functions.torchvision_model("resnet50", tmp_path / "resnet50.pth")
     shape = po.ImageShape(channels=3, height=224, width=224)
     images = rng.random(size=(2, 3, 224, 224))
     function = po.wrap(classifier, target=207, input_shape=shape)
@@ -160,4 +160,4 @@ def test_resnet_50_of_torchvision_explains_two_images(rng, tmp_path):
     assert gradient.shape == (2, 150_528)
     assert np.abs(gradient).max() > 0
     with pytest.raises(InvalidInput, match="torchvision has no classifier 'resnet0'"):
-        vision.torchvision_model("resnet0")
+        po.functions.torchvision_model("resnet0")

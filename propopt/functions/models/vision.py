@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import pickle
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
-from propopt.errors import InvalidInput, MissingExtra
+from propopt.errors import InvalidInput
+from propopt.extras import require
 from propopt.tables.names import listed
 
 
@@ -60,10 +59,10 @@ def torchvision_model(
     -----
     With weights of one's own, for the score of class 207::
 
-        classifier = torchvision_model("resnet50", "resnet50.pth")
+        classifier = po.functions.torchvision_model("resnet50", "resnet50.pth")
         function = po.wrap(classifier, target=207, input_shape=(3, 224, 224))
     """
-    torch, models = _required("torch"), _required("torchvision.models")
+    models, torch = require("torchvision.models"), require("torch")
     known = models.list_models(module=models)
     if architecture not in known:
         raise InvalidInput(
@@ -90,7 +89,7 @@ def normalisation(mean: Sequence[float], std: Sequence[float]) -> torch.nn.Modul
     InvalidInput
         If there are not as many of both, or a deviation is not positive.
     """
-    torch = _required("torch")
+    torch = require("torch")
     means, stds = torch.tensor(mean), torch.tensor(std)
     if means.shape != stds.shape or means.ndim != 1 or not (stds > 0).all():
         raise InvalidInput(
@@ -135,7 +134,7 @@ def load_weights(module: torch.nn.Module, path: str | Path) -> None:
 
 
 def _read_weights(path: Path) -> Mapping[str, torch.Tensor]:
-    torch = _required("torch")
+    torch = require("torch")
     try:
         found = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, EOFError, RuntimeError, pickle.UnpicklingError) as error:
@@ -148,13 +147,3 @@ def _read_weights(path: Path) -> Mapping[str, torch.Tensor]:
             f"weights: {path} holds no state_dict, a mapping from names to tensors"
         )
     return found
-
-
-def _required(module: str) -> ModuleType:
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingExtra(
-            f"{module.partition('.')[0]} could not be imported ({error}); install it "
-            'with: pip install "propopt[vision]"'
-        ) from error
