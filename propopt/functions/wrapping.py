@@ -39,7 +39,7 @@ from propopt.functions.models.torch_modules import (
 )
 from propopt.structures.boosters import as_estimator
 from propopt.structures.piecewise import is_piecewise_constant
-from propopt.structures.sklearn_models import exact_link, exact_network
+from propopt.structures.registry import exact_link, exact_network
 from propopt.tables.schema import TableSchema
 from propopt.threads import Sparing
 

@@ -187,7 +187,7 @@ class Constant(Kernel):
 
 
 @dataclass(frozen=True)
-class Sum(Kernel):
+class KernelSum(Kernel):
     """The sum of two kernels."""
 
     first: Kernel
@@ -205,7 +205,7 @@ class Sum(Kernel):
 
 
 @dataclass(frozen=True)
-class Product(Kernel):
+class KernelProduct(Kernel):
     """The product of two kernels."""
 
     first: Kernel
@@ -229,7 +229,7 @@ class Product(Kernel):
 
 
 @dataclass(frozen=True)
-class Power(Kernel):
+class KernelPower(Kernel):
     """A power of a kernel, k^p."""
 
     kernel: Kernel

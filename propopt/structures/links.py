@@ -24,7 +24,7 @@ class Link(ABC):
 
 
 @dataclass(frozen=True)
-class Column(Link):
+class Score(Link):
     """One score with a sign, g(z) = ± z_t."""
 
     index: int
@@ -114,13 +114,13 @@ def class_link(output: str, index: int, n_scores: int) -> Link:
         case "probability", 1:
             return Sigmoid(sign)
         case _, 1:
-            return Column(0, sign)
+            return Score(0, sign)
         case "probability", _:
             return Softmax(index)
         case "log_odds", _:
             return LogOdds(index)
         case _:
-            return Column(index)
+            return Score(index)
 
 
 def _unit(scores: Array, index: int) -> Array:

@@ -200,7 +200,7 @@ class Scaling(Network):
 
 
 @dataclass(frozen=True)
-class Composed(Network):
+class Chain(Network):
     """One network behind another, outer(inner(x)).
 
     Parameters

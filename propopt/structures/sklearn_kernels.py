@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
-import scipy.sparse as sp
+from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as gp
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 from propopt._typing import Array
 from propopt.structures.kernels import (
@@ -19,18 +21,21 @@ from propopt.structures.kernels import (
     Gaussian,
     Kernel,
     KernelMachine,
+    KernelPower,
+    KernelProduct,
+    KernelSum,
     Linear,
     Matern32,
     Matern52,
     Periodic,
     Polynomial,
-    Power,
-    Product,
     RationalQuadratic,
-    Sum,
     Tanh,
 )
-from propopt.structures.networks import Affine, Composed, Network, Scaling
+from propopt.structures.links import Link, Score
+from propopt.structures.networks import Affine, Chain, Network, Scaling
+from propopt.structures.parameters import dense_floats, floats
+from propopt.structures.readers import Quantity, Reader, margin_alone
 
 
 MATERN: Final[Mapping[float, Callable[[Array], Kernel]]] = {
@@ -41,7 +46,7 @@ MATERN: Final[Mapping[float, Callable[[Array], Kernel]]] = {
 """Matérn kernels by ν; those of other ν have no closed form, or a kink."""
 
 
-def support_vector_machine(model: Any) -> Network | None:
+def _support_vector_machine(model: Any) -> Network | None:
     """Scores of SVR, SVC (two classes), OneClassSVM and their ν forms.
 
     More classes are decided by votes between pairs, which are no smooth scores.
@@ -49,18 +54,18 @@ def support_vector_machine(model: Any) -> Network | None:
     # the width that gamma="scale" took from the data is kept nowhere else
     gamma = model._gamma  # noqa: SLF001
     settings = {"gamma": gamma, "coef0": model.coef0, "degree": model.degree}
-    weights = dense(model.dual_coef_)
+    weights = dense_floats(model.dual_coef_)
     if len(weights) > 1:
         return None
-    centers, intercepts = dense(model.support_vectors_), floats(model.intercept_)
+    centers, intercepts = dense_floats(model.support_vectors_), floats(model.intercept_)
     return _machine(model.kernel, settings, centers, weights, intercepts)
 
 
-def kernel_ridge(model: Any) -> Network | None:
+def _kernel_ridge(model: Any) -> Network | None:
     """Scores of KernelRidge."""
     settings = {"gamma": model.gamma, "coef0": model.coef0, "degree": model.degree}
-    weights = np.atleast_2d(dense(model.dual_coef_).T)
-    centers = dense(model.X_fit_)
+    weights = np.atleast_2d(dense_floats(model.dual_coef_).T)
+    centers = dense_floats(model.X_fit_)
     return _machine(model.kernel, settings, centers, weights, np.zeros(len(weights)))
 
 
@@ -74,11 +79,11 @@ def nystroem(transformer: Any) -> Network | None:
         "degree": 3 if transformer.degree is None else transformer.degree,
     }
     weights = floats(transformer.normalization_)
-    centers = dense(transformer.components_)
+    centers = dense_floats(transformer.components_)
     return _machine(transformer.kernel, given, centers, weights, np.zeros(len(weights)))
 
 
-def gaussian_process(model: Any) -> Network | None:
+def _gaussian_process(model: Any) -> Network | None:
     """The posterior mean of GaussianProcessRegressor."""
     kernel = _process_kernel(model.kernel_)
     if kernel is None:
@@ -90,17 +95,7 @@ def gaussian_process(model: Any) -> Network | None:
     mean, scale = model._y_train_mean, model._y_train_std  # noqa: SLF001
     factor, offset = (np.broadcast_to(v, (len(weights),)) for v in (scale, mean))
     zeros = np.zeros(len(weights))
-    return Composed(machine, Scaling(zeros, floats(factor), floats(offset)))
-
-
-def floats(values: Any) -> Array:
-    """A float64 copy, so that refitting the model cannot change the function."""
-    return np.array(values, dtype=np.float64)
-
-
-def dense(values: Any) -> Array:
-    """The same of an array that may be sparse."""
-    return floats(values.toarray() if sp.issparse(values) else values)
+    return Chain(machine, Scaling(zeros, floats(factor), floats(offset)))
 
 
 def _machine(
@@ -139,10 +134,10 @@ def _process_kernel(kernel: Any) -> Kernel | None:
     """A kernel of :mod:`sklearn.gaussian_process.kernels`; never a subclass."""
     kind = type(kernel)
     if kind in (gp.Sum, gp.Product):
-        return _pair(kernel, Sum if kind is gp.Sum else Product)
+        return _pair(kernel, KernelSum if kind is gp.Sum else KernelProduct)
     if kind is gp.Exponentiation:
         base = _process_kernel(kernel.kernel)
-        return None if base is None else Power(base, kernel.exponent)
+        return None if base is None else KernelPower(base, kernel.exponent)
     if kind is gp.ConstantKernel:
         return Constant(kernel.constant_value)
     if kind is gp.WhiteKernel:  # between the data and other points it is zero
@@ -152,7 +147,7 @@ def _process_kernel(kernel: Any) -> Kernel | None:
     return _stationary_kernel(kernel)
 
 
-def _pair(kernel: Any, kind: type[Sum | Product]) -> Kernel | None:
+def _pair(kernel: Any, kind: type[KernelSum | KernelProduct]) -> Kernel | None:
     first, second = _process_kernel(kernel.k1), _process_kernel(kernel.k2)
     return None if first is None or second is None else kind(first, second)
 
@@ -168,3 +163,16 @@ def _stationary_kernel(kernel: Any) -> Kernel | None:
     if kind is gp.ExpSineSquared:
         return Periodic(kernel.length_scale, kernel.periodicity)
     return None
+
+
+def _novelty(_model: Any, quantity: Quantity) -> Link | None:
+    return Score(0) if quantity.output == "margin" else None
+
+
+KERNEL_MODELS: Final[Mapping[type, Reader]] = {
+    GaussianProcessRegressor: Reader(_gaussian_process),
+    KernelRidge: Reader(_kernel_ridge),
+    **dict.fromkeys((NuSVR, SVR), Reader(_support_vector_machine)),
+    **dict.fromkeys((NuSVC, SVC), Reader(_support_vector_machine, margin_alone)),
+    OneClassSVM: Reader(_support_vector_machine, _novelty),
+}

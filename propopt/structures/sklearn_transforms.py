@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import reduce
 from typing import Any, Final
 
 import numpy as np
 from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
 from sklearn.kernel_approximation import Nystroem, RBFSampler
-from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
     MaxAbsScaler,
     MinMaxScaler,
@@ -20,25 +18,9 @@ from sklearn.preprocessing import (
 
 from propopt._typing import Array
 from propopt.structures.feature_maps import Cosines, Monomials
-from propopt.structures.networks import Affine, Composed, Network, Scaling
-from propopt.structures.pipelines import is_passthrough
-from propopt.structures.sklearn_kernels import floats, nystroem
-
-
-def exact_transform(step: Any) -> Network | None:
-    """The map of a fitted transformer; None if it is none that we differentiate."""
-    kind = type(step)
-    if kind is Pipeline:
-        maps = [exact_transform(s) for _, s in step.steps if not is_passthrough(s)]
-        return chained(maps)
-    read = TRANSFORMS.get(kind)
-    return None if read is None else read(step)
-
-
-def chained(maps: list[Network | None]) -> Network | None:
-    """One map behind another, the first innermost; None if one of them is."""
-    known = [network for network in maps if network is not None]
-    return reduce(Composed, known) if known and len(known) == len(maps) else None
+from propopt.structures.networks import Affine, Network, Scaling
+from propopt.structures.parameters import floats
+from propopt.structures.sklearn_kernels import nystroem
 
 
 def _standard(scaler: Any) -> Network:
@@ -95,7 +77,7 @@ def _fourier(sampler: Any) -> Network:
     return Cosines(frequencies, floats(sampler.random_offset_), amplitude)
 
 
-TRANSFORMS: Final[Mapping[type, Callable[[Any], Network | None]]] = {
+SKLEARN_TRANSFORMS: Final[Mapping[type, Callable[[Any], Network | None]]] = {
     IncrementalPCA: _components,
     MaxAbsScaler: _max_abs,
     MinMaxScaler: _min_max,

@@ -49,7 +49,7 @@ from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 from propopt.errors import FlatFunctionWarning, InvalidInput
 from propopt.functions import Sine, central_differences, is_piecewise_constant, wrap
-from propopt.structures.sklearn_models import LINEAR_REGRESSORS
+from propopt.structures.sklearn_linear import LINEAR_REGRESSORS
 
 
 RNG = np.random.default_rng(7)

@@ -28,7 +28,7 @@ from propopt.functions.images import ImageShape
 from propopt.functions.models.called import TRIAL_ROWS
 from propopt.functions.models.outputs import METHODS, Target, name_of, read_index
 from propopt.functions.models.readout import read_column
-from propopt.structures.links import Column, Link, class_link
+from propopt.structures.links import Link, Score, class_link
 from propopt.tables.names import Labels, listed
 from propopt.tables.schema import TableSchema
 
@@ -187,7 +187,7 @@ class TorchModel(Function):
     def _link(self, scores: Array) -> Link:
         n_scores = scores.shape[1]
         if self.output == "value":
-            return Column(read_column(self.index, n_scores))
+            return Score(read_column(self.index, n_scores))
         if n_scores == 1:
             return class_link(self.output, _second_of_two(self.index), 1)
         return class_link(self.output, read_column(self.index, n_scores), n_scores)

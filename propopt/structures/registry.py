@@ -1,0 +1,70 @@
+"""Which fitted models are read exactly: all that are, by their class.
+
+Only the classes themselves, never subclasses: those may predict by another rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, Final
+
+from sklearn.pipeline import Pipeline
+
+from propopt.structures.links import Link
+from propopt.structures.networks import Chain, Network
+from propopt.structures.pipelines import is_passthrough, last_step
+from propopt.structures.readers import Quantity, Reader
+from propopt.structures.sklearn_generative import GENERATIVE_MODELS
+from propopt.structures.sklearn_kernels import KERNEL_MODELS
+from propopt.structures.sklearn_linear import LINEAR_MODELS
+from propopt.structures.sklearn_perceptrons import PERCEPTRONS
+from propopt.structures.sklearn_transforms import SKLEARN_TRANSFORMS
+
+
+MODELS: Final[dict[type, Reader]] = {
+    **LINEAR_MODELS,
+    **GENERATIVE_MODELS,
+    **KERNEL_MODELS,
+    **PERCEPTRONS,
+}
+"""Final steps, with what reads each."""
+
+TRANSFORMS: Final[dict[type, Callable[[Any], Network | None]]] = {**SKLEARN_TRANSFORMS}
+"""Steps before the last, with what reads the map of each."""
+
+
+def exact_network(model: Any) -> Network | None:
+    """The scores of a fitted model; None if it is none that we differentiate."""
+    if type(model) is Pipeline:
+        *before, final = _working_steps(model)
+        return _chained([*map(_exact_transform, before), exact_network(final)])
+    reader = MODELS.get(type(model))
+    return None if reader is None else reader.network(model)
+
+
+def exact_link(model: Any, output: str, index: int, n_scores: int) -> Link | None:
+    """What reads ``output`` from the scores; None if no exact rule is known."""
+    final = last_step(model)
+    reader = MODELS.get(type(final))
+    quantity = Quantity(output, index, n_scores)
+    return None if reader is None else reader.link(final, quantity)
+
+
+def _exact_transform(step: Any) -> Network | None:
+    """The map of a fitted transformer; None if it is none that we differentiate."""
+    if type(step) is Pipeline:
+        return _chained([*map(_exact_transform, _working_steps(step))])
+    read = TRANSFORMS.get(type(step))
+    return None if read is None else read(step)
+
+
+def _working_steps(pipeline: Pipeline) -> list[Any]:
+    return [step for _, step in pipeline.steps if not is_passthrough(step)]
+
+
+def _chained(maps: list[Network | None]) -> Network | None:
+    """One map behind another, the first innermost; None if one of them is."""
+    networks = [network for network in maps if network is not None]
+    whole = networks and len(networks) == len(maps)
+    return reduce(Chain, networks) if whole else None

@@ -1,0 +1,31 @@
+"""Multi-layer perceptrons of scikit-learn, read from fitted models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+
+from propopt.structures.links import Exponentiated, Link, Score
+from propopt.structures.networks import Layers, Network
+from propopt.structures.parameters import floats
+from propopt.structures.readers import Quantity, Reader, of_logits
+
+
+def _layers(model: Any) -> Network:
+    weights = tuple(floats(layer) for layer in model.coefs_)
+    biases = tuple(floats(layer) for layer in model.intercepts_)
+    return Layers(weights, biases, model.activation)
+
+
+def _value(model: Any, quantity: Quantity) -> Link:
+    """Regressors of counts give the exponential of their score."""
+    link = Exponentiated if model.out_activation_ == "exp" else Score
+    return link(quantity.index)
+
+
+PERCEPTRONS: Final[Mapping[type, Reader]] = {
+    MLPClassifier: Reader(_layers, of_logits),
+    MLPRegressor: Reader(_layers, _value),
+}
