@@ -15,7 +15,7 @@ from benchmarks.inductive import inductive, inductive_images
 from benchmarks.peers import conic_seconds, dense_seconds, pair_loops
 from benchmarks.timing import Row, in_a_process, median_seconds, with_ratios
 from propopt.operators import LatticeLaplacian
-from propopt.solvers.curves.lanczos import Column, Lanczos
+from propopt.solvers.curves.lanczos import Lanczos, TurnedFeature
 
 
 OURS = "propopt"
@@ -308,7 +308,7 @@ def bandwidth(quick: bool) -> list[Row]:
     n = 30 if quick else 100
     size = n**3
     laplacian = LatticeLaplacian((n, n, n))
-    column = Column(np.random.default_rng(0).normal(size=size))
+    column = TurnedFeature(np.random.default_rng(0).normal(size=size))
     space = Lanczos(laplacian, column, laplacian.largest)
     space.extend()
     before = space.n_steps

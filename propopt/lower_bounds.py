@@ -31,7 +31,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 from propopt._typing import Array, Attributions, Sparse
-from propopt.linear.products import Rounding
+from propopt.linear.rounding import Rounding
 from propopt.losses import PropertyLoss
 from propopt.maps import Identity
 from propopt.penalties import Absolute, Squared

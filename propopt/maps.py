@@ -22,7 +22,8 @@ import scipy.sparse as sp
 
 from propopt._typing import Array, Attributions, Sparse
 from propopt.linear.components import Components
-from propopt.linear.products import EPSILON, Product, Rounding, centred, product_of
+from propopt.linear.products import ExactProduct, centred, product_of
+from propopt.linear.rounding import EPSILON, Rounding
 from propopt.operators import Operator
 
 
@@ -142,7 +143,7 @@ class OverPoints(LinearMap):
         return _for_products(self.gram)
 
     @cached_property
-    def _product(self) -> Product:
+    def _product(self) -> ExactProduct:
         return product_of(self.matrix, self.components)
 
 
@@ -239,14 +240,14 @@ class OverFeatures(LinearMap):
     @cached_property
     def gram(self) -> Array:
         """CᵀC, dense (D, D)."""
-        return dense(self.matrix.T @ self.matrix)
+        return dense_matrix(self.matrix.T @ self.matrix)
 
     @cached_property
     def _fast_gram(self) -> Sparse | Array:
         return _for_products(self.matrix.T @ self.matrix)
 
     @cached_property
-    def _product(self) -> Product:
+    def _product(self) -> ExactProduct:
         return product_of(self.matrix, self.components)
 
 
@@ -296,7 +297,7 @@ class PerPoint(LinearMap):
         return sp.csr_array((self.designs.ravel(), columns.ravel(), rows), shape=shape)
 
 
-def dense(matrix: Sparse | Array | Operator) -> Array:
+def dense_matrix(matrix: Sparse | Array | Operator) -> Array:
     """``matrix`` as a NumPy array."""
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
 
@@ -312,7 +313,7 @@ def _sees_all_but_constants(matrix: Sparse | Array, parts: Components | None) ->
 def _for_products(gram: Sparse | Array) -> Sparse | Array:
     """A Gram matrix, dense where it is nearly full: products are six times faster."""
     full = not isinstance(gram, np.ndarray) and 4 * gram.nnz > gram.shape[0] ** 2
-    return dense(gram) if full else gram
+    return dense_matrix(gram) if full else gram
 
 
 def _square(R: Array) -> float:

@@ -12,6 +12,7 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array
+from propopt.linear.rounding import EPSILON
 from propopt.memory import require_memory
 
 
@@ -66,7 +67,6 @@ class Operator(ABC):
         return self @ np.eye(self.size)
 
 
-EPSILON = float(np.finfo(float).eps)
 SLAB = 100_000  # entries
 
 

@@ -171,8 +171,8 @@ class GroupMax(Penalty):
     def shrink(self, Y: Array, weight: float) -> Array:
         if self.degree == 2:
             return Y
-        scale = weight / np.maximum(self._polars(Y), weight)
-        return Y * scale[self._group][:, None]
+        shares = weight / np.maximum(self._polars(Y), weight)
+        return Y * shares[self._group][:, None]
 
     def _polars(self, Y: Array) -> Array:
         """Per group, Σ_e ‖y_e‖_* in the dual of the row norm."""

@@ -41,7 +41,7 @@ def tridiagonalised(matrix: Array) -> tuple[Array, Array, Array, Array]:
     """
     work, info = lapack.dsytrd_lwork(len(matrix), lower=1)
     _require_done("dsytrd_lwork", info)
-    reduced, diagonal, beside, scales, info = lapack.dsytrd(
+    reduced, diagonal, beside, factors, info = lapack.dsytrd(
         # K is symmetric: its transpose is K in LAPACK's order, without a copy
         matrix.T,
         lower=1,
@@ -49,20 +49,20 @@ def tridiagonalised(matrix: Array) -> tuple[Array, Array, Array, Array]:
         overwrite_a=1,
     )
     _require_done("dsytrd", info)
-    return np.asfortranarray(reduced[1:, :-1]), diagonal, beside, scales
+    return np.asfortranarray(reduced[1:, :-1]), diagonal, beside, factors
 
 
 def reflected(
-    reflectors: Array, scales: Array, columns: Array, transpose: Literal["N", "T"]
+    reflectors: Array, factors: Array, columns: Array, transpose: Literal["N", "T"]
 ) -> Array:
     """Q or Qᵀ times columns (n − 1, m), with Q of :func:`tridiagonalised`."""
     own = np.array(columns, order="F")
-    arguments = ("L", transpose, reflectors, scales, own)
+    arguments = ("L", transpose, reflectors, factors, own)
     _, work, info = lapack.dormqr(*arguments, -1)
     _require_done("dormqr", info)
-    found, _, info = lapack.dormqr(*arguments, int(work[0]), overwrite_c=1)
+    product, _, info = lapack.dormqr(*arguments, int(work[0]), overwrite_c=1)
     _require_done("dormqr", info)
-    return np.asarray(found)
+    return np.asarray(product)
 
 
 def _require_done(routine: str, info: int, failure: str = "it did not finish") -> None:

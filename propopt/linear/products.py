@@ -8,26 +8,17 @@ such rows, what is constant on components is taken out of W first.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple, final
+from typing import final
 
 import numpy as np
 import scipy.sparse as sp
 
 from propopt._typing import Array, Sparse
 from propopt.linear.components import Components
+from propopt.linear.rounding import EPSILON, Rounding
 
 
-EPSILON = float(np.finfo(float).eps)
-
-
-class Rounding(NamedTuple):
-    """Frobenius norms that errors of A(W) and of AᵀA(W) do not exceed."""
-
-    residual: float
-    gradient: float
-
-
-class Product(ABC):
+class ExactProduct(ABC):
     """M @ W of a matrix M (E, N), for W (N, D)."""
 
     @abstractmethod
@@ -44,23 +35,23 @@ class Product(ABC):
 
 
 @final
-class _Differences(Product):
+class _Differences(ExactProduct):
     """M sparse; each row is scaled to ±1 first, so that it takes exact differences."""
 
     def __init__(self, matrix: Sparse) -> None:
         rows = sp.csr_array(matrix)
-        self._scales = abs(rows).max(axis=1).toarray().ravel()
-        signs = rows.data / np.repeat(self._scales, np.diff(rows.indptr))
+        self._heights = abs(rows).max(axis=1).toarray().ravel()
+        signs = rows.data / np.repeat(self._heights, np.diff(rows.indptr))
         self._unit = sp.csr_array((signs, rows.indices, rows.indptr), rows.shape)
 
     def __call__(self, W: Array) -> Array:
         R = np.asarray(self._unit @ W)
-        R *= self._scales[:, None]
+        R *= self._heights[:, None]
         return R
 
     def energy(self, W: Array) -> float:
         R = self._unit @ W
-        return float(np.einsum("ed,ed->e", R, R) @ self._scales**2)
+        return float(np.einsum("ed,ed->e", R, R) @ self._heights**2)
 
     def rounding(self, W: Array) -> Rounding:
         del W
@@ -68,7 +59,7 @@ class _Differences(Product):
 
 
 @final
-class _Sums(Product):
+class _Sums(ExactProduct):
     """M dense; what is constant on components is taken out of W."""
 
     def __init__(self, matrix: Array, components: Components | None) -> None:
@@ -88,7 +79,7 @@ class _Sums(Product):
         return Rounding(rate * size, 2.0 * rate * size**2)
 
 
-def product_of(matrix: Sparse | Array, components: Components | None) -> Product:
+def product_of(matrix: Sparse | Array, components: Components | None) -> ExactProduct:
     """Products with a matrix that takes what is constant on components to zero."""
     if isinstance(matrix, np.ndarray):
         return _Sums(matrix, components)

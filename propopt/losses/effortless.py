@@ -20,10 +20,24 @@ from propopt.losses.base import PropertyLoss
 from propopt.maps import Identity, ImplicitOverPoints, OverPoints
 
 
-SHARE = 1e-9
+_SHARE = 1e-9
 """Of the cost of explaining without work: less is not told apart from an optimum."""
-ROUNDING = 1e-20
+_NO_DIGITS = 1e-20
 """Of the cost of zero: a square of digits that double precision does not have."""
+
+
+def objective_scale(value: float, zero: float, mean: float = math.inf) -> float:
+    """What a gap is relative to: the value, or the size of nothing if that is larger.
+
+    Parameters
+    ----------
+    value : float
+        The objective of an explanation.
+    zero, mean : float
+        The objective of zero attributions, and of the mean gradient for all points,
+        where that is known.
+    """
+    return max(value, _SHARE * min(zero, mean), _NO_DIGITS * zero)
 
 
 @final
@@ -55,12 +69,12 @@ class Effortless:
         return cls(zero, {loss.name: _of_constant(loss, M) for loss in losses})
 
     def scale(self, value: float, weights: Mapping[str, float]) -> float:
-        """The value itself, or the size of nothing where that is larger."""
+        """:func:`objective_scale` of a value under these weights."""
         zero, mean = (
             math.fsum(weights[name] * cost[name] for name in weights)
             for cost in (self.zero, self.mean)
         )
-        return max(value, SHARE * min(zero, mean), ROUNDING * zero)
+        return objective_scale(value, zero, mean)
 
 
 def _gradients(losses: Sequence[PropertyLoss]) -> Attributions | None:

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from propopt._typing import Array, Attributions, Sparse
 from propopt.errors import Infeasible
 from propopt.linear.components import Components
-from propopt.linear.products import Rounding
+from propopt.linear.rounding import Rounding
 from propopt.losses.base import Bound, Program, PropertyLoss
 from propopt.maps import (
     Identity,
@@ -34,7 +34,7 @@ from propopt.maps import (
 from propopt.penalties import Penalty, Squared
 
 
-ROUNDING = 1e-12  # of a limit: what is left of it below that is zero
+_ROUNDING = 1e-12  # of a limit: what is left of it below that is zero
 
 
 @final
@@ -139,17 +139,17 @@ class Restriction:
     def _bound(self, bound: Bound, zero: list[Bound]) -> Bound:
         loss = self.loss(bound.loss)
         rest = bound.limit - loss.constant
-        if rest < -ROUNDING * bound.limit:
+        if rest < -_ROUNDING * bound.limit:
             raise Infeasible(
                 f"{bound} cannot hold: under {', '.join(map(repr, zero))} the smallest "
                 f"attainable value of {bound.loss.name} is {loss.constant:.6g}"
             )
-        return Bound(loss, rest if rest > ROUNDING * bound.limit else 0.0)
+        return Bound(loss, rest if rest > _ROUNDING * bound.limit else 0.0)
 
     def loss(self, loss: PropertyLoss) -> _RestrictedLoss:
         """The loss of L U Rᵀ as one of U."""
         if not isinstance(loss.penalty, Squared):
-            return _RestrictedLoss(loss, Composed(loss.map, self._L, self._R))
+            return _RestrictedLoss(loss, RestrictedMap(loss.map, self._L, self._R))
         match loss.map:
             case Identity() as same:
                 return self._matching(loss, same)
@@ -159,7 +159,7 @@ class Restriction:
                 over = OverFeatures(C @ self._R) if self._joins_features else coupled
                 return _RestrictedLoss(loss, over)
             case other:
-                return _RestrictedLoss(loss, Composed(other, self._L, self._R))
+                return _RestrictedLoss(loss, RestrictedMap(other, self._L, self._R))
 
     def _matching(self, loss: PropertyLoss, same: Identity) -> _RestrictedLoss:
         if not loss.has_target:
@@ -261,7 +261,7 @@ class _RestrictedLoss(PropertyLoss):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Composed(LinearMap):
+class RestrictedMap(LinearMap):
     """U ↦ A(L U Rᵀ) for sparse L and R.
 
     Parameters

@@ -33,7 +33,9 @@ LARGE = 1e3  # times what is left: constants that cost it three digits
 Partitions: TypeAlias = tuple[Components, Components]
 
 
-def centred(program: Program, prepare: Callable[[Program], Prepared]) -> Prepared:
+def prepare_centred(
+    program: Program, prepare: Callable[[Program], Prepared]
+) -> Prepared:
     """The program prepared without its constants, where some cost nothing."""
     parts = _free_parts(program)
     if parts is None:

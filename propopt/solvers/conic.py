@@ -28,7 +28,7 @@ from propopt.maps import Identity
 from propopt.memory import memory_refusal
 from propopt.penalties import GroupMax, Squared
 from propopt.solvers.base import Prepared, Solution, Solver
-from propopt.solvers.centred import centred
+from propopt.solvers.centred import prepare_centred
 from propopt.solvers.determined import undetermined_refusal
 
 
@@ -112,7 +112,7 @@ class Conic(Solver):
 
     def prepare(self, program: Program) -> Prepared:
         backend = self.backend or AUTOMATIC[program_class(program)]
-        return centred(program, lambda p: _Compiled(p, backend, self.options))
+        return prepare_centred(program, lambda p: _Compiled(p, backend, self.options))
 
 
 def program_class(program: Program) -> ProgramClass:
@@ -154,14 +154,14 @@ class _Compiled(Prepared):
         self._program = program
         self._backend = backend
         self._options = options
-        self._scale = _typical_size(program)
+        self._size = _typical_size(program)
         self._W = cp.Variable(program.shape)
         self._weights = [cp.Parameter(nonneg=True) for _ in program.losses]
         self._equalities: dict[str, cp.Constraint] = {}
         losses = [self._penalty(loss) for loss in program.losses]
         self._bounds = [
             self._penalty(bound.loss)
-            <= bound.limit / self._scale**bound.loss.penalty.degree
+            <= bound.limit / self._size**bound.loss.penalty.degree
             for bound in program.bounds
         ]
         total = sum(c * loss for c, loss in zip(self._weights, losses, strict=True))
@@ -172,13 +172,13 @@ class _Compiled(Prepared):
         self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
         # W = σV and an objective of order one: F(W)/unit = Σ (c σ^degree / unit) φ(...)
-        powers = [self._scale**loss.penalty.degree for loss in self._program.losses]
+        powers = [self._size**loss.penalty.degree for loss in self._program.losses]
         scaled = weights * np.array(powers)
         unit = self._typical_value(scaled)
         for parameter, weight in zip(self._weights, scaled / unit, strict=True):
             parameter.value = weight
         if start is not None:
-            self._W.value = start.W / self._scale
+            self._W.value = start.W / self._size
         # without a start the backend forgets what it solved before
         self._run(tolerance, warm=start is not None and self._backend not in _COLD)
         if self._W.value is None:
@@ -196,7 +196,7 @@ class _Compiled(Prepared):
         return float(max(aims, default=0.0) or scaled.max())
 
     def _penalty(self, loss: PropertyLoss) -> cp.Expression:
-        residual = loss.map(self._W) - loss.target / self._scale
+        residual = loss.map(self._W) - loss.target / self._size
         if self._needs_no_dual(loss) or residual.size == 0:
             return loss.penalty.expression(residual)
         R = cp.Variable(residual.shape)
@@ -252,21 +252,21 @@ class _Compiled(Prepared):
 
     def _solution(self, unit: float) -> Solution:
         # a dual of the scaled program is dF'/dR' with F' = F/unit and R' = R/σ
-        rate = unit / self._scale
+        rate = unit / self._size
         duals = {
             name: rate * np.asarray(constraint.dual_value)
             for name, constraint in self._equalities.items()
         }
         multipliers = tuple(
             unit
-            / self._scale**bound.loss.penalty.degree
+            / self._size**bound.loss.penalty.degree
             * max(float(np.sum(constraint.dual_value)), 0.0)
             for bound, constraint in zip(
                 self._program.bounds, self._bounds, strict=True
             )
         )
         return Solution(
-            W=self._scale * np.asarray(self._W.value),
+            W=self._size * np.asarray(self._W.value),
             duals=duals,
             multipliers=multipliers,
         )

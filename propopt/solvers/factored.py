@@ -33,7 +33,7 @@ from propopt.solvers.quadratic import Quadratic, curve_refusal
 
 REFINEMENTS = 3
 
-Weights: TypeAlias = tuple[float, float, float]
+_ABC: TypeAlias = tuple[float, float, float]
 
 
 @final
@@ -158,14 +158,14 @@ class _Factors(Curve):
             W -= step
         return W, bound**2
 
-    def _systems(self, abc: Weights) -> _Systems:
+    def _systems(self, abc: _ABC) -> _Systems:
         shifts = abc[0] + abc[2] * self._basis.values
         return _Systems.of(self._elimination, self._graph, abc, shifts)
 
-    def _value(self, W: Array, abc: Weights) -> float:
+    def _value(self, W: Array, abc: _ABC) -> float:
         return float(np.dot(abc, self._losses(W, abc)))
 
-    def _losses(self, W: Array, abc: Weights) -> Weights:
+    def _losses(self, W: Array, abc: _ABC) -> _ABC:
         """Of W and of the means beside it."""
         a, _, c = abc
         nu = self._basis.values
@@ -180,7 +180,7 @@ class _Factors(Curve):
 class _Systems:
     """A w = r for all columns: A_j = s_j I + b KᵀK."""
 
-    abc: Weights
+    abc: _ABC
     shifts: Array
     graph: OverPoints
     factors: tuple[Factor, ...]
@@ -188,7 +188,11 @@ class _Systems:
 
     @classmethod
     def of(
-        cls, elimination: Elimination, graph: OverPoints, abc: Weights, shifts: Array
+        cls,
+        elimination: Elimination,
+        graph: OverPoints,
+        abc: _ABC,
+        shifts: Array,
     ) -> _Systems:
         """One factor for each distinct shift."""
         distinct, groups = np.unique(shifts, return_inverse=True)

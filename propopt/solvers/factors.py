@@ -26,7 +26,7 @@ from propopt._typing import Array, Sparse
 from propopt.errors import SolverFailure
 
 
-Kind: TypeAlias = Literal["banded", "sparse"]
+_Kind: TypeAlias = Literal["banded", "sparse"]
 
 # seconds, by measurement
 BAND_NODE, BAND_ENTRY, BAND_OPERATION = 1.3e-7, 2e-8, 5e-10
@@ -66,7 +66,7 @@ class Elimination:
     P: Sparse
     order: NDArray[np.intp] | None
     heights: NDArray[np.intp]
-    kind: Kind
+    kind: _Kind
 
     @classmethod
     def of(cls, P: Sparse) -> Elimination:

@@ -14,9 +14,9 @@ from propopt.losses import Objective, Program
 from propopt.solvers.base import Curve, Measurement, Solution, Solver
 
 
-ROUNDING = 1e-9  # a gap that is none of the first's fault
+_ROUNDING = 1e-9  # a gap that is none of the first's fault
 
-Result = TypeVar("Result")
+_Answer = TypeVar("_Answer")
 
 
 @final
@@ -39,7 +39,7 @@ class InTurn(Curve):
         self._solver = otherwise
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
-        enough = max(tolerance, ROUNDING)
+        enough = max(tolerance, _ROUNDING)
 
         def wanted(found: Measurement) -> bool:
             return found.excess <= enough * float(weights @ found.losses)
@@ -51,7 +51,7 @@ class InTurn(Curve):
         self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
         def wanted(found: Solution) -> bool:
-            return self._gap(found, weights) <= max(tolerance, ROUNDING)
+            return self._gap(found, weights) <= max(tolerance, _ROUNDING)
 
         def ask(curve: Curve) -> Solution:
             return curve.solve(weights, tolerance, start)
@@ -62,10 +62,10 @@ class InTurn(Curve):
         return min(found, key=lambda solved: self._gap(solved, weights))
 
     def _first(
-        self, ask: Callable[[Curve], Result], wanted: Callable[[Result], bool]
-    ) -> list[Result]:
+        self, ask: Callable[[Curve], _Answer], wanted: Callable[[_Answer], bool]
+    ) -> list[_Answer]:
         """What the first says, or what both say where that is not as it is wanted."""
-        found: list[Result] = []
+        found: list[_Answer] = []
         with suppress(SolverFailure):
             found.append(ask(self._curve))
             if wanted(found[0]):

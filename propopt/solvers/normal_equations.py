@@ -22,6 +22,7 @@ import numpy as np
 from propopt._typing import Array, Attributions
 from propopt.linear.conjugate_gradients import conjugate_gradients
 from propopt.losses import Program, PropertyLoss
+from propopt.losses.effortless import objective_scale
 from propopt.maps import (
     Identity,
     ImplicitOverPoints,
@@ -31,7 +32,7 @@ from propopt.maps import (
 )
 from propopt.memory import memory_refusal
 from propopt.solvers.base import Prepared, Solution, Solver
-from propopt.solvers.centred import centred
+from propopt.solvers.centred import prepare_centred
 from propopt.solvers.determined import point_grams, undetermined_refusal
 from propopt.solvers.lasso.curvature import diagonal
 from propopt.solvers.quadratic import all_squared_refusal, bounds_refusal
@@ -40,10 +41,10 @@ from propopt.threads import few_threads
 
 _Block: TypeAlias = Identity | OverPoints | ImplicitOverPoints | OverFeatures | PerPoint
 
-RESTARTS = 20  # each from the true residual, which the recursion drifts away from
-STEPS = 2_000
-REDUCTION = 1e-8  # of the residual, from one restart to the next
-ROUNDING = 1e-15
+_RESTARTS = 20  # each from the true residual, which the recursion drifts away from
+_MOST_STEPS = 2_000
+_REDUCTION = 1e-8  # of the residual, from one restart to the next
+_ROUNDING = 1e-15
 
 
 @final
@@ -65,7 +66,7 @@ class NormalEquations(Solver):
         )
 
     def prepare(self, program: Program) -> Prepared:
-        return centred(program, _NormalEquations)
+        return prepare_centred(program, _NormalEquations)
 
 
 def _memory_refusal(program: Program) -> str | None:
@@ -116,7 +117,7 @@ class _System:
     def minimum(self, W: Attributions, tolerance: float) -> Attributions:
         """The minimiser, from W, which is overwritten."""
         smallest, best = np.inf, W
-        for _ in range(RESTARTS):
+        for _ in range(_RESTARTS):
             slope = self._slope(W)
             size = float(np.linalg.norm(slope))
             if size < smallest:
@@ -125,7 +126,7 @@ class _System:
             if size <= goal or size > 0.5 * smallest:  # rounding allows no more
                 break
             smallest = size
-            self._descend(W, slope, max(goal, REDUCTION * size))
+            self._descend(W, slope, max(goal, _REDUCTION * size))
         return best
 
     def _goal(self, W: Attributions, tolerance: float) -> float:
@@ -133,9 +134,9 @@ class _System:
         modulus = sum(2 * c for c, loss in self.terms if isinstance(loss.map, Identity))
         value = sum(c * loss.value(W) for c, loss in self.terms)
         if modulus > 0.0:  # ‖∇F‖²/2m ≤ half of the tolerance
-            floor = 1e-9 * self._zero
-            return float(np.sqrt(tolerance * modulus * max(value, floor)))
-        return ROUNDING * float(np.linalg.norm(self._pull))
+            scale = objective_scale(value, self._zero)
+            return float(np.sqrt(tolerance * modulus * scale))
+        return _ROUNDING * float(np.linalg.norm(self._pull))
 
     def _descend(self, W: Attributions, slope: Attributions, goal: float) -> None:
         """Conjugate gradients from W, in place, until ‖∇F‖ is at its goal."""
@@ -144,7 +145,7 @@ class _System:
             W,
             -slope,
             precondition=self._conditioned,
-            most_steps=STEPS,
+            most_steps=_MOST_STEPS,
             is_enough=lambda _, R: bool(np.linalg.norm(R) <= goal),
         )
 

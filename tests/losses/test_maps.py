@@ -13,7 +13,7 @@ from propopt.maps import (
     LinearMap,
     OverFeatures,
     OverPoints,
-    dense,
+    dense_matrix,
 )
 
 
@@ -74,8 +74,8 @@ def test_flat_rows_is_the_number_of_residuals(A):
 @pytest.mark.parametrize("A", with_gram.values(), ids=with_gram)
 def test_gram_is_the_matrix_times_itself(A):
     explicit = A.explicit() if isinstance(A, ImplicitOverPoints) else A
-    matrix = dense(explicit.matrix)
-    np.testing.assert_allclose(dense(A.gram), matrix.T @ matrix, atol=1e-12)
+    matrix = dense_matrix(explicit.matrix)
+    np.testing.assert_allclose(dense_matrix(A.gram), matrix.T @ matrix, atol=1e-12)
 
 
 @each_map

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 import propopt as po
 from propopt.graphs.grids import GridGaussianGraph, LatticeGraph
-from propopt.losses.restricted import Composed
+from propopt.losses.restricted import RestrictedMap
 from propopt.maps import Identity, LinearMap, OverFeatures, OverPoints, PerPoint
 from propopt.penalties import Absolute, GroupMax, Penalty, Squared
 from propopt.solvers import Solver
@@ -125,7 +125,7 @@ MAPS: dict[str, LinearMap] = {
     "over points, implicit grid": GRID.differences,
     "per point": PerPoint(NOISE),
     "per point, one row": PerPoint(X[:, None, :]),
-    "of what is spread": Composed(
+    "of what is spread": RestrictedMap(
         OverPoints(np.cos(np.arange(10.0 * N)).reshape(5, 2 * N)),
         sp.csr_array(np.repeat(np.eye(N), 2, axis=0)),
         sp.eye_array(D, format="csr"),

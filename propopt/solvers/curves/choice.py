@@ -13,7 +13,7 @@ from propopt.solvers.factored import Factored, stored_graph
 from propopt.solvers.factors import Elimination
 
 
-STEPS = 40.0  # Lanczos or gradient steps that usual weights take
+_USUAL_STEPS = 40.0  # Lanczos or gradient steps that usual weights take
 SECONDS_PER_CUBE = 6e-10  # eigenvectors of an N × N matrix, over N³
 SECONDS_PER_ENTRY = 6e-10  # product with a stored matrix, over its entries
 SECONDS_PER_STEP = 6e-5  # the rest of a step, whatever the size
@@ -34,7 +34,7 @@ def choose_curve_solver(program: Program) -> Solver:
     eigenbasis_fits = spectral.refusal(program) is None
     if eigenbasis_fits and any(_is_dense(loss.map) for loss in program.losses):
         return spectral
-    lanczos = STEPS * _seconds_per_step(program)
+    lanczos = _USUAL_STEPS * _seconds_per_step(program)
     n_points, _ = program.shape
     if eigenbasis_fits and SECONDS_PER_CUBE * float(n_points) ** 3 <= lanczos:
         return spectral
@@ -44,7 +44,7 @@ def choose_curve_solver(program: Program) -> Solver:
     if factors <= lanczos:
         return Factored()
     # no longer in vain than a few factors would take
-    steps = max(FEWEST_STEPS, int(STEPS * PATIENCE * factors / lanczos))
+    steps = max(FEWEST_STEPS, int(_USUAL_STEPS * PATIENCE * factors / lanczos))
     return Krylov(most_steps=steps, otherwise=Factored())
 
 

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array, Sparse
 from propopt.linear.components import Components
-from propopt.maps import dense
+from propopt.linear.rounding import EPSILON
+from propopt.maps import dense_matrix
 from propopt.operators import Operator
 from propopt.solvers.curves.levels import LEVEL, is_laplacian, refine
 
 
-Nodes: TypeAlias = NDArray[np.intp] | slice
-EPS = float(np.finfo(float).eps)
+_Members: TypeAlias = NDArray[np.intp] | slice
 
 
 @final
@@ -104,7 +104,7 @@ class Eigenbasis:
             first = last
 
     def _diagonalised(self, gram: Sparse | Array | Operator) -> Iterator[_Block]:
-        P = dense(gram)
+        P = dense_matrix(gram)
         if self._parts is None or self._parts.count == 1:
             if self._parts is None or len(P) > 1:
                 yield _Block.of(P, slice(None), self._parts is not None)
@@ -119,13 +119,13 @@ class Eigenbasis:
 class _Block:
     """Eigenvectors of one component that add up to zero, or all of a matrix."""
 
-    nodes: Nodes
+    nodes: _Members
     values: Array
     errors: Array
     vectors: Array
 
     @classmethod
-    def of(cls, P: Array, nodes: Nodes, constants_are_free: bool) -> _Block:
+    def of(cls, P: Array, nodes: _Members, constants_are_free: bool) -> _Block:
         if not constants_are_free:
             values, vectors = la.eigh(P)
             errors = _errors(P, values, vectors)
@@ -144,7 +144,7 @@ class _Block:
 def _errors(P: Array, values: Array, vectors: Array) -> Array:
     """‖P U − U diag(values)‖, and what rounding may hide in that product."""
     residual = float(np.linalg.norm(P @ vectors - vectors * values))
-    return np.full(len(values), residual + EPS * np.sqrt(len(P)) * _norm(P))
+    return np.full(len(values), residual + EPSILON * np.sqrt(len(P)) * _norm(P))
 
 
 def _norm(P: Array) -> float:

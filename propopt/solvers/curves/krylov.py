@@ -35,11 +35,14 @@ from propopt.losses import Program
 from propopt.memory import memory_refusal
 from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
 from propopt.solvers.curves.eigenbasis import Eigenbasis
-from propopt.solvers.curves.lanczos import Column, Lanczos
+from propopt.solvers.curves.lanczos import Lanczos, TurnedFeature
+from propopt.solvers.curves.lots import lots_of
 from propopt.solvers.curves.nodes import NO_NODES, Nodes
-from propopt.solvers.curves.scales import scales_of
-from propopt.solvers.curves.shifted import MOST_STEPS as MOST_GRADIENTS
-from propopt.solvers.curves.shifted import PreconditionerName, ShiftedSystem
+from propopt.solvers.curves.shifted import (
+    MOST_GRADIENTS,
+    PreconditionerName,
+    ShiftedSystem,
+)
 from propopt.solvers.in_turn import InTurn
 from propopt.solvers.quadratic import Quadratic, curve_refusal
 from propopt.threads import for_each_column
@@ -118,7 +121,7 @@ class _KrylovSpaces(Curve):
             self._means = self._basis.forward(means.T)
         self._columns = self._basis.forward(R.T)
         P = quadratic.points
-        self._scales = [] if P is None else scales_of(P, self._parts)
+        self._lots = [] if P is None else lots_of(P, self._parts)
         self._gauss = self._earlier = self._radau = NO_NODES
         self._exhausted = False
 
@@ -126,9 +129,9 @@ class _KrylovSpaces(Curve):
     def _spaces(self) -> list[Lanczos]:
         return [
             Lanczos(
-                scale.P, Column(g[scale.nodes], float(nu), float(error)), scale.norm
+                lot.P, TurnedFeature(g[lot.nodes], float(nu), float(error)), lot.norm
             )
-            for scale in self._scales
+            for lot in self._lots
             for g, nu, error in zip(
                 self._columns, self._nu, self._basis.errors, strict=True
             )
@@ -140,7 +143,7 @@ class _KrylovSpaces(Curve):
         tau = np.zeros(len(self._nu))
         if self._parts is not None:
             tau += self._means**2 @ self._parts.sizes
-        if not self._scales:
+        if not self._lots:
             tau += (self._columns**2).sum(axis=1)
         zero = np.zeros(len(tau))
         return Nodes(zero, self._nu, tau, zero, self._basis.errors)
@@ -195,20 +198,20 @@ class _KrylovSpaces(Curve):
             begin = self._basis.forward(self._centred(start.W).T)
 
         def column(k: int) -> None:
-            scale, j = self._scales[k // len(begin)], k % len(begin)
+            lot, j = self._lots[k // len(begin)], k % len(begin)
             system = ShiftedSystem(
-                scale.P,
+                lot.P,
                 a,
                 b,
                 float(shifts[j, 0]),
-                self._columns[j, scale.nodes],
+                self._columns[j, lot.nodes],
                 self._most_gradients,
             )
-            W_hat[j, scale.nodes] = system.solve(
-                begin[j, scale.nodes], tolerance, self._preconditioner
+            W_hat[j, lot.nodes] = system.solve(
+                begin[j, lot.nodes], tolerance, self._preconditioner
             )
 
-        for_each_column(column, len(self._scales) * len(begin), begin.shape[1])
+        for_each_column(column, len(self._lots) * len(begin), begin.shape[1])
         W = np.ascontiguousarray(self._basis.backward(W_hat).T)
         if self._parts is not None:
             W += self._parts.spread(self._basis.backward(means).T)

@@ -15,18 +15,19 @@ import numpy as np
 import scipy.linalg as la
 
 from propopt._typing import Array
+from propopt.linear.rounding import EPSILON
 from propopt.operators import Operator
 from propopt.solvers.curves.nodes import NO_NODES, Nodes
 
 
-FIRST_STEPS = 10
-GROWTH = 0.4  # each extension adds so much, for looking costs as much as many steps
-ROUNDING = 8 * float(np.finfo(float).eps)
+_FIRST_STEPS = 10
+_GROWTH = 0.4  # each extension adds so much, for looking costs as much as many steps
+_ROUNDING = 8 * EPSILON
 """To what nodes are known, beside ‖P‖; see the tests for what was measured."""
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class TurnedFeature:
     """One feature, turned: a vector g (N,), and its eigenvalue over features."""
 
     g: Array
@@ -50,9 +51,9 @@ class Lanczos:
     costs steps and does no harm to the quadrature.
     """
 
-    def __init__(self, P: Any, column: Column, norm: float) -> None:
+    def __init__(self, P: Any, column: TurnedFeature, norm: float) -> None:
         self._P = P
-        self._error = ROUNDING * norm
+        self._error = _ROUNDING * norm
         self._column = column
         g = column.g
         self._mass = float(g @ g)
@@ -71,7 +72,7 @@ class Lanczos:
 
     def extend(self) -> None:
         """Go on for some more steps, or until the space is exhausted."""
-        for _ in range(max(FIRST_STEPS, int(GROWTH * self.n_steps))):
+        for _ in range(max(_FIRST_STEPS, int(_GROWTH * self.n_steps))):
             if self.exhausted:
                 break
             self._step()

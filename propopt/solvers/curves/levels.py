@@ -18,13 +18,13 @@ import scipy.linalg as la
 import scipy.sparse as sp
 
 from propopt._typing import Array
+from propopt.linear.rounding import EPSILON
 
 
 LEVEL = 1e-6
 """Eigenvalues this far below the largest have lost six digits, and are found again."""
 
 COLUMNS = 2**24  # entries of a block of differences at once
-EPS = float(np.finfo(float).eps)
 
 
 def is_laplacian(P: Array) -> bool:
@@ -60,7 +60,7 @@ def refine(P: Array, values: Array, vectors: Array, errors: Array) -> None:
         vectors[:, :small] -= vectors[:, :small].mean(axis=0)
         residual = float(np.linalg.norm(T @ Q - Q * lower))
         # a heavy edge still sees the last digits of vectors that are alike at its ends
-        rounding = EPS * root * (float(lower[-1]) + EPS * root * norm)
+        rounding = EPSILON * root * (float(lower[-1]) + EPSILON * root * norm)
         errors[:small] = residual + rounding
         last = small
 

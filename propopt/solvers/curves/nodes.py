@@ -19,7 +19,7 @@ import numpy as np
 from propopt._typing import Array
 
 
-DIGITS = 1e-13
+_DIGITS = 1e-13
 """Masses are sums of many products: relative to them, they are known to within this."""
 
 
@@ -78,7 +78,7 @@ class Nodes:
         )
         seen = np.maximum(self.theta_error, self.nu_error) > 0.0
         size = _root_sum(kept * seen)
-        return 2.0 * size * moved + DIGITS * self.optimum(abc)
+        return 2.0 * size * moved + _DIGITS * self.optimum(abc)
 
     def losses_rounding(self, abc: Array) -> Array:
         """Each loss is known to within this; h to within h (b δθ + c δν)/(a + bθ + cν).

@@ -20,9 +20,9 @@ from propopt.operators import Operator
 PreconditionerName: TypeAlias = Literal["jacobi", "multigrid"]
 Preconditioner: TypeAlias = Callable[[Array], Array]
 
-MOST_STEPS = 50_000
-LOOK_EVERY = 5
-RESTARTS = 3
+MOST_GRADIENTS = 50_000
+_LOOK_EVERY = 5
+_RESTARTS = 3
 """From the residual itself, where that of the recurrence has lost it to rounding."""
 
 
@@ -47,13 +47,13 @@ class ShiftedSystem:
     b: float
     s: float
     g: Array
-    most_steps: int = MOST_STEPS
+    most_steps: int = MOST_GRADIENTS
 
     def solve(self, w: Array, tolerance: float, name: PreconditionerName) -> Array:
         """The minimiser to a relative excess of a tenth of ``tolerance``."""
         precondition = self._preconditioner(name)
         w, r = self._nearer(w)
-        for _ in range(RESTARTS):
+        for _ in range(_RESTARTS):
             w = self._descend(w, r, 0.1 * tolerance, precondition)
             r = self._residual(w)  # the one of the recurrence is free of w's rounding
             if self._is_done(w, r, 0.1 * tolerance):
@@ -83,7 +83,7 @@ class ShiftedSystem:
             return Ap
 
         def is_enough(w: Array, r: Array) -> bool:
-            return next(looks) % LOOK_EVERY == 0 and self._is_done(w, r, tolerance)
+            return next(looks) % _LOOK_EVERY == 0 and self._is_done(w, r, tolerance)
 
         if conjugate_gradients(
             product,

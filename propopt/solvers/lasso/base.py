@@ -30,7 +30,7 @@ class LassoProblem:
     weight : float
         λ ≥ 0.
     tolerance : float
-        The gap that is wanted, relative to F(W) or to 1e-9 of F(0) if that is larger.
+        The gap that is wanted, relative to :func:`objective_scale` of F(W) and F(0).
     """
 
     beta: float

@@ -20,7 +20,7 @@ import scipy.linalg as la
 import scipy.sparse as sp
 
 from propopt._typing import Array, Attributions, Sparse
-from propopt.maps import dense
+from propopt.maps import dense_matrix
 from propopt.operators import LatticeLaplacian, Operator, ProductKernelLaplacian
 from propopt.solvers.quadratic import Quadratic
 from propopt.threads import for_each_column
@@ -196,10 +196,10 @@ class OperatorCurvature(Curvature):
         turned = R.copy() if V is None else V.T @ R
 
         def divide(column: int) -> None:
-            scale = (2.0 * self.beta) * basis.values
-            scale += 2.0 * (1.0 + self.gamma * nu[column])
+            eigenvalues = (2.0 * self.beta) * basis.values
+            eigenvalues += 2.0 * (1.0 + self.gamma * nu[column])
             spectrum = basis.forward(turned[column])
-            spectrum /= scale
+            spectrum /= eigenvalues
             turned[column] = basis.backward(spectrum)
 
         for_each_column(divide, *R.shape)
@@ -267,7 +267,7 @@ class Couplings:
         if points is not None and not isinstance(points, np.ndarray | Operator):
             points = sp.csr_array(points)  # by rows, for products write each row once
             if points.nnz > DENSITY * points.shape[0] ** 2:
-                points = dense(points)
+                points = dense_matrix(points)
         return cls(points, quadratic.features)
 
     @property

@@ -18,6 +18,7 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array, Attributions
+from propopt.losses.effortless import objective_scale
 from propopt.solvers.curves.eigenbasis import Eigenbasis
 from propopt.solvers.lasso.base import (
     LassoMethod,
@@ -29,9 +30,9 @@ from propopt.solvers.quadratic import Quadratic
 from propopt.threads import few_threads
 
 
-STEPS = 20_000
-RELAXATION = 1.7
-BALANCED_EVERY = 10
+_MOST_STEPS = 20_000
+_RELAXATION = 1.7
+_BALANCED_EVERY = 10
 
 
 @final
@@ -64,9 +65,9 @@ class DiagonalLasso(LassoMethod):
         Y = np.clip(Y, -weight, weight)
         Z_hat, Y_hat = self._forward(Z), self._forward(Y)
         rho = float(np.sqrt(h.min() * np.quantile(h, 0.9)))
-        for step in range(1, STEPS + 1):
+        for step in range(1, _MOST_STEPS + 1):
             X_hat = (self._pull + rho * Z_hat - Y_hat) / (h + rho)
-            X_hat = RELAXATION * X_hat + (1.0 - RELAXATION) * Z_hat
+            X_hat = _RELAXATION * X_hat + (1.0 - _RELAXATION) * Z_hat
             Y += rho * self._backward(X_hat)
             # λ∂‖Z‖₁ ∋ Y: what soft thresholding of Y/ρ takes off
             Z = Y.copy()
@@ -79,7 +80,7 @@ class DiagonalLasso(LassoMethod):
             proven = self._relative_gap(h, Z_hat, Y_hat, Z, weight)
             if proven <= 0.5 * lasso.tolerance:
                 break
-            if step % BALANCED_EVERY == 0 and step < 0.8 * STEPS:
+            if step % _BALANCED_EVERY == 0 and step < 0.8 * _MOST_STEPS:
                 rho *= _imbalance(apart, Z_hat - last, Z_hat, Y_hat, rho)
         slope = self._backward(h * Z_hat - self._pull)
         return LassoOptimum(W=Z, U=best_dual(Z, slope, weight), gap=proven)
@@ -89,9 +90,10 @@ class DiagonalLasso(LassoMethod):
     ) -> float:
         slope = h * Z_hat - self._pull
         value = 0.5 * float(np.vdot(Z_hat, slope - self._pull)) + self._zero
-        scale = max(value + weight * float(np.abs(Z).sum()), 1e-9 * self._zero)
+        value += weight * float(np.abs(Z).sum())
         slope += Y_hat
-        return 0.25 * float(np.vdot(slope, slope)) / scale
+        excess = 0.25 * float(np.vdot(slope, slope))
+        return excess / objective_scale(value, self._zero)
 
     def _forward(self, W: Attributions) -> Array:
         return self._over_features.forward(self._over_points.forward(W).T).T

@@ -26,6 +26,7 @@ import numpy as np
 
 from propopt._typing import Array
 from propopt.linear.conjugate_gradients import Action, conjugate_gradients
+from propopt.losses.effortless import objective_scale
 from propopt.solvers.lasso.base import (
     LassoMethod,
     LassoOptimum,
@@ -38,10 +39,10 @@ from propopt.solvers.quadratic import Quadratic
 from propopt.threads import few_threads
 
 
-STEPS = 300
-INNER_STEPS = 3_000
-FORCING = 0.2  # the residual that is left of a Newton system
-DESCENT = 0.05  # of the decrease that a gradient step guarantees
+_MOST_STEPS = 300
+_INNER_STEPS = 3_000
+_FORCING = 0.2  # the residual that is left of a Newton system
+_DESCENT = 0.05  # of the decrease that a gradient step guarantees
 
 
 @final
@@ -97,12 +98,13 @@ class _Objective:
         return _Point(W, slope)
 
     def scale(self, point: _Point) -> float:
-        """F(W), or 1e-9 of F(0) if that is larger."""
+        """What the gap at W is relative to."""
         zero = float(np.vdot(self.G, self.G))
         # ½⟨W, HW⟩ − 2⟨G, W⟩ + ‖G‖² = ½⟨W, ∇q(W)⟩ − ⟨G, W⟩ + ‖G‖²
         smooth = 0.5 * float(np.vdot(point.W, point.slope)) + zero
         smooth -= float(np.vdot(self.G, point.W))
-        return max(smooth + self.weight * float(np.abs(point.W).sum()), 1e-9 * zero)
+        value = smooth + self.weight * float(np.abs(point.W).sum())
+        return objective_scale(value, zero)
 
     def gap(self, point: _Point) -> float:
         """A proven bound of F(W) − min F."""
@@ -121,7 +123,7 @@ class _Objective:
         gradient_step = _soft(point.W - point.slope / bound, self.weight / bound)
         signs = np.sign(gradient_step)
         gradient_step -= point.W
-        needed = 0.5 * DESCENT * float(np.vdot(gradient_step, bound * gradient_step))
+        needed = 0.5 * _DESCENT * float(np.vdot(gradient_step, bound * gradient_step))
         found = self._newton(point, signs, goal)
         if self.change(point, found) <= -needed:
             return found
@@ -147,13 +149,13 @@ class _Objective:
         residual = (-self.weight) * signs - start.slope
         residual *= active
         square = float(np.vdot(residual, residual))
-        enough = max(FORCING**2 * square, goal)
+        enough = max(_FORCING**2 * square, goal)
         conjugate_gradients(
             _masked(self.H.product, active),
             x,
             residual,
             precondition=_masked(self.H.precondition, active),
-            most_steps=INNER_STEPS,
+            most_steps=_INNER_STEPS,
             is_enough=lambda _, R: float(np.vdot(R, R)) <= enough,
         )
         return x
@@ -171,10 +173,10 @@ class _Objective:
 
 
 def _descend(objective: _Objective, W: Array, tolerance: float) -> _Point:
-    """A minimiser to a relative gap, or the best that rounding and ``STEPS`` allow."""
+    """A minimiser to a relative gap, or the best that rounding and steps allow."""
     point = best = objective.at(W)
     smallest = np.inf
-    for _ in range(STEPS):
+    for _ in range(_MOST_STEPS):
         gap, scale = objective.gap(point), objective.scale(point)
         if gap < smallest:
             smallest, best = gap, point

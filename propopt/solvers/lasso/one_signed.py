@@ -23,7 +23,7 @@ from propopt.linear.components import Components
 from propopt.losses import Program
 from propopt.maps import ImplicitOverPoints, OverFeatures, OverPoints
 from propopt.solvers.base import Prepared, Solution
-from propopt.solvers.centred import centred
+from propopt.solvers.centred import prepare_centred
 from propopt.solvers.curves.choice import choose_curve_solver
 
 
@@ -111,7 +111,7 @@ class OneSigned(Prepared):
         losses = self._program.losses
         others = losses[: self._place] + losses[self._place + 1 :]
         program = Program(others, sizes=self._program.shape)
-        return centred(program, choose_curve_solver(program).prepare)
+        return prepare_centred(program, choose_curve_solver(program).prepare)
 
 
 def _reach(G: Attributions, parts: Components | None) -> Array:

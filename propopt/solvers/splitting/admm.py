@@ -17,11 +17,11 @@ from propopt._typing import Array, Attributions, Sparse
 from propopt.solvers.splitting.composite import Composite, Point, Term
 
 
-RELAXATION = 1.7
-RELAXATION_LINEAR = 1.9
+_RELAXATION = 1.7
+_RELAXATION_LINEAR = 1.9
 """Where all terms are max-differences in l1 or linf: half the steps of 1.7 there."""
-CHECK_EVERY = 10
-LARGEST = 1e8
+_CHECK_EVERY = 10
+_LARGEST = 1e8
 """Of ρ/2 AᵀA beside the identity: their sum is inverted in double precision."""
 
 
@@ -52,9 +52,9 @@ class Admm:
         linear = all(
             t.gram is not None and t.penalty.degree == 1 for t in program.terms
         )
-        self._relaxation = RELAXATION_LINEAR if linear else RELAXATION
+        self._relaxation = _RELAXATION_LINEAR if linear else _RELAXATION
         self._n_steps = 0
-        self._next_change = CHECK_EVERY
+        self._next_change = _CHECK_EVERY
         self._factorise()
         self.best = program.point(W, duals)
 
@@ -66,12 +66,12 @@ class Admm:
             before = list(self._Z)
             self._step()
             self._n_steps += 1
-            if self._n_steps % CHECK_EVERY == 0:
+            if self._n_steps % _CHECK_EVERY == 0:
                 self._check()
             if self._n_steps >= self._next_change:
                 self._balance(before)
                 # ρ settles: it must stay constant in the end for convergence
-                self._next_change = int(1.4 * self._n_steps) + CHECK_EVERY
+                self._next_change = int(1.4 * self._n_steps) + _CHECK_EVERY
         return self.best
 
     @property
@@ -153,7 +153,7 @@ def _bounded(term: Term, rho: float) -> float:
     on for ever.
     """
     size = 1.0 if term.gram is None else 0.5 * float(term.gram.diagonal().max())
-    return float(np.clip(rho, 1.0 / (LARGEST * size), LARGEST / size))
+    return float(np.clip(rho, 1.0 / (_LARGEST * size), _LARGEST / size))
 
 
 def _norm(R: Array) -> float:

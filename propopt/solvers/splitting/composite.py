@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from propopt._typing import Array, Attributions, Sparse
 from propopt.losses import PropertyLoss
-from propopt.maps import Identity, LinearMap, OverPoints, dense
+from propopt.maps import Identity, LinearMap, OverPoints, dense_matrix
 from propopt.penalties import Absolute, Penalty
 from propopt.solvers.splitting.systems import Layout, System, factorise
 
@@ -54,7 +54,7 @@ class Term:
         """The loss with weight one."""
         match loss.map:
             case OverPoints(matrix) as coupled:
-                gram = dense(coupled.gram) if as_dense else coupled.gram
+                gram = dense_matrix(coupled.gram) if as_dense else coupled.gram
                 return cls(1.0, loss.penalty, coupled, sp.csr_array(matrix.T), gram)
             case other:
                 return cls(1.0, loss.penalty, other, None, None)

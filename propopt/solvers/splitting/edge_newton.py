@@ -32,12 +32,12 @@ from propopt.solvers.splitting.composite import Composite, Point, RotatedSystem,
 from propopt.solvers.splitting.systems import Inverse
 
 
-MATRIX_EDGES = 600
+_MATRIX_EDGES = 600
 """Active edges up to which Q is formed."""
-PIVOTS = 12
-CG_STEPS = 400
-PATIENCE = 5
-DAMPING = 0.1
+_PIVOTS = 12
+_INNER_STEPS = 400
+_PATIENCE = 5
+_DAMPING = 0.1
 """Share of the diagonal added to Q, times the root of the gap.
 
 Q is singular where there are more active edges than attributions, so that the quadratic
@@ -91,13 +91,13 @@ class EdgeNewton:
         """The best point after Newton steps from the weights s that the duals imply.
 
         φ rises at each step, but the gap need not fall: it stops early where the gap
-        has not become clearly smaller for ``PATIENCE`` steps.
+        has not become clearly smaller for ``_PATIENCE`` steps.
         """
         state = self._state(self._weights(duals))
         best = found = self._point(state)
         wait = 0
         for _ in range(n_steps):
-            if best.gap <= tolerance or wait > PATIENCE:
+            if best.gap <= tolerance or wait > _PATIENCE:
                 break
             following = self._step(state, min(found.gap, 1.0))
             if following is None:
@@ -153,7 +153,7 @@ class EdgeNewton:
             self._tails[active],
             self._heads[active],
             active,
-            DAMPING * gap**0.5,
+            _DAMPING * gap**0.5,
         )
         right = q + model.product(x)
         groups = self._groups[active]
@@ -182,7 +182,7 @@ class EdgeNewton:
     ) -> Array:
         """The x ≥ 0 of least ½xᵀQx − rᵀx with Σ_{e ∈ g} x_e = c_g; block pivoting."""
         free = np.ones(len(x), dtype=bool)
-        for _ in range(PIVOTS):
+        for _ in range(_PIVOTS):
             x, prices = self._equality(model, right, x, groups, free, accuracy)
             negative = free & (x < 0.0)
             slack = right - model.product(x) - prices[groups]
@@ -210,7 +210,7 @@ class EdgeNewton:
             x,
             right - model.product(x),
             precondition=projection,
-            most_steps=CG_STEPS,
+            most_steps=_INNER_STEPS,
             reduction=accuracy**2,
         )
         return x, projection.prices
@@ -273,7 +273,7 @@ class _Model:
         diagonal = 2.0 * (shares * rotated**2).sum(axis=1)
         diagonal += 1e-12 * diagonal.max(initial=0.0) + np.finfo(float).tiny
         damping = damp * diagonal
-        if isinstance(system.system, Inverse) and len(active) <= MATRIX_EDGES:
+        if isinstance(system.system, Inverse) and len(active) <= _MATRIX_EDGES:
             Q = _matrix(system.system, Z, tails, heads)
             return cls(lambda x: Q @ x + damping * x, diagonal)
         rows = _incidence(tails, heads, system.size)

@@ -30,12 +30,12 @@ from propopt.losses import (
     PropertyLoss,
     Sparsity,
 )
-from propopt.maps import ImplicitOverPoints, OverPoints, dense
+from propopt.maps import ImplicitOverPoints, OverPoints, dense_matrix
 from propopt.memory import memory_refusal
 from propopt.operators import Operator
 from propopt.penalties import Squared
 from propopt.solvers.base import Prepared, Solution, Solver
-from propopt.solvers.centred import centred
+from propopt.solvers.centred import prepare_centred
 from propopt.solvers.conic import Conic
 from propopt.solvers.quadratic import Quadratic, bounds_refusal, quadratic_refusal
 from propopt.solvers.splitting.admm import Admm
@@ -46,9 +46,9 @@ from propopt.threads import few_threads
 
 
 ADMM_STEPS = 5000
-FIRST_STEPS = 20
+_FIRST_STEPS = 20
 """Steps of ADMM before the first of Newton's method."""
-NEWTON_STEPS = 25
+_NEWTON_STEPS = 25
 CLARABEL_ROWS = 50_000
 """Entries of residuals up to which Clarabel is asked where the steps ran out."""
 
@@ -72,7 +72,7 @@ class Splitting(Solver):
         )
 
     def prepare(self, program: Program) -> Prepared:
-        return centred(program, _Split)
+        return prepare_centred(program, _Split)
 
 
 def minimise(program: Composite, tolerance: float, start: Point | None = None) -> Point:
@@ -84,7 +84,7 @@ def minimise(program: Composite, tolerance: float, start: Point | None = None) -
         zeros = [np.zeros_like(term.map(program.G)) for term in program.terms]
         start = program.point(program.G, zeros)
     elif newton is not None:
-        start = _lesser(start, newton.run(start.duals, NEWTON_STEPS, tolerance))
+        start = _lesser(start, newton.run(start.duals, _NEWTON_STEPS, tolerance))
     if start.gap <= tolerance:
         return start
     return _alternate(program, tolerance, start, newton)
@@ -96,14 +96,14 @@ def _alternate(
     """ADMM and Newton by turns, with more of ADMM at each turn."""
     admm = Admm(program, start.W, start.duals)
     best = start
-    n_steps = FIRST_STEPS if newton is not None else ADMM_STEPS
+    n_steps = _FIRST_STEPS if newton is not None else ADMM_STEPS
     done = 0
     while best.gap > tolerance and done < ADMM_STEPS:
         best = _lesser(best, admm.run(n_steps, tolerance))
         done += n_steps
         n_steps *= 2
         if newton is not None and best.gap > tolerance:
-            best = _lesser(best, newton.run(admm.duals, NEWTON_STEPS, tolerance))
+            best = _lesser(best, newton.run(admm.duals, _NEWTON_STEPS, tolerance))
     return best
 
 
@@ -212,7 +212,7 @@ def _stored(
 ) -> Sparse | Array | None:
     if gram is None or isinstance(gram, Operator):
         return None  # the solver refuses graphs known by their action alone
-    return dense(gram) if as_dense else gram
+    return dense_matrix(gram) if as_dense else gram
 
 
 def _penalty_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:

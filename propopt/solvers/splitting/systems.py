@@ -27,22 +27,22 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from propopt._typing import Array, Attributions, Sparse
 from propopt.linear.conjugate_gradients import OnePerColumn, conjugate_gradients
 from propopt.linear.lapack import positive_inverse
-from propopt.maps import dense
+from propopt.maps import dense_matrix
 
 
 Layout: TypeAlias = Literal["dense", "lu", "cg"]
 
-SMALL = 300
+_SMALL = 300
 """Points up to which N×N matrices are always dense."""
-DENSE_LIMIT = 2000
+_DENSE_POINTS = 2000
 """Points up to which they are if the graph is not narrow."""
 LU_LIMIT = 2e10
 """Operations N·bandwidth² up to which a sparse LU is taken."""
 
-LARGEST = 1e12
+_LARGEST = 1e12
 """Of P beside δ up to which a dense inverse of δI + P keeps digits."""
 
-REDUCTION = 1e-22
+_REDUCTION = 1e-22
 """Of the energy of a residual, that is, 1e-11 of its size: what steps of ADMM need."""
 
 
@@ -61,12 +61,12 @@ class System(ABC):
 def choose_layout(grams: Sequence[Sparse | Array]) -> Layout:
     """How systems with these matrices in P are best solved."""
     size = grams[0].shape[0] if grams else 0
-    if size <= SMALL or any(isinstance(gram, np.ndarray) for gram in grams):
+    if size <= _SMALL or any(isinstance(gram, np.ndarray) for gram in grams):
         return "dense"
     bandwidth = _bandwidth(sum((abs(gram) for gram in grams[1:]), abs(grams[0])))
     if bandwidth <= size / 8 and size * bandwidth**2 <= LU_LIMIT:
         return "lu"
-    if size <= DENSE_LIMIT:
+    if size <= _DENSE_POINTS:
         return "dense"
     return "lu" if size * bandwidth**2 <= LU_LIMIT else "cg"
 
@@ -76,9 +76,9 @@ def factorise(P: Sparse | Array, shifts: Array, layout: Layout) -> System:
     distinct, groups = np.unique(shifts, return_inverse=True)
     match layout:
         case "dense" if len(distinct) == 1 and _is_invertible(P, float(distinct[0])):
-            return Inverse.of(dense(P), float(distinct[0]))
+            return Inverse.of(dense_matrix(P), float(distinct[0]))
         case "dense":
-            return Eigenbasis.of(dense(P), shifts)
+            return SharedEigenbasis.of(dense_matrix(P), shifts)
         case "lu":
             return SparseFactors.of(sp.csc_array(P), distinct, groups)
         case "cg":
@@ -109,14 +109,14 @@ class Inverse(System):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Eigenbasis(System):
+class SharedEigenbasis(System):
     """P = U diag(λ) Uᵀ: each system is diagonal, with entries δ_j + λ_i (N, D)."""
 
     vectors: Array
     entries: Array
 
     @classmethod
-    def of(cls, P: Array, shifts: Array) -> Eigenbasis:
+    def of(cls, P: Array, shifts: Array) -> SharedEigenbasis:
         """By a dense eigendecomposition."""
         values, vectors = la.eigh(P, check_finite=False)
         return cls(vectors, np.maximum(values, 0.0)[:, None] + shifts)
@@ -184,7 +184,7 @@ class ConjugateGradients(System):
             R.copy(),
             precondition=lambda residual: residual / diagonals,
             most_steps=2 * len(R),
-            reduction=REDUCTION,
+            reduction=_REDUCTION,
             systems=OnePerColumn(),
         )
         return W
@@ -199,7 +199,7 @@ class ConjugateGradients(System):
 
 def _is_invertible(P: Sparse | Array, shift: float) -> bool:
     """Whether an inverse of δI + P keeps digits; where not, eigenvectors are stable."""
-    return float(abs(P).sum(axis=1).max()) <= LARGEST * shift
+    return float(abs(P).sum(axis=1).max()) <= _LARGEST * shift
 
 
 def _bandwidth(P: Sparse) -> float:

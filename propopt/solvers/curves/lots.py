@@ -18,12 +18,12 @@ from propopt.linear.components import Components
 from propopt.operators import Operator
 
 
-APART = 1e3
+_APART = 1e3
 """Components whose largest entries differ by less are treated together."""
 
 
 @dataclass(frozen=True, eq=False)
-class Scale:
+class Lot:
     """Some components of P: their nodes, their part of P, and a bound of its norm."""
 
     P: Any
@@ -31,17 +31,17 @@ class Scale:
     norm: float
 
 
-def scales_of(P: Sparse | Array | Operator, parts: Components | None) -> list[Scale]:
+def lots_of(P: Sparse | Array | Operator, parts: Components | None) -> list[Lot]:
     """The lots of components, the largest first; isolated nodes are in none."""
     if isinstance(P, Operator):
-        return [Scale(P, slice(None), P.largest)]
+        return [Lot(P, slice(None), P.largest)]
     if parts is None or parts.count == 1 or not sp.issparse(P):
-        return [Scale(P, slice(None), _norm(P))]
+        return [Lot(P, slice(None), _norm(P))]
     lots = _lots(P.diagonal(), parts)
     if not lots.any():
-        return [Scale(P, slice(None), _norm(P))]
-    found = (np.flatnonzero(lots == lot) for lot in np.unique(lots[lots >= 0]))
-    return [_scale(sp.csr_array(P)[nodes][:, nodes], nodes) for nodes in found]
+        return [Lot(P, slice(None), _norm(P))]
+    members = (np.flatnonzero(lots == lot) for lot in np.unique(lots[lots >= 0]))
+    return [_lot(sp.csr_array(P)[nodes][:, nodes], nodes) for nodes in members]
 
 
 def _lots(diagonal: Array, parts: Components) -> NDArray[np.intp]:
@@ -56,12 +56,12 @@ def _lots(diagonal: Array, parts: Components) -> NDArray[np.intp]:
     lots = np.full(parts.count, -1)
     sizes = np.log(largest[some])
     below = sizes.max(initial=-np.inf) - sizes
-    lots[some] = np.floor(below / np.log(APART))
+    lots[some] = np.floor(below / np.log(_APART))
     return lots[parts.labels]
 
 
-def _scale(P: Sparse, nodes: NDArray[np.intp]) -> Scale:
-    return Scale(P, nodes, _norm(P))
+def _lot(P: Sparse, nodes: NDArray[np.intp]) -> Lot:
+    return Lot(P, nodes, _norm(P))
 
 
 def _norm(P: Sparse | Array) -> float:
