@@ -109,30 +109,65 @@ def certify(
     >>> po.certify(objective, np.zeros((3, 3))).gap > 0.1
     True
     """
-    objective = Objective.of(objective)
-    every = [*objective.losses, *(bound.loss for bound in bounds)]
+    weighed = Objective.of(objective)
+    every = [*weighed.losses, *(bound.loss for bound in bounds)]
     array = read_for(every, W, "W")
-    restriction = Restriction.of(bounds, (array.shape[0], array.shape[1]))
+    free = zeros(bounds)
+    prices = [
+        mu if bound in free else read_nonnegative(mu, "multipliers")
+        for mu, bound in zip(multipliers, bounds, strict=False)
+    ]
+    return certificate_of(
+        weighed,
+        array,
+        values_at(every, array, losses or {}),
+        duals=duals or {},
+        bounds=bounds,
+        multipliers=prices,
+    )
+
+
+def certificate_of(
+    objective: Objective,
+    W: Attributions,
+    values: Mapping[int, float],
+    *,
+    duals: Mapping[str, Array],
+    bounds: Sequence[Bound] = (),
+    multipliers: Sequence[float] = (),
+    effortless: Effortless | None = None,
+) -> Certificate:
+    """The certificate of W (N, D) in the order of the losses; nothing is checked.
+
+    Parameters
+    ----------
+    values : mapping
+        The losses of objective and bounds at W, by their id; see :func:`values_at`.
+    effortless : Effortless, optional
+        What explanations without work cost by the same losses, where that is known.
+    """
+    shape = (W.shape[0], W.shape[1])
+    restriction = Restriction.of(bounds, shape)
     free = [] if restriction is None else zeros(bounds)
     priced = [
-        (read_nonnegative(mu, "multipliers"), bound)
+        (mu, bound)
         for mu, bound in zip(multipliers, bounds, strict=False)
         if bound not in free  # which W respects a limit of zero is known instead
     ]
     extra = [(mu, bound.loss) for mu, bound in priced]
     terms = [(c, loss) for c, loss in (*objective.terms, *extra) if c > 0]
-    values = values_at(every, array, losses or {})
     value = math.fsum(c * values[id(loss)] for c, loss in objective.terms)
-    given = dict(duals or {})
     if restriction is None:
-        lower, kind, distance = Lagrangian(terms, array, given, values).lower_bound()
+        lower, kind, distance = Lagrangian(terms, W, duals, values).lower_bound()
     else:
-        lower, kind, distance = _restricted_bound(restriction, terms, array, given)
+        lower, kind, distance = _restricted_bound(restriction, terms, W, duals)
     # L(V) = F(V) + Σ μ (loss(V) − limit)
     lower -= math.fsum(mu * bound.limit for mu, bound in priced)
     if lower <= 0.0:
         lower, kind = 0.0, "nonnegative losses"
-    effortless = Effortless.of(every)
+    if effortless is None:
+        every = [*objective.losses, *(bound.loss for bound in bounds)]
+        effortless = Effortless.of(every)
     return Certificate(
         value=value,
         lower_bound=min(lower, value) if not bounds else lower,
@@ -150,11 +185,11 @@ def _restricted_bound(
     restriction: Restriction,
     terms: list[tuple[float, PropertyLoss]],
     W: Attributions,
-    duals: dict[str, Array],
+    duals: Mapping[str, Array],
 ) -> tuple[float, str, float | None]:
     """A lower bound over the V that limits of zero allow; see :class:`Lagrangian`."""
     if restriction.only is not None:
-        value = math.fsum(c * loss.value(restriction.only) for c, loss in terms)
+        value = math.fsum(c * loss.value_at(restriction.only) for c, loss in terms)
         return value, "only explanation", None
     inner = [(c, restriction.loss(loss)) for c, loss in terms]
     U = restriction.coordinates(W)

@@ -103,6 +103,23 @@ def read_nonnegative(value: object, what: str) -> float:
     return number
 
 
+def read_each_nonnegative(values: object, what: str) -> Array:
+    """A number, or a sequence of them, as finite floats ≥ 0, shape (n,)."""
+    try:
+        array = np.atleast_1d(np.asarray(values))
+    except ValueError as error:  # rows of several lengths
+        raise InvalidInput(f"{what}: expected numbers, got {error}") from None
+    if array.ndim > 1 or array.dtype.kind not in "biuf":
+        numbers = [read_nonnegative(value, what) for value in array.tolist()]
+        return np.array(numbers, dtype=np.float64)
+    wrong = ~(np.isfinite(array) & (array >= 0))
+    if wrong.any():
+        raise InvalidInput(
+            f"{what}: expected a finite number >= 0, got {array[wrong][0].item()!r}"
+        )
+    return array.astype(np.float64)
+
+
 def read_count(value: object, what: str) -> int:
     """``value`` as an integer of at least one."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:

@@ -49,8 +49,8 @@ class Lagrangian:
         self,
         terms: Sequence[tuple[float, PropertyLoss]],
         W: Attributions,
-        duals: dict[str, Array],
-        values: dict[int, float],
+        duals: Mapping[str, Array],
+        values: Mapping[int, float],
     ) -> None:
         self.W = W
         self.duals = duals

@@ -20,6 +20,7 @@ from cvxpy import installed_solvers
 import propopt as po
 from propopt.cli import main
 from propopt.errors import SolverFailure, UnsolvedWarning
+from propopt.losses import Program
 from propopt.solvers import Task
 from propopt.workers import in_workers, read_workers
 
@@ -281,10 +282,11 @@ def test_a_solver_without_a_start_has_forgotten_what_it_solved(problem, solver):
         faithful = faithful + problem["pairwise_robustness"]
     objective = faithful + 0.5 * problem[FORGETFUL[solver]]
     other = objective.with_weights({FORGETFUL[solver]: 0.05})
-    fresh, used = (Task(objective, (), solver, all_losses=True) for _ in range(2))
-    used.solve(objective, 1e-6, used.solve(other, 1e-6))
-    again = used.solve(objective, 1e-6)
-    assert again.W.tobytes() == fresh.solve(objective, 1e-6).W.tobytes()
+    fresh, used = (Task(Program(objective.losses), solver) for _ in range(2))
+    weights = objective.coefficients
+    used.solve(weights, 1e-6, used.solve(other.coefficients, 1e-6))
+    again = used.solve(weights, 1e-6)
+    assert again.W.tobytes() == fresh.solve(weights, 1e-6).W.tobytes()
 
 
 def test_runs_differ_in_seconds_alone(file, tmp_path):

@@ -218,10 +218,22 @@ class Objective:
         """The objective itself, or a single loss with weight one."""
         return losses if isinstance(losses, Objective) else cls(((1.0, losses),))
 
+    @classmethod
+    def trusted(cls, terms: tuple[tuple[float, PropertyLoss], ...]) -> Objective:
+        """The objective of terms whose weights and names have been checked before."""
+        objective = object.__new__(cls)
+        vars(objective)["terms"] = terms
+        return objective
+
     @property
     def losses(self) -> tuple[PropertyLoss, ...]:
         """The losses, in order."""
         return tuple(loss for _, loss in self.terms)
+
+    @property
+    def coefficients(self) -> Array:
+        """The weights as an array (k,), in the order of the losses."""
+        return np.array([weight for weight, _ in self.terms], dtype=np.float64)
 
     @property
     def weights(self) -> dict[str, float]:
@@ -241,11 +253,9 @@ class Objective:
                 f"weights: no loss is called {unknown[0]!r}; this objective has "
                 f"{', '.join(self.weights)}"
             )
-        return Objective(
-            tuple(
-                (read_nonnegative(weights.get(loss.name, weight), loss.name), loss)
-                for weight, loss in self.terms
-            )
+        read = {name: read_nonnegative(weights[name], name) for name in weights}
+        return Objective.trusted(
+            tuple((read.get(loss.name, weight), loss) for weight, loss in self.terms)
         )
 
     def breakdown(self, W: object) -> dict[str, float]:
@@ -318,10 +328,24 @@ class Program:
             return self.sizes
         return self._size("n_points", "points"), self._size("n_features", "features")
 
+    @cached_property
+    def labels(self) -> Labels:
+        """Names of points and features, on which all losses must agree."""
+        return common_labels(self.all_losses)
+
     @property
     def all_losses(self) -> tuple[PropertyLoss, ...]:
         """The losses, and those of the bounds."""
         return self.losses + tuple(bound.loss for bound in self.bounds)
+
+    def weighed(self, weights: Array) -> Objective:
+        """The objective of these weights (k,), ≥ 0; they are not checked."""
+        return Objective.trusted(tuple(zip(weights.tolist(), self.losses, strict=True)))
+
+    def of_losses(self, places: Sequence[int]) -> Program:
+        """The program of some of the losses, with all bounds and of the same shape."""
+        losses = tuple(self.losses[place] for place in places)
+        return Program(losses, self.bounds, self.shape)
 
     def _size(self, attribute: str, noun: str) -> int:
         known = [

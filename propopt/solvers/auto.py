@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -10,8 +11,8 @@ import cvxpy as cp
 from propopt.checks import did_you_mean
 from propopt.errors import InvalidInput, MissingExtra, Refused
 from propopt.losses import Program
-from propopt.losses.restricted import Restriction, zeros
-from propopt.solvers.base import Prepared, Solver
+from propopt.losses.restricted import Restriction
+from propopt.solvers.base import Dispatcher, Prepared, Solver
 from propopt.solvers.conic import Conic, missing_backend
 from propopt.solvers.curves.bounded import OneBound
 from propopt.solvers.curves.choice import choose_curve_solver
@@ -23,7 +24,7 @@ from propopt.solvers.minimum_norm import MinimumNorm
 from propopt.solvers.normal_equations import NormalEquations
 from propopt.solvers.restricted import Restricted
 from propopt.solvers.splitting.solver import Splitting
-from propopt.solvers.transposed import Transposed, exchanged
+from propopt.solvers.transposed import Transposed
 
 
 MANY_FEATURES, WIDE = 1_000, 4
@@ -32,7 +33,7 @@ MANY_FEATURES, WIDE = 1_000, 4
 
 @final
 @dataclass(frozen=True)
-class Auto(Solver):
+class Auto(Dispatcher):
     """The first solver that does not refuse.
 
     ======================================================  =========================
@@ -71,12 +72,8 @@ class Auto(Solver):
     def name(self) -> str:
         return "auto"
 
-    def refusal(self, program: Program) -> str | None:
-        if zeros(program.bounds):
-            return None
-        solvers = (choose_curve_solver(program), *_PREFERENCE)
-        reasons = [solver.refusal(program) for solver in solvers]
-        return None if None in reasons else reasons[-1]
+    def take(self, program: Program) -> Solver | str:
+        return _without_zeros(program, _first)
 
     def prepare(self, program: Program) -> Prepared:
         return self.select(program).prepare(program)
@@ -89,15 +86,24 @@ class Auto(Solver):
         Refused
             If no solver takes it, with the reason of the most general one.
         """
-        restricted = _restricted(self, program)
-        if restricted is not None:
-            return restricted
-        if _is_wide(program) and Transposed(self).refusal(program) is None:
-            return Transposed(self.select(exchanged(program)))
-        for solver in (choose_curve_solver(program), *_PREFERENCE):
-            if solver.refusal(program) is None:
-                return solver
-        raise Refused(f"no solver takes this program: {self.refusal(program)}")
+        answer = self.take(program)
+        if isinstance(answer, str):
+            raise Refused(f"no solver takes this program: {answer}")
+        return answer
+
+
+def _first(program: Program) -> Solver | str:
+    """The first of the table that takes it; else the reason of the last."""
+    if _is_wide(program):
+        answer = Transposed(Auto()).take(program)
+        if isinstance(answer, Solver):
+            return answer
+    answer = choose_curve_solver(program)
+    for solver in _PREFERENCE:
+        if isinstance(answer, Solver):
+            break
+        answer = solver.take(program)
+    return answer
 
 
 def _is_wide(program: Program) -> bool:
@@ -154,21 +160,23 @@ def chosen_solver(name: str | Solver, program: Program) -> Solver:
     solver = find_solver(name)
     if isinstance(solver, Auto):
         return solver.select(program)
-    if not isinstance(solver, Restricted):
-        restricted = _restricted(solver, program)
-        if restricted is not None:
-            return restricted
-    reason = solver.refusal(program)
-    if reason is not None:
-        raise Refused(f"{solver.name} cannot solve this: {reason}")
-    return solver
+    if isinstance(solver, Restricted):
+        answer = solver.take(program)
+    else:
+        answer = _without_zeros(program, solver.take)
+    if isinstance(answer, str):
+        raise Refused(f"{solver.name} cannot solve this: {answer}")
+    return answer
 
 
-def _restricted(solver: Solver, program: Program) -> Restricted | None:
-    """The solver on what limits of zero leave; None where there are none."""
+def _without_zeros(
+    program: Program, take: Callable[[Program], Solver | str]
+) -> Solver | str:
+    """What takes the program that limits of zero leave, :class:`Restricted` to it."""
     restriction = Restriction.of(program.bounds, program.shape)
     if restriction is None:
-        return None
+        return take(program)
     if restriction.only is not None:
         return Restricted(None)
-    return Restricted(chosen_solver(solver, restriction.program(program)))
+    inner = _without_zeros(restriction.program(program), take)
+    return inner if isinstance(inner, str) else Restricted(inner)

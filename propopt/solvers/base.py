@@ -12,7 +12,7 @@ from propopt.losses import Program
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Solution:
-    """What a solver found for one vector of weights.
+    """The answer of a solver for one vector of weights.
 
     Parameters
     ----------
@@ -93,6 +93,27 @@ class Solver(ABC):
     def refusal(self, program: Program) -> str | None:
         """Why this solver cannot treat the program, in a sentence; None if it can."""
 
+    def take(self, program: Program) -> Solver | str:
+        """The solver that is to prepare the program, or why there is none.
+
+        It is asked once: what it gives takes the program. By default it is this one,
+        where that has no refusal.
+        """
+        reason = self.refusal(program)
+        return self if reason is None else reason
+
     @abstractmethod
     def prepare(self, program: Program) -> Prepared:
         """Do all the work that does not depend on the weights."""
+
+
+class Dispatcher(Solver):
+    """A solver that hands programs on: it takes what another solver takes."""
+
+    @abstractmethod
+    def take(self, program: Program) -> Solver | str:
+        """This solver, settled on the one that it hands the program to."""
+
+    def refusal(self, program: Program) -> str | None:
+        answer = self.take(program)
+        return answer if isinstance(answer, str) else None

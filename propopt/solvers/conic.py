@@ -291,7 +291,7 @@ def _smallest_attainable(program: Program) -> str:
         beside = ", ".join(map(repr, others)) or "no other bound"
         sentences.append(
             f"{bound} cannot hold: under {beside} the smallest attainable value of "
-            f"{bound.loss.name} is {bound.loss.value(W):.6g}"
+            f"{bound.loss.name} is {bound.loss.value_at(W):.6g}"
         )
     return "; ".join(sentences) or "no explanation satisfies all of the bounds"
 

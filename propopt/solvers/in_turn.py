@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from typing import TypeVar, final
 
 from propopt._typing import Array
-from propopt.certificate import certify
+from propopt.certificate import certificate_of
 from propopt.errors import SolverFailure
-from propopt.losses import Objective, Program
+from propopt.losses import Program
+from propopt.lower_bounds import values_at
 from propopt.solvers.base import Curve, Measurement, Solution, Solver
 
 
@@ -78,8 +80,10 @@ class InTurn(Curve):
             raise
 
     def _gap(self, found: Solution, weights: Array) -> float:
-        terms = tuple(zip(weights.tolist(), self._program.losses, strict=True))
-        return certify(Objective(terms), found.W, duals=found.duals).gap
+        objective = self._program.weighed(weights)
+        values = values_at(objective.losses, found.W, {})
+        gap = certificate_of(objective, found.W, values, duals=found.duals).gap
+        return math.inf if math.isnan(gap) else gap
 
     @cached_property
     def _other(self) -> Curve:

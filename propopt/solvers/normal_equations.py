@@ -132,7 +132,7 @@ class _System:
     def _goal(self, W: Attributions, tolerance: float) -> float:
         """The size of ∇F that is small enough."""
         modulus = sum(2 * c for c, loss in self.terms if isinstance(loss.map, Identity))
-        value = sum(c * loss.value(W) for c, loss in self.terms)
+        value = sum(c * loss.value_at(W) for c, loss in self.terms)
         if modulus > 0.0:  # ‖∇F‖²/2m ≤ half of the tolerance
             scale = objective_scale(value, self._zero)
             return float(np.sqrt(tolerance * modulus * scale))
@@ -172,7 +172,7 @@ class _System:
     def _zero(self) -> float:
         """F(0)."""
         zero = np.zeros(self.inverses.shape[:2])
-        return float(sum(c * loss.value(zero) for c, loss in self.terms))
+        return float(sum(c * loss.value_at(zero) for c, loss in self.terms))
 
 
 def _map_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:

@@ -12,12 +12,12 @@ from propopt._typing import Array, Attributions
 from propopt.errors import Infeasible
 from propopt.losses import Program
 from propopt.losses.restricted import Restriction, zeros
-from propopt.solvers.base import Prepared, Solution, Solver
+from propopt.solvers.base import Dispatcher, Prepared, Solution, Solver
 
 
 @final
 @dataclass(frozen=True)
-class Restricted(Solver):
+class Restricted(Dispatcher):
     """Another solver, given the program on what limits of zero leave of W.
 
     Robustness of zero leaves one attribution vector for each component of the graph,
@@ -37,22 +37,23 @@ class Restricted(Solver):
         how = "" if self.solver is None else f"{self.solver.name}, "
         return f"{how}restricted"
 
-    def refusal(self, program: Program) -> str | None:
+    def take(self, program: Program) -> Solver | str:
         restriction = Restriction.of(program.bounds, program.shape)
         if restriction is None:
             return "no limit is zero"
         if restriction.only is not None:
-            return None
+            return Restricted(None)
         if self.solver is None:
             return "more than one explanation is left"
-        return self.solver.refusal(restriction.program(program))
+        inner = self.solver.take(restriction.program(program))
+        return inner if isinstance(inner, str) else Restricted(inner)
 
     def prepare(self, program: Program) -> Prepared:
         restriction = Restriction.of(program.bounds, program.shape)
-        assert restriction is not None, "see refusal"
+        assert restriction is not None, "see take"
         if restriction.only is not None:
             return _Only(program, restriction.only)
-        assert self.solver is not None, "see refusal"
+        assert self.solver is not None, "see take"
         reduced = restriction.program(program)
         return _Restricted(self.solver.prepare(reduced), program, restriction)
 
@@ -68,7 +69,7 @@ class _Only(Prepared):
         del weights, start
         zero = zeros(self._program.bounds)
         for bound in self._program.bounds:
-            value = bound.loss.value(self._only)
+            value = bound.loss.value_at(self._only)
             if value > bound.limit * (1.0 + tolerance):
                 named = ", ".join(repr(other) for other in zero if other is not bound)
                 raise Infeasible(

@@ -10,10 +10,15 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from propopt._typing import Array, Attributions
-from propopt.certificate import Certificate, certify
-from propopt.checks import read_positive, sealed
-from propopt.errors import InvalidInput, TrivialObjectiveWarning, UncertifiedWarning
+from propopt._typing import Array
+from propopt.certificate import Certificate, certificate_of
+from propopt.checks import read_positive, refuse_overflow, sealed
+from propopt.errors import (
+    InvalidInput,
+    SolverFailure,
+    TrivialObjectiveWarning,
+    UncertifiedWarning,
+)
 from propopt.losses import (
     Bound,
     Faithfulness,
@@ -22,14 +27,12 @@ from propopt.losses import (
     Program,
     PropertyLoss,
 )
-from propopt.losses.base import common_labels
 from propopt.losses.effortless import Effortless
 from propopt.results.deferred import Deferred
 from propopt.results.explanation import Explanation
 from propopt.solvers.auto import chosen_solver
 from propopt.solvers.base import Curve, Prepared, Solution, Solver
 from propopt.solvers.splitting.edge_weights import edge_weights
-from propopt.tables.names import Labels
 from propopt.threads import few_threads
 
 
@@ -85,115 +88,141 @@ def solve(
     ('spectral', True)
     """
     began = time.perf_counter()
-    task = Task(Objective.of(objective), tuple(subject_to), solver)
-    limit = read_positive(tolerance, "tolerance")
-    return task.explain(task.solve(task.objective, limit), task.objective, limit, began)
+    weighed = Objective.of(objective)
+    weights = weighed.coefficients
+    if not weights.any():
+        raise InvalidInput("weights: all are zero, so every explanation is optimal")
+    goal = read_positive(tolerance, "tolerance")
+    program = Program(weighed.losses, tuple(subject_to))
+    task = Task(program, solver, active=tuple(np.flatnonzero(weights).tolist()))
+    return task.explain(task.solve(weights, goal), weights, goal, began)
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """An objective made ready for solving, once for all its weights.
+    """A program and its solver: asked once and prepared once, solved for many weights.
 
-    Losses of weight zero take part in the program only if ``all_losses`` is set: then
-    they can be given a weight later.
+    Weights are arrays (k,) ≥ 0 in the order of the losses of the program, some of them
+    above zero. They are not checked again, nor are attributions on their way from the
+    solver to the explanation.
+
+    Parameters
+    ----------
+    program : Program
+        The losses, all of which are measured, and the bounds.
+    solver : str or Solver
+        Its name, or ``"auto"``.
+    active : tuple of int, optional
+        Places of the losses that ever have a weight: the solver sees no others. All by
+        default.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> objective = po.GradientMatching(np.eye(3)) + po.Sparsity()
+    >>> task = po.solvers.Task(po.losses.Program(objective.losses), "auto")
+    >>> solutions = [task.solve(np.array([1.0, c]), 1e-6) for c in (0.5, 1.0, 4.0)]
+    >>> [float(solution.W.max()) for solution in solutions]
+    [0.75, 0.5, 0.0]
     """
 
-    objective: Objective
-    bounds: tuple[Bound, ...] = ()
+    program: Program
     solver: str | Solver = "auto"
-    all_losses: bool = False
+    active: tuple[int, ...] | None = None
 
-    @cached_property
-    def program(self) -> Program:
-        """The program: active losses and bounds, of the shape that all losses give."""
-        _ = self.labels  # refuses losses of different tables
-        shape = Program(self.objective.losses, self.bounds).shape
-        kept = [loss for c, loss in self.objective.terms if c > 0 or self.all_losses]
-        return Program(tuple(kept), self.bounds, shape)
-
-    @cached_property
-    def labels(self) -> Labels:
-        """Names of points and features, from the losses and those of the bounds."""
-        limited = [bound.loss for bound in self.bounds]
-        return common_labels([*self.objective.losses, *limited])
+    @classmethod
+    def taken(cls, program: Program, solver: Solver) -> Task:
+        """The task of a solver that is known to take the program: it is not asked."""
+        task = cls(program, solver)
+        vars(task)["chosen"] = solver  # kept as ``cached_property`` keeps it
+        return task
 
     @cached_property
     def chosen(self) -> Solver:
-        """The solver that takes the program."""
-        return chosen_solver(self.solver, self.program)
+        """The solver that takes the program, which is :class:`Refused` else."""
+        _ = self.program.labels  # refuses losses of different tables
+        return chosen_solver(self.solver, self._posed)
 
     @cached_property
     def prepared(self) -> Prepared:
         """The program made ready by its solver."""
+        chosen = self.chosen
         with few_threads(self.program.shape[0]):
-            return self.chosen.prepare(self.program)
+            return chosen.prepare(self._posed)
+
+    @cached_property
+    def _posed(self) -> Program:
+        """The program that the solver sees."""
+        if self.active is None:
+            return self.program
+        return self.program.of_losses(self.active)
 
     def solve(
-        self, objective: Objective, tolerance: float, start: Solution | None = None
+        self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
-        """The minimiser for the weights of ``objective``, which has the same losses."""
-        if not any(weight > 0 for weight in objective.weights.values()):
-            raise InvalidInput("weights: all are zero, so every explanation is optimal")
+        """The minimiser for these weights."""
         shape = self.program.shape
-        if self._zero_is_free(objective):
-            if not self._is_faithful(objective):
+        if self._zero_is_free(weights):
+            if not self._is_faithful(weights):
                 warnings.warn(
-                    f"{objective!r} has no faithfulness loss with a weight above zero, "
-                    "so its optimum is the zero explanation",
+                    f"{self.program.weighed(weights)!r} has no faithfulness loss with "
+                    "a weight above zero, so its optimum is the zero explanation",
                     TrivialObjectiveWarning,
                     stacklevel=3,
                 )
-            return Solution(W=np.zeros(shape), multipliers=(0.0,) * len(self.bounds))
+            prices = (0.0,) * len(self.program.bounds)
+            return Solution(W=np.zeros(shape), multipliers=prices)
+        posed = weights if self.active is None else weights[list(self.active)]
         with few_threads(shape[0]):
-            return self.prepared.solve(self._weights(objective), tolerance, start)
+            solution = self.prepared.solve(posed, tolerance, start)
+        _refuse_unsound(solution, self.chosen.name)
+        return solution
 
     def explain(
-        self, found: Solution, objective: Objective, tolerance: float, began: float
+        self, solution: Solution, weights: Array, tolerance: float, began: float
     ) -> Explanation:
         """The solution with its losses and its certificate."""
         with few_threads(self.program.shape[0]):
-            losses = self._measured(objective, found.W)
-            certificate = self._certified(found, objective, losses, tolerance)
+            losses = [loss.value_at(solution.W) for loss in self.program.all_losses]
+            certificate = self._certified(solution, weights, losses, tolerance)
         return Explanation(
-            attributions=sealed(found.W),
+            attributions=sealed(solution.W),
             method="optimized",
-            labels=self.labels,
-            weights=objective.weights,
+            labels=self.program.labels,
+            weights=self.program.weighed(weights).weights,
             certificate=certificate,
             multipliers={
                 bound.loss.name: multiplier
                 for bound, multiplier in zip(
-                    self.bounds, found.multipliers, strict=True
+                    self.program.bounds, solution.multipliers, strict=True
                 )
             },
-            losses=losses,
-            details=self._details(found),
-            solver=self._solver_name(objective),
+            losses={
+                loss.name: value
+                for loss, value in zip(self.program.all_losses, losses, strict=True)
+            },
+            details=self._details(solution),
+            solver=self._solver_name(weights),
             seconds=time.perf_counter() - began,
         )
 
-    def _measured(self, objective: Objective, W: Attributions) -> dict[str, float]:
-        limited = {bound.loss.name: bound.loss.value(W) for bound in self.bounds}
-        return {**objective.breakdown(W), **limited}
-
     def _certified(
-        self,
-        found: Solution,
-        objective: Objective,
-        losses: dict[str, float],
-        tolerance: float,
+        self, solution: Solution, weights: Array, losses: list[float], tolerance: float
     ) -> Certificate:
-        certificate = certify(
-            objective,
-            found.W,
-            duals=found.duals,
-            bounds=self.bounds,
-            multipliers=found.multipliers,
-            losses=losses,
+        program = self.program
+        known = zip(map(id, program.all_losses), losses, strict=True)
+        certificate = certificate_of(
+            program.weighed(weights),
+            solution.W,
+            dict(known),
+            duals=solution.duals,
+            bounds=program.bounds,
+            multipliers=solution.multipliers,
+            effortless=self._effortless,
         )
         if not certificate.holds(tolerance):
             warnings.warn(
-                f"{self._solver_name(objective)} reached a certified gap of "
+                f"{self._solver_name(weights)} reached a certified gap of "
                 f"{certificate.gap:.1e} and a violation of bounds of "
                 f"{certificate.violation:.1e}, where {tolerance:.1e} was wanted; "
                 "another solver may do better",
@@ -202,26 +231,24 @@ class Task:
             )
         return certificate
 
-    def _details(self, found: Solution) -> dict[str, Array]:
+    def _details(self, solution: Solution) -> dict[str, Array]:
         """Where the explanation has to change fastest, for max-differences in l2."""
         return {
-            f"edge_weights.{loss.name}": sealed(edge_weights(loss, found))
-            for loss in self.program.losses
+            f"edge_weights.{loss.name}": sealed(edge_weights(loss, solution))
+            for loss in self._posed.losses
             if isinstance(loss, MaxDifferenceRobustness)
             and loss.norm == "l2"
-            and loss.name in found.duals
+            and loss.name in solution.duals
         }
 
-    def _solver_name(self, objective: Objective) -> str:
-        return "none" if self._zero_is_free(objective) else self.chosen.name
+    def _solver_name(self, weights: Array) -> str:
+        return "none" if self._zero_is_free(weights) else self.chosen.name
 
-    def knows_curve(self, objective: Objective) -> bool:
+    def knows_curve(self, weights: Array) -> bool:
         """True if the losses of the optimum are known without its attributions."""
-        return isinstance(self.prepared, Curve) and not self._zero_is_free(objective)
+        return isinstance(self.prepared, Curve) and not self._zero_is_free(weights)
 
-    def on_curve(
-        self, objective: Objective, tolerance: float, began: float
-    ) -> Explanation:
+    def on_curve(self, weights: Array, tolerance: float, began: float) -> Explanation:
         """The losses of the optimum; its attributions when they are first read.
 
         Now, if the curve does not know its losses to the tolerance: attributions may
@@ -229,20 +256,20 @@ class Task:
         """
         assert isinstance(self.prepared, Curve), "see knows_curve"
         names = [loss.name for loss in self.program.losses]
-        weights = self._weights(objective)
+        named = self.program.weighed(weights).weights
         measurement = self.prepared.measure(weights, tolerance)
         value = float(weights @ measurement.losses)
         certificate = Certificate(
             value=value,
             lower_bound=value - measurement.excess,
-            scale=self._effortless.scale(value, objective.weights),
+            scale=self._effortless.scale(value, named),
             kind="curve",
         )
         best = Explanation(
-            attributions=self._deferred(objective, tolerance),
+            attributions=self._deferred(weights, tolerance),
             method="optimized",
-            labels=self.labels,
-            weights=objective.weights,
+            labels=self.program.labels,
+            weights=named,
             losses=dict(zip(names, measurement.losses.tolist(), strict=True)),
             certificate=certificate,
             solver=self.chosen.name,
@@ -252,44 +279,50 @@ class Task:
             _ = best.attributions
         return best
 
-    def _deferred(self, objective: Objective, tolerance: float) -> Deferred:
+    def _deferred(self, weights: Array, tolerance: float) -> Deferred:
         return Deferred(
             shape=self.program.shape,
-            compute=partial(self._explained, objective, tolerance),
+            compute=partial(self._explained, weights, tolerance),
             tolerance=tolerance,
         )
 
-    def _weights(self, objective: Objective) -> Array:
-        """The weights in the order of the program."""
-        weights = objective.weights
-        return np.array([weights[loss.name] for loss in self.program.losses])
-
-    def _explained(self, objective: Objective, tolerance: float) -> Explanation:
+    def _explained(self, weights: Array, tolerance: float) -> Explanation:
         began = time.perf_counter()
         # losses err by the root of the excess: these are to agree with the curve's
         fine = max(tolerance**2, min(tolerance, FINEST))
-        found = self.solve(objective, fine)
-        return self.explain(found, objective, tolerance, began)
+        solution = self.solve(weights, fine)
+        return self.explain(solution, weights, tolerance, began)
 
-    def _zero_is_free(self, objective: Objective) -> bool:
+    def _zero_is_free(self, weights: Array) -> bool:
         """True if zero attributions cost nothing and respect all bounds."""
-        costs = self._effortless.zero
-        within = all(costs[bound.loss.name] <= bound.limit for bound in self.bounds)
-        return within and self._value_of_zero(objective) == 0.0
+        costs, bounds = self._costs_of_zero, self.program.bounds
+        limited = costs[len(weights) :]
+        within = all(c <= b.limit for c, b in zip(limited, bounds, strict=True))
+        return within and not (weights * costs[: len(weights)]).any()
 
-    def _value_of_zero(self, objective: Objective) -> float:
-        weights = objective.weights
-        return sum(weights[name] * self._effortless.zero[name] for name in weights)
+    @cached_property
+    def _costs_of_zero(self) -> Array:
+        """The losses of zero attributions, those of the bounds last."""
+        zero = self._effortless.zero
+        return np.array([zero[loss.name] for loss in self.program.all_losses])
 
     @cached_property
     def _effortless(self) -> Effortless:
         """The value of each loss for explanations without work."""
-        return Effortless.of(
-            (*self.objective.losses, *(bound.loss for bound in self.bounds))
-        )
+        return Effortless.of(self.program.all_losses)
 
-    def _is_faithful(self, objective: Objective) -> bool:
+    def _is_faithful(self, weights: Array) -> bool:
         """True if a loss with a weight above zero, or a bound, ties W to f."""
-        weighed = [loss for weight, loss in objective.terms if weight > 0]
-        limited = [bound.loss for bound in self.bounds]
-        return any(isinstance(loss, Faithfulness) for loss in weighed + limited)
+        losses = zip(weights, self.program.losses, strict=True)
+        tied = [loss for weight, loss in losses if weight > 0]
+        tied += [bound.loss for bound in self.program.bounds]
+        return any(isinstance(loss, Faithfulness) for loss in tied)
+
+
+def _refuse_unsound(solution: Solution, solver: str) -> None:
+    """Refuse what no certificate could be made of: this is all that is not trusted."""
+    if not np.isfinite(solution.W).all():
+        raise SolverFailure(f"{solver} gave attributions that are not finite")
+    if not all(multiplier >= 0.0 for multiplier in solution.multipliers):
+        raise SolverFailure(f"{solver} gave a multiplier that is not a number >= 0")
+    refuse_overflow(solution.W, "attributions")

@@ -16,12 +16,20 @@ from propopt._typing import Array
 from propopt.losses import Program, PropertyLoss
 from propopt.maps import Identity, LinearMap, OverFeatures, OverPoints
 from propopt.penalties import Absolute, Penalty, Squared
-from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
+from propopt.solvers.base import (
+    Curve,
+    Dispatcher,
+    Measurement,
+    Prepared,
+    Solution,
+    Solver,
+)
+from propopt.solvers.quadratic import bounds_refusal
 
 
 @final
 @dataclass(frozen=True)
-class Transposed(Solver):
+class Transposed(Dispatcher):
     """Another solver, given the program with points and features exchanged.
 
     It takes losses of W itself, over points and over features, squared or absolute, and
@@ -39,23 +47,30 @@ class Transposed(Solver):
     def name(self) -> str:
         return f"{self.solver.name}, transposed"
 
-    def refusal(self, program: Program) -> str | None:
-        if program.bounds:
-            return f"it takes no bounds, and {program.bounds[0]} is one"
-        for loss in program.losses:
-            if not isinstance(loss.map, Identity | OverPoints | OverFeatures):
-                return f"{loss.name} is not the same with points and features exchanged"
-            if not isinstance(loss.penalty, Squared | Absolute):
-                return f"{loss.name} treats points and features differently"
-        return self.solver.refusal(exchanged(program))
+    def take(self, program: Program) -> Solver | str:
+        reason = bounds_refusal(program) or _loss_refusal(program.losses)
+        if reason is not None:
+            return reason
+        inner = self.solver.take(exchanged(program))
+        return inner if isinstance(inner, str) else Transposed(inner)
 
     def prepare(self, program: Program) -> Prepared:
         inner = self.solver.prepare(exchanged(program))
         return _ExchangedCurve(inner) if isinstance(inner, Curve) else _Exchanged(inner)
 
 
+def _loss_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
+    """Why a loss of W is none of Wᵀ; None if they all are."""
+    for loss in losses:
+        if not isinstance(loss.map, Identity | OverPoints | OverFeatures):
+            return f"{loss.name} is not the same with points and features exchanged"
+        if not isinstance(loss.penalty, Squared | Absolute):
+            return f"{loss.name} treats points and features differently"
+    return None
+
+
 def exchanged(program: Program) -> Program:
-    """The program of V = Wᵀ; :meth:`Transposed.refusal` tells whether there is one."""
+    """The program of V = Wᵀ; :meth:`Transposed.take` tells whether there is one."""
     n_points, n_features = program.shape
     losses = tuple(map(_ExchangedLoss, program.losses))
     return Program(losses, sizes=(n_features, n_points))

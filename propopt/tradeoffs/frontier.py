@@ -32,7 +32,7 @@ import scipy.optimize as opt
 
 from propopt._typing import Array
 from propopt.errors import SolverFailure
-from propopt.losses import Objective
+from propopt.losses import Objective, Program
 from propopt.results.explanation import Explanation
 from propopt.solvers import Task, solve
 
@@ -208,13 +208,13 @@ class Frontier:
         """The optimum for these weights, beside a weight of one on A."""
         if np.isinf(weights).any():
             return self._end(weights)
-        named = dict(zip(self._others, weights, strict=True))
-        objective = self._objective.with_weights({self._first.name: 1.0, **named})
+        all_weights = np.append(1.0, weights)
         began = time.perf_counter()
-        if self._task.knows_curve(objective):
-            return self._read(self._task.on_curve(objective, self._tolerance, began))
-        found = self._task.solve(objective, self._tolerance)
-        return self._read(self._task.explain(found, objective, self._tolerance, began))
+        if self._task.knows_curve(all_weights):
+            return self._read(self._task.on_curve(all_weights, self._tolerance, began))
+        solution = self._task.solve(all_weights, self._tolerance)
+        best = self._task.explain(solution, all_weights, self._tolerance, began)
+        return self._read(best)
 
     def _end(self, weights: Array) -> _Optimum:
         """The optimum with losses held at zero, those with an infinite weight."""
@@ -234,7 +234,7 @@ class Frontier:
 
     @cached_property
     def _task(self) -> Task:
-        return Task(self._objective, all_losses=True)
+        return Task(Program(self._objective.losses))
 
     def _read(self, outcome: Explanation) -> _Optimum:
         unit = outcome.weights[self._first.name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import time
@@ -14,14 +13,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from propopt._typing import Array
 from propopt.checks import read_positive
-from propopt.errors import (
-    InterruptedWarning,
-    InvalidInput,
-    SolverFailure,
-    UnsolvedWarning,
-)
-from propopt.losses import Bound, Objective, PropertyLoss
+from propopt.errors import InterruptedWarning, SolverFailure, UnsolvedWarning
+from propopt.losses import Bound, Objective, Program, PropertyLoss
 from propopt.output.progress import progress_bar
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import Given, explanations_of
@@ -35,16 +30,17 @@ from propopt.solvers import (
     Task,
     Transposed,
 )
+from propopt.tradeoffs.plan import ByLoss, Plan, SweepPoint
 from propopt.tradeoffs.table import TradeOffs
 from propopt.workers import in_workers, read_workers
 
 
 def sweep(
     objective: Objective | PropertyLoss,
-    weights: Mapping[str, float | Sequence[float]] | None = None,
+    weights: ByLoss | None = None,
     baselines: Iterable[Given] | Mapping[str, Given] = (),
     *,
-    limits: Mapping[PropertyLoss, float | Sequence[float]] | None = None,
+    limits: ByLoss | None = None,
     solver: str | Solver = "auto",
     subject_to: Sequence[Bound] = (),
     tolerance: float = 1e-6,
@@ -58,12 +54,14 @@ def sweep(
     objective : Objective
         A weighted sum of losses; weights that are not swept stay as they are.
     weights : mapping
-        By loss name the weights to try, all combinations of them; the last name varies
-        fastest.
+        By loss the weights to try, all combinations of them; the last loss varies
+        fastest. A key is the name of a loss of the objective, or a loss itself, which
+        need not be in the objective.
     limits : mapping
-        By loss, one that is not in the objective, the upper limits to try: evenly
-        spaced limits give an evenly spaced front, where weights bunch up. The weight in
-        the table is then the multiplier, that is, the weight that gives the same.
+        By loss, with the same keys, the upper limits to try: evenly spaced limits give
+        an evenly spaced front, where weights bunch up. A loss with limits is bounded
+        instead of minimised: if it is in the objective, it leaves the sum. The weight
+        in the table is then the multiplier, that is, the weight that gives the same.
     baselines : iterable, or mapping from names
         Explanations made otherwise, measured on the same losses: each an Explanation, a
         ``shap.Explanation``, a DataFrame or an array (N, D). They are asked for one by
@@ -96,75 +94,66 @@ def sweep(
     >>> curve = po.sweep(objective, {"pairwise_robustness": np.geomspace(0.01, 100, 5)})
     >>> curve.to_frame()["on_front"].all()
     np.True_
+
+    The same front, evenly spaced:
+
+    >>> curve = po.sweep(objective, limits={"pairwise_robustness": [0.2, 0.4, 0.6]})
+    >>> curve.to_frame()["loss.pairwise_robustness"].round(6).tolist()
+    [0.2, 0.4, 0.6]
     """
-    whole = Objective.of(objective)
-    points = _combinations(whole, weights or {}, limits or {})
-    blocks = _blocks(points)
+    plan = Plan.of(Objective.of(objective), weights or {}, limits or {})
+    blocks = _blocks(plan.points)
     workers = min(read_workers(n_jobs), len(blocks))
-    job = _Job(
-        whole, tuple(subject_to), solver, read_positive(tolerance, "tolerance")
-    ).ready(points)
-    every = job.all_losses(points[0])
+    goal = read_positive(tolerance, "tolerance")
+    job = _Job(plan.losses, tuple(subject_to), solver, goal).ready(plan.points)
+    every = plan.measured
     measured: list[Explanation] = []
-    found: list[Explanation] = []
+    optimized: list[Explanation] = []
     failures: list[SolverFailure] = []
     interrupted = False
     try:
         others = explanations_of(baselines, "baseline")
         measured.extend(baseline.measured(every) for baseline in others)
-        with progress_bar("sweep", len(points), progress) as bar:
+        with progress_bar("sweep", len(plan.points), progress) as bar:
             for result in _results(job, blocks, workers):
                 if isinstance(result, SolverFailure):
                     failures.append(result)
                 else:
-                    found.append(result)
+                    optimized.append(result)
                 bar.advance(bar.task_ids[0])
     except KeyboardInterrupt:
         interrupted = True
-        if not (found or measured):
+        if not (optimized or measured):
             raise
-    if failures and not found and not interrupted:
+    if failures and not optimized and not interrupted:
         raise failures[0]
     trade_offs = TradeOffs(
-        optimized=tuple(found),
+        optimized=tuple(optimized),
         baselines=tuple(measured),
         losses=tuple(every.weights),
         failures=tuple(map(str, failures)),
         interrupted=interrupted,
     )
-    _warn_of_missing(trade_offs, len(points))
+    _warn_of_missing(trade_offs, len(plan.points))
     return trade_offs
 
 
-@dataclass(frozen=True, eq=False)
-class _Point:
-    """One combination of weights and limits."""
-
-    weights: dict[str, float]
-    bounds: tuple[Bound, ...]
-
-    @property
-    def has_zero(self) -> bool:
-        """True if one of its limits is zero."""
-        return any(bound.limit == 0.0 for bound in self.bounds)
-
-
-Block: TypeAlias = list[_Point]
-Found: TypeAlias = tuple[list[Explanation | SolverFailure], list[Warning | str]]
-"""What a worker found, and the warnings that it could not give itself."""
+_Block: TypeAlias = list[SweepPoint]
+_Finished: TypeAlias = tuple[list[Explanation | SolverFailure], list[Warning | str]]
+"""The results of a worker, and the warnings that it could not give itself."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Job:
     """What every worker of a sweep needs to know."""
 
-    objective: Objective
+    losses: tuple[PropertyLoss, ...]
     bounds: tuple[Bound, ...]
     solver: str | Solver
     tolerance: float
     chosen: Solver | None = None
 
-    def ready(self, points: Sequence[_Point]) -> _Job:
+    def ready(self, points: Sequence[SweepPoint]) -> _Job:
         """The same job with its solver chosen, which raises if none takes it.
 
         Where one limit varies and the curve of its loss is known, that curve serves for
@@ -175,20 +164,21 @@ class _Job:
         chosen = task.chosen
         if isinstance(chosen, OneBound):
             chosen = OneBound(curve=chosen.curve_of(task.program))
-        return self if point.has_zero else replace(self, chosen=chosen)
+        return self if self._is_alone(point) else replace(self, chosen=chosen)
 
-    def task(self, point: _Point) -> Task:
+    def task(self, point: SweepPoint) -> Task:
         """The program of one point, for all its weights."""
-        bounds = self.bounds + point.bounds
-        solver = self.solver if point.has_zero else self.chosen or self.solver
-        return Task(self.objective, bounds, solver, all_losses=True)
+        program = Program(self.losses, self.bounds + point.bounds)
+        if self.chosen is None or self._is_alone(point):
+            return Task(program, self.solver)
+        return Task.taken(program, self.chosen)
 
-    def all_losses(self, point: _Point) -> Objective:
-        """The objective, with the limited losses at weight zero."""
-        limited = tuple((0.0, bound.loss) for bound in point.bounds)
-        return Objective(self.objective.terms + limited)
+    def _is_alone(self, point: SweepPoint) -> bool:
+        """True if what its limits leave differs from limit to limit."""
+        fixed = any(bound.limit == 0.0 for bound in self.bounds)
+        return point.has_zero or (fixed and bool(point.bounds))
 
-    def run(self, blocks: Sequence[Block]) -> Iterator[Explanation | SolverFailure]:
+    def run(self, blocks: Sequence[_Block]) -> Iterator[Explanation | SolverFailure]:
         """One result for each point, each started from the last of its block."""
         task: Task | None = None
         for block in blocks:
@@ -196,24 +186,24 @@ class _Job:
             for point in block:
                 if task is None or point.bounds:
                     task = self.task(point)
-                result, start = self._solved(task, point, start)
+                result, start = self._solved(task, point.weights, start)
                 yield result
 
     def _solved(
-        self, task: Task, point: _Point, start: Solution | None
+        self, task: Task, weights: Array, start: Solution | None
     ) -> tuple[Explanation | SolverFailure, Solution | None]:
         """The result, and where the next point starts."""
         began = time.perf_counter()
-        objective = self.objective.with_weights(point.weights)
         try:
-            if task.knows_curve(objective):
-                return task.on_curve(objective, self.tolerance, began), start
-            found = task.solve(objective, self.tolerance, start)
+            if task.knows_curve(weights):
+                return task.on_curve(weights, self.tolerance, began), start
+            solution = task.solve(weights, self.tolerance, start)
         except SolverFailure as failure:
+            objective = task.program.weighed(weights)
             return SolverFailure(f"{objective!r}: {failure}"), start
-        return task.explain(found, objective, self.tolerance, began), found
+        return task.explain(solution, weights, self.tolerance, began), solution
 
-    def run_block(self, block: Block, home: int) -> Found:
+    def run_block(self, block: _Block, home: int) -> _Finished:
         """The same, all at once, for a worker of process ``home`` or of another."""
         if os.getpid() == home:
             return list(self.run([block])), []
@@ -224,7 +214,7 @@ class _Job:
 
 
 def _results(
-    job: _Job, blocks: list[Block], workers: int
+    job: _Job, blocks: list[_Block], workers: int
 ) -> Iterator[Explanation | SolverFailure]:
     if workers == 1 or _is_shared(job.chosen):
         # a curve is shared, and a point on it costs less than a worker
@@ -246,7 +236,7 @@ def _is_shared(solver: Solver | None) -> bool:
     return isinstance(inner, Spectral | Krylov | Factored | OneBound)
 
 
-def _blocks(points: list[_Point]) -> list[Block]:
+def _blocks(points: Sequence[SweepPoint]) -> list[_Block]:
     """About √P neighbours each: the first is solved from nothing, in whatever process.
 
     Then a share of 1/√P starts cold, and √P workers can be busy.
@@ -254,33 +244,6 @@ def _blocks(points: list[_Point]) -> list[Block]:
     number = max(1, math.isqrt(len(points) - 1))
     parts = np.array_split(np.arange(len(points)), number)
     return [[points[i] for i in part] for part in parts]
-
-
-def _combinations(
-    objective: Objective,
-    weights: Mapping[str, float | Sequence[float]],
-    limits: Mapping[PropertyLoss, float | Sequence[float]],
-) -> list[_Point]:
-    """All combinations of weights and limits, each checked before any is solved."""
-    chosen = [_values(name, values) for name, values in weights.items()]
-    bounds = [
-        [loss <= limit for limit in _values(loss.name, values)]
-        for loss, values in limits.items()
-    ]
-    points = []
-    for combination in itertools.product(*chosen):
-        point = dict(zip(weights, combination, strict=True))
-        if not any(objective.with_weights(point).weights.values()):
-            raise InvalidInput(f"weights: all are zero at {point}")
-        points += [_Point(point, limited) for limited in itertools.product(*bounds)]
-    return points
-
-
-def _values(name: str, values: float | Sequence[float]) -> list[float]:
-    listed: list[float] = np.atleast_1d(values).tolist()
-    if not listed:
-        raise InvalidInput(f"weights: {name} has no values to sweep over")
-    return listed
 
 
 def _warn_of_missing(trade_offs: TradeOffs, total: int) -> None:

@@ -7,6 +7,7 @@ from heavy_edges import heavy
 
 import propopt as po
 from propopt.errors import SolverFailure, UncertifiedWarning, UnsolvedWarning
+from propopt.losses import Program
 from propopt.results.deferred import Deferred
 from propopt.solvers import Krylov, Spectral, Task
 from propopt.solvers.base import Measurement
@@ -105,7 +106,7 @@ def test_a_bar_that_was_forgotten_is_found_out(rng, monkeypatch):
 
 def test_a_claim_beyond_the_tolerance_is_proved_at_once(objective, monkeypatch):
     for kind in (Krylov, Spectral):
-        curve = type(kind().prepare(Task(objective).program))
+        curve = type(kind().prepare(Program(objective.losses)))
         measure = curve.measure
 
         def vague(self, weights, tolerance, measure=measure):

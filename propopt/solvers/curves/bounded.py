@@ -16,18 +16,18 @@ nearest to the gradients among the W that cost nothing, means over the component
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 import scipy.optimize as opt
 
 from propopt._typing import Array, Attributions
-from propopt.errors import SolverFailure
+from propopt.errors import Refused, SolverFailure
 from propopt.losses import Bound, Program
 from propopt.losses.restricted import Restriction, has_known_zeros
 from propopt.maps import Identity
-from propopt.solvers.base import Curve, Prepared, Solution, Solver
+from propopt.solvers.base import Curve, Dispatcher, Prepared, Solution, Solver
 from propopt.solvers.curves.choice import choose_curve_solver
 
 
@@ -37,33 +37,32 @@ SLACK = 0.3  # of the tolerance, by which the free optimum may exceed the limit
 
 @final
 @dataclass(frozen=True)
-class OneBound(Solver):
+class OneBound(Dispatcher):
     """One bound, by a root search on the curve of the spectral or Krylov solver.
 
     Parameters
     ----------
     curve : Curve, optional
         The curve itself, where it has been prepared for other limits already.
+    solver : Solver, optional
+        What prepares the curve, where that has been chosen already.
     """
 
     curve: Curve | None = None
+    solver: Solver | None = None
 
     @property
     def name(self) -> str:
         return "one_bound"
 
-    def refusal(self, program: Program) -> str | None:
-        if len(program.bounds) != 1:
-            return f"it takes one bound, and there are {len(program.bounds)}"
-        bound = program.bounds[0]
-        if bound.limit == 0.0:
-            return "a limit of zero needs an infinite multiplier"
-        if _is_faithfulness(bound):
-            for loss in program.losses:
-                if not has_known_zeros(loss):
-                    return f"what costs no {loss.name} is not known"
-        free = _with_bound_as_loss(program)
-        return choose_curve_solver(free).refusal(free)
+    def take(self, program: Program) -> Solver | str:
+        reason = _bound_refusal(program)
+        if reason is not None:
+            return reason
+        if self.curve is not None:
+            return self
+        solver = choose_curve_solver(_with_bound_as_loss(program))
+        return solver if isinstance(solver, str) else replace(self, solver=solver)
 
     def prepare(self, program: Program) -> Prepared:
         return _OnCurve(program, self.curve or self.curve_of(program))
@@ -71,9 +70,26 @@ class OneBound(Solver):
     def curve_of(self, program: Program) -> Curve:
         """The curve of the objective and the bounded loss together."""
         free = _with_bound_as_loss(program)
-        curve = choose_curve_solver(free).prepare(free)
+        solver = self.solver or choose_curve_solver(free)
+        if isinstance(solver, str):
+            raise Refused(solver)
+        curve = solver.prepare(free)
         assert isinstance(curve, Curve), "spectral and krylov prepare curves"
         return curve
+
+
+def _bound_refusal(program: Program) -> str | None:
+    """Why the bounds are not one above zero on a loss whose curve may be known."""
+    if len(program.bounds) != 1:
+        return f"it takes one bound, and there are {len(program.bounds)}"
+    bound = program.bounds[0]
+    if bound.limit == 0.0:
+        return "a limit of zero needs an infinite multiplier"
+    if _is_faithfulness(bound):
+        for loss in program.losses:
+            if not has_known_zeros(loss):
+                return f"what costs no {loss.name} is not known"
+    return None
 
 
 def _with_bound_as_loss(program: Program) -> Program:
@@ -135,7 +151,9 @@ class _OnCurve(Prepared):
     def _free_loss(self, weights: Array, tolerance: float) -> float:
         """The bounded loss where the bound is left out."""
         if _is_faithfulness(self._bound):
-            return self._bound.loss.value(self._free_attributions(weights, tolerance))
+            return self._bound.loss.value_at(
+                self._free_attributions(weights, tolerance)
+            )
         return float(self._curve.measure(np.append(weights, 0.0), tolerance).losses[-1])
 
     def _free_attributions(self, weights: Array, tolerance: float) -> Attributions:

@@ -11,6 +11,7 @@ from propopt.solvers.curves.krylov import Krylov
 from propopt.solvers.curves.spectral import Spectral
 from propopt.solvers.factored import Factored, stored_graph
 from propopt.solvers.factors import Elimination
+from propopt.solvers.quadratic import curve_refusal
 
 
 _USUAL_STEPS = 40.0  # Lanczos or gradient steps that usual weights take
@@ -23,13 +24,18 @@ PATIENCE = 3.0  # factors that Lanczos may cost before these take over
 FEWEST_STEPS = 200
 
 
-def choose_curve_solver(program: Program) -> Solver:
-    """Spectral, Factored or Krylov, by an estimate of seconds from the constants above.
+def choose_curve_solver(program: Program) -> Solver | str:
+    """Spectral, Factored or Krylov, or why none of them takes the program.
+
+    By an estimate of seconds from the constants above; none is asked again.
 
     The precision of a kernel is stored dense and badly conditioned: Lanczos would take
     many times as many steps as there are points. Factors are made for each weight, and
     yet chosen only where one costs less than a run of Lanczos for all weights.
     """
+    reason = curve_refusal(program)
+    if reason is not None:
+        return reason
     spectral = Spectral()
     eigenbasis_fits = spectral.refusal(program) is None
     if eigenbasis_fits and any(_is_dense(loss.map) for loss in program.losses):
@@ -39,13 +45,13 @@ def choose_curve_solver(program: Program) -> Solver:
     if eigenbasis_fits and SECONDS_PER_CUBE * float(n_points) ** 3 <= lanczos:
         return spectral
     if Factored().refusal(program) is not None:
-        return Krylov()
+        return Krylov().take(program)
     factors = _seconds_per_weight(program)
     if factors <= lanczos:
         return Factored()
     # no longer in vain than a few factors would take
     steps = max(FEWEST_STEPS, int(_USUAL_STEPS * PATIENCE * factors / lanczos))
-    return Krylov(most_steps=steps, otherwise=Factored())
+    return Krylov(most_steps=steps, otherwise=Factored()).take(program)
 
 
 def _is_dense(A: LinearMap) -> bool:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions
+from propopt.errors import Refused
 from propopt.linear.components import Components
 from propopt.losses import Program
 from propopt.maps import ImplicitOverPoints, OverFeatures, OverPoints
@@ -111,7 +112,10 @@ class OneSigned(Prepared):
         losses = self._program.losses
         others = losses[: self._place] + losses[self._place + 1 :]
         program = Program(others, sizes=self._program.shape)
-        return prepare_centred(program, choose_curve_solver(program).prepare)
+        solver = choose_curve_solver(program)
+        if isinstance(solver, str):  # memory is refused where it is taken
+            raise Refused(solver)
+        return prepare_centred(program, solver.prepare)
 
 
 def _reach(G: Attributions, parts: Components | None) -> Array:

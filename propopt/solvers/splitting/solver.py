@@ -16,20 +16,21 @@ normalised first (W = σW', F = aσ²F'). Then
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from propopt._typing import Array, Sparse
-from propopt.certificate import certify
+from propopt.certificate import certificate_of
 from propopt.errors import SolverFailure
 from propopt.losses import (
     MaxDifferenceRobustness,
-    Objective,
     Program,
     PropertyLoss,
     Sparsity,
 )
+from propopt.lower_bounds import values_at
 from propopt.maps import ImplicitOverPoints, OverPoints, dense_matrix
 from propopt.memory import memory_refusal
 from propopt.operators import Operator
@@ -188,18 +189,25 @@ class _Split(Prepared):
         self, found: Solution, gap: float, weights: Array, tolerance: float
     ) -> Solution:
         """The answer of Clarabel, if the program is small and the answer is better."""
-        losses = self._program.losses
-        rows = sum(loss.map.flat_rows(self._program.shape) for loss in losses)
-        conic = Conic("CLARABEL")
-        if rows > CLARABEL_ROWS or conic.refusal(self._program) is not None:
+        if self._conic is None:
             return found
         try:
-            other = conic.prepare(self._program).solve(weights, tolerance)
+            other = self._conic.prepare(self._program).solve(weights, tolerance)
         except SolverFailure:
             return found
-        objective = Objective(tuple(zip(weights.tolist(), losses, strict=True)))
-        theirs = certify(objective, other.W, duals=other.duals)
+        objective = self._program.weighed(weights)
+        values = values_at(objective.losses, other.W, {})
+        theirs = certificate_of(objective, other.W, values, duals=other.duals)
         return other if theirs.gap < gap else found
+
+    @cached_property
+    def _conic(self) -> Solver | None:
+        """Clarabel, where the program is small and it does not refuse."""
+        losses, shape = self._program.losses, self._program.shape
+        if sum(loss.map.flat_rows(shape) for loss in losses) > CLARABEL_ROWS:
+            return None
+        answer = Conic("CLARABEL").take(self._program)
+        return answer if isinstance(answer, Solver) else None
 
 
 def _grams(losses: tuple[PropertyLoss, ...]) -> list[Sparse | Array]:

@@ -1,0 +1,57 @@
+"""Weights of edges with which pairwise robustness gives the same as max-differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from max_differences import (
+    AGGREGATES,
+    gaussian_data,
+    natural_weight,
+    solved,
+)
+
+import propopt as po
+from propopt.errors import InvalidInput
+from propopt.solvers import Solution
+from propopt.solvers.splitting.edge_weights import edge_weights
+
+
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+@pytest.mark.parametrize("smooth", [0.0, 0.4])
+def test_edge_weights_make_pairwise_robustness_give_the_same(aggregate, smooth):
+    X, G = gaussian_data(9, 40, 3)
+    loss = po.MaxDifferenceRobustness(po.knn_graph(X, 4), aggregate)
+    smoothness = po.Smoothness(po.chain_graph(3))
+    weight = natural_weight(loss, G)
+    base = 2.0 * po.GradientMatching(G) + smooth * smoothness
+    found = solved(base + weight * loss)
+    S = edge_weights(loss, found)
+    assert (S >= 0).all()
+    n_groups = 1 if aggregate == "max" else 40
+    assert 2 * S.sum() == pytest.approx(weight * n_groups, rel=1e-6)
+    similarities = np.zeros((40, 40))
+    similarities[tuple(loss.graph.edges.T)] = S
+    graph = po.graph_from_matrix(similarities + similarities.T)
+    same = po.solve(base + 1.0 * po.PairwiseRobustness(graph), "spectral")
+    np.testing.assert_allclose(same.attributions, found.W, atol=1e-6)
+
+
+def test_edge_weights_lie_on_the_longest_edges():
+    X, G = gaussian_data(10, 30, 2)
+    loss = po.MaxDifferenceRobustness(po.knn_graph(X, 4))
+    found = solved(po.GradientMatching(G) + 5.0 * loss)
+    lengths = np.linalg.norm(loss.graph.incidence @ found.W, axis=1)
+    loaded = edge_weights(loss, found) > 0
+    assert 0 < loaded.sum() < len(loaded)
+    np.testing.assert_allclose(lengths[loaded], lengths.max(), rtol=1e-4)
+
+
+def test_edge_weights_need_the_squared_norm_and_its_dual():
+    graph = po.chain_graph(3)
+    linear = po.MaxDifferenceRobustness(graph, norm="l1")
+    with pytest.raises(InvalidInput, match="only 'l2'"):
+        edge_weights(linear, Solution(W=np.zeros((3, 1))))
+    squared = po.MaxDifferenceRobustness(graph)
+    with pytest.raises(InvalidInput, match="no dual of 'max_difference"):
+        edge_weights(squared, Solution(W=np.zeros((3, 1))))

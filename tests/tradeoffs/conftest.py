@@ -1,0 +1,24 @@
+"""Objectives that the tests of sweeps share."""
+
+from __future__ import annotations
+
+import pytest
+
+import propopt as po
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(12, 3))
+
+
+@pytest.fixture
+def objective(X):
+    return po.GradientMatching(3 * X**2) + po.PairwiseRobustness(po.knn_graph(X, 3))
+
+
+@pytest.fixture
+def rough(X):
+    """An objective that no closed form solves."""
+    graph = po.knn_graph(X, 3)
+    return po.GradientMatching(3 * X**2) + po.PairwiseRobustness(graph) + po.Sparsity()
