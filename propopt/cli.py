@@ -52,11 +52,11 @@ def schema(options: argparse.Namespace) -> int:
 
 def sweep(options: argparse.Namespace) -> int:
     """``propopt sweep FILE...``: solve, write CSV and SVG, print the front."""
-    problems = [po.problems.read_problem(file) for file in options.files]
-    _refuse_same_output(problems)
+    files = [po.problems.read_problem(file) for file in options.files]
+    _refuse_same_output(files)
     codes = []
-    for problem in problems:
-        codes.append(_guarded(partial(_run, problem, options)))
+    for file in files:
+        codes.append(_guarded(partial(_run, file, options)))
         if codes[-1] == INTERRUPTED:
             break
     return _gravest(codes)
@@ -79,42 +79,42 @@ def reproduce(options: argparse.Namespace) -> int:
 
 
 def _check(file: str, deep: bool) -> int:
-    problem = po.problems.read_problem(file)
-    problem.check_data()
+    checked = po.problems.read_problem(file)
+    checked.check_data()
     if deep:
-        problem.check_all_data()
+        checked.check_all_data()
     print(f"{printable(file)}: valid")
     return DONE
 
 
-def _run(problem: po.problems.Problem, options: argparse.Namespace) -> int:
+def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
     try:
-        with problem.source.blaming():
+        with file.source.blaming():
             trade_offs = po.run_problem(
-                problem,
+                file.build(),
                 Path(options.output),
                 n_jobs=options.jobs,
                 solver=options.solver,
                 quiet=options.quiet,
             )
     except SolverFailure as error:
-        raise SolverFailure(str(problem.source.error((), str(error)))) from error
+        raise SolverFailure(str(file.source.error((), str(error)))) from error
     if trade_offs.interrupted:
         return INTERRUPTED
-    certified = trade_offs.certified(problem.schema.tolerance)
+    certified = trade_offs.certified(file.schema.tolerance)
     return DONE if certified and not trade_offs.failures else SOLVER_FAILURE
 
 
-def _refuse_same_output(problems: Sequence[po.problems.Problem]) -> None:
+def _refuse_same_output(files: Sequence[po.problems.ProblemFile]) -> None:
     seen: dict[str, Path] = {}
-    for problem in problems:
-        if problem.name in seen:
-            raise problem.source.error(
+    for file in files:
+        if file.name in seen:
+            raise file.source.error(
                 ("name",),
-                f"would write the same files as {seen[problem.name]}; give one of them "
+                f"would write the same files as {seen[file.name]}; give one of them "
                 "another name:",
             )
-        seen[problem.name] = problem.source.path
+        seen[file.name] = file.source.path
 
 
 def _guarded(work: Callable[[], int]) -> int:

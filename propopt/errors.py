@@ -4,6 +4,9 @@
 class PropoptError(Exception):
     """Base of all errors raised by propopt."""
 
+    part: tuple[str | int, ...] = ()
+    """Of a problem, by keys and positions, where one was read or run."""
+
 
 class InvalidInput(PropoptError, ValueError):
     """An argument cannot be used; the message names it, what came and what would do."""
@@ -42,7 +45,10 @@ class Unwritten(PropoptError, OSError):
 
 
 class ProblemFileError(PropoptError):
-    """A problem file is not valid; the message is ``file:line: key: what is wrong``."""
+    """A problem is not valid; the message is ``file:line: key: what is wrong``.
+
+    File and line are those of a problem file; sections from Python have keys alone.
+    """
 
 
 class PropoptWarning(UserWarning):

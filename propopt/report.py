@@ -62,13 +62,13 @@ def run_problem(
         the trade-offs as ``result``.
     """
     began = time.perf_counter()
-    find_solver(solver or problem.schema.solver)  # a typo costs no work
+    find_solver(solver or problem.solver)  # a typo costs no work
     target = writable_folder(folder) / problem.name
     for suffix in (".csv", ".svg"):
         require_free_name(f"{target}{suffix}", problem.files)
     console = PlainConsole(quiet=quiet)
     console.print(printable(problem.name), style="bold", end=" ")
-    console.print(f"({printable(problem.source.path)})")
+    console.print(f"({printable(problem.files[0])})" if problem.files else "")
     with _warnings_printed():
         with console.status("the function and its gradients"):
             _ = problem.objective
@@ -120,17 +120,17 @@ def _warnings_printed() -> Iterator[None]:
 
 def _describe(problem: Problem, console: PlainConsole) -> None:
     parts = (
-        f"{len(problem.points)} points × {problem.n_features} features",
+        f"{len(problem.points)} points × {problem.subject.n_features} features",
         f"{problem.function.gradient_method} gradients",
-        f"{len(problem.explainers())} baseline explanations",
-        problem.setting.describe(),
+        f"{len(problem.methods)} baseline explanations",
+        problem.setting.describe(problem),
     )
     console.print(", ".join(filter(None, parts)))
 
 
 def _watched(problem: Problem, console: PlainConsole) -> Iterator[Explanation]:
     """The baselines, with a note of how many are made."""
-    total = len(problem.explainers())
+    total = len(problem.methods)
     with console.status("baselines") as status:
         for number, explanation in enumerate(problem.baselines(), start=1):
             made = printable(explanation.method)
@@ -156,9 +156,7 @@ def _write_table(trade_offs: TradeOffs, problem: Problem, target: Path) -> None:
 
 def _write_plot(trade_offs: TradeOffs, problem: Problem, target: Path) -> None:
     figure = Figure(figsize=(5.2, 3.9), layout="constrained")
-    plot = problem.schema.plot
-    scale = "linear" if plot is None else plot.scale
-    trade_offs.plot(*problem.axes, ax=figure.subplots(), scale=scale)
+    trade_offs.plot(*problem.axes, ax=figure.subplots(), scale=problem.scale)
     write_svg(figure, f"{target}.svg", salt=printable(problem.name))
 
 

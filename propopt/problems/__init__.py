@@ -1,7 +1,22 @@
-"""Problem files: the only place that knows YAML."""
+"""Problems: made of objects, or read from a file; only the file knows YAML."""
 
-from propopt.problems.build import Problem, read_problem
+from propopt.problems.file import ProblemFile, read_problem, read_sections
+from propopt.problems.own_table import OwnTable
+from propopt.problems.problem import Problem
 from propopt.problems.schema import ProblemSchema
+from propopt.problems.setting import Inductive, Setting, Transductive
+from propopt.problems.tables import Subject
 
 
-__all__ = ["Problem", "ProblemSchema", "read_problem"]
+__all__ = [
+    "Inductive",
+    "OwnTable",
+    "Problem",
+    "ProblemFile",
+    "ProblemSchema",
+    "Setting",
+    "Subject",
+    "Transductive",
+    "read_problem",
+    "read_sections",
+]

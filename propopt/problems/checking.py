@@ -8,21 +8,21 @@ from typing import Any
 from propopt.checks import did_you_mean
 from propopt.errors import InvalidInput, MissingExtra
 from propopt.problems.explained import Formula
-from propopt.problems.schema import MOST_WEIGHTS, ProblemSchema, WeightRange, Weights
-from propopt.problems.setting import check_setting
-from propopt.problems.source import Location, Source
+from propopt.problems.losses import GradientMatchingLoss
+from propopt.problems.parts import Location
+from propopt.problems.schema import ProblemSchema
+from propopt.problems.setting import ROBUSTNESS
+from propopt.problems.source import Source
 from propopt.problems.tables import formula
+from propopt.problems.weights import MOST_WEIGHTS, count_weights, listed_weights
 from propopt.solvers import find_solver
-
-
-OF_THE_FUNCTION = ("gradient_matching", "function_matching")
 
 
 def check_schema(schema: ProblemSchema, source: Source) -> None:
     """Refuse what the file alone shows to fail; see :meth:`Problem.check`."""
     _check_names(schema, source)
     _check_weights(schema, source)
-    check_setting(schema, source)
+    _check_setting(schema, source)
     _check_columns(schema, source)
     try:
         find_solver(schema.solver)
@@ -33,7 +33,7 @@ def check_schema(schema: ProblemSchema, source: Source) -> None:
 
 def check_tied(schema: ProblemSchema, source: Source) -> None:
     """Refuse an objective whose losses say nothing of the number of points."""
-    if set(schema.objective.given) <= {"smoothness", "sparsity"}:
+    if not any(loss.counts_points for loss in schema.objective.losses.values()):
         raise source.error(
             ("objective",),
             "no loss tells the number of points; add gradient_matching or another",
@@ -44,17 +44,12 @@ def check_formula(
     schema: ProblemSchema, spec: Formula, points: Any, source: Source
 ) -> None:
     """Refuse a formula that is not finite at some points, where its loss is used."""
-    given = schema.objective.given
+    losses = schema.objective.losses
     with source.blaming("function"):
-        if "gradient_matching" in given:
+        if "gradient_matching" in losses:
             formula(spec).gradient(points)
-        if "function_matching" in given:
+        if "function_matching" in losses:
             formula(spec).value(points)
-
-
-def listed(values: Weights) -> list[float]:
-    """The weights of a list or a range."""
-    return values.values if isinstance(values, WeightRange) else values
 
 
 def _check_names(schema: ProblemSchema, source: Source) -> None:
@@ -75,7 +70,7 @@ def _check_names(schema: ProblemSchema, source: Source) -> None:
 def _check_loss(
     location: Location, name: str, schema: ProblemSchema, source: Source
 ) -> None:
-    known = list(schema.objective.given)
+    known = list(schema.objective.losses)
     if name not in known:
         raise source.error(
             location,
@@ -86,9 +81,11 @@ def _check_loss(
 
 def _check_weights(schema: ProblemSchema, source: Source) -> None:
     """Some weight is above zero, and there are not too many combinations."""
-    given = schema.objective.given
-    smallest = {n: loss.weight for n, loss in given.items() if n not in schema.limits}
-    smallest |= {name: min(listed(values)) for name, values in schema.sweep.items()}
+    losses = schema.objective.losses
+    smallest = {n: loss.weight for n, loss in losses.items() if n not in schema.limits}
+    smallest |= {
+        name: min(listed_weights(values)) for name, values in schema.sweep.items()
+    }
     if not any(smallest.values()):
         raise source.error(
             ("objective",),
@@ -96,7 +93,7 @@ def _check_weights(schema: ProblemSchema, source: Source) -> None:
             "sweep, if there is one)",
         )
     tried = (*schema.sweep.values(), *schema.limits.values())
-    count = prod(v.points if isinstance(v, WeightRange) else len(v) for v in tried)
+    count = prod(map(count_weights, tried))
     if count > MOST_WEIGHTS:
         raise source.error(
             ("sweep",) if schema.sweep else ("limits",),
@@ -111,8 +108,72 @@ def _check_columns(schema: ProblemSchema, source: Source) -> None:
             continue
         if schema.function is not None:
             raise source.error(("data", name), "a formula takes numbers alone")
-        if schema.objective.function_matching is not None:
+        if "function_matching" in schema.objective.losses:
             raise source.error(
                 ("objective", "function_matching"),
                 f"needs columns that are numbers, and there are data.{name}",
+            )
+
+
+# ---- the inductive setting
+
+_OF_INDUCTIVE = ("gradient_matching", *ROBUSTNESS, "smoothness")
+
+
+def _check_setting(schema: ProblemSchema, source: Source) -> None:
+    """No ``inductive`` without its setting, and in it only what it knows."""
+    if schema.setting == "transductive":
+        if "inductive" in schema.model_fields_set:
+            raise source.error(
+                ("inductive",), "has no effect without setting: inductive"
+            )
+        return
+    _check_inductive_losses(schema, source)
+    _check_inductive_weights(schema, source)
+    if schema.limits:
+        raise source.error(
+            ("limits",), "the inductive setting knows weights alone; give sweep instead"
+        )
+    for name in ("categorical", "groups"):
+        if getattr(schema.data, name):
+            raise source.error(
+                ("data", name), "the inductive setting needs columns that are numbers"
+            )
+
+
+def _check_inductive_losses(schema: ProblemSchema, source: Source) -> None:
+    """Gradient matching, one robustness, and perhaps smoothness."""
+    losses = schema.objective.losses
+    for name in losses:
+        if name not in _OF_INDUCTIVE:
+            raise source.error(
+                ("objective", name),
+                f"the inductive setting knows {', '.join(_OF_INDUCTIVE)} alone",
+            )
+    faithfulness = losses.get("gradient_matching")
+    one_robustness = sum(name in losses for name in ROBUSTNESS) == 1
+    if not (isinstance(faithfulness, GradientMatchingLoss) and one_robustness):
+        raise source.error(
+            ("objective",),
+            "the inductive setting needs gradient_matching, and either "
+            "kernel_robustness or pairwise_robustness",
+        )
+    if faithfulness.norm != "l2":
+        raise source.error(
+            ("objective", "gradient_matching", "norm"),
+            f"the inductive setting needs 'l2', got {faithfulness.norm!r}",
+        )
+
+
+def _check_inductive_weights(schema: ProblemSchema, source: Source) -> None:
+    """No weight of zero for what carries from one input to another."""
+    for name, loss in schema.objective.losses.items():
+        if name == "smoothness":
+            continue
+        if min(listed_weights(schema.sweep.get(name, [loss.weight]))) == 0.0:
+            place = "sweep" if name in schema.sweep else "objective"
+            raise source.error(
+                (place, name),
+                "the inductive setting needs a weight > 0; with none, gradients at "
+                "some inputs say nothing of another",
             )

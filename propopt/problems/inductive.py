@@ -1,23 +1,40 @@
-"""Sections on inputs that come later: the prior, and what is known of gradients."""
+"""Sections on inputs that come later: the prior, and what is known of gradients.
+
+A new rule for inducing inputs is a section here and its place in ``RULES``.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
 
-from propopt.problems.section import Count, Finite, Nonnegative, Positive, Section
+from propopt import inductive
+from propopt.errors import InvalidInput
+from propopt.problems.extent import Extent
+from propopt.problems.losses import KernelRobustnessLoss, LossSection
+from propopt.problems.parts import part
+from propopt.problems.plans import Plan
+from propopt.problems.section import (
+    Count,
+    Finite,
+    Nonnegative,
+    Positive,
+    Section,
+    one_of,
+)
+from propopt.problems.setting import Inductive
 
 
-Counts: TypeAlias = Annotated[list[Count], Field(min_length=1)]
-
-
-class Inducing(Section):
+class InducingSection(Section):
     """Which inputs carry the prior, one explanation of the new inputs for each count.
 
     All but ``subset`` use the gradients of all observations.
     """
 
+    rule: str
     own_gradients: Annotated[
         bool,
         Field(
@@ -26,71 +43,144 @@ class Inducing(Section):
         ),
     ] = False
 
+    def build(self, number: int) -> Iterator[Plan]:
+        """The plans of this section, the ``number``-th of its list."""
+        for n_observations, inputs in self._choices():
+            yield Plan(
+                rule=self.rule,
+                inducing=inputs,
+                n_observations=n_observations,
+                own_gradients=self.own_gradients,
+                place=("inductive", "inducing", number),
+            )
 
-class AllInputs(Inducing):
+    @abstractmethod
+    def _choices(self) -> Iterator[tuple[int | None, inductive.InducingRule | None]]:
+        """How many gradients are known, and the rule among these."""
+
+    def check(self, extent: Extent) -> None:
+        """Refuse, before any work, what does not fit the sizes of the subject.
+
+        Raises
+        ------
+        InvalidInput
+            For more inputs than there are observations, or inputs of other columns.
+        """
+
+
+class CountedSection(InducingSection):
+    """One explanation for each of some numbers of inputs."""
+
+    counts: Annotated[list[Count], Field(min_length=1)]
+
+    def _choices(self) -> Iterator[tuple[int | None, inductive.InducingRule | None]]:
+        for count in self.counts:
+            yield None, self._rule(count)
+
+    def _rule(self, count: int) -> inductive.InducingRule:
+        raise NotImplementedError
+
+    def check(self, extent: Extent) -> None:
+        for number, count in enumerate(self.counts):
+            if count > extent.n_known:
+                with part("counts", number):
+                    raise InvalidInput(
+                        f"expected at most {extent.n_known}, as many observations as "
+                        f"there are, got {count}"
+                    )
+
+
+class AllInputs(InducingSection):
     """Every observation."""
 
     rule: Literal["all"]
 
+    def _choices(self) -> Iterator[tuple[int | None, inductive.InducingRule | None]]:
+        yield None, None
 
-class SubsetInputs(Inducing):
+
+class SubsetInputs(CountedSection):
     """The first observations alone: other gradients are not known."""
 
     rule: Literal["subset"]
-    counts: Counts
+
+    def _choices(self) -> Iterator[tuple[int | None, inductive.InducingRule | None]]:
+        yield from ((count, None) for count in self.counts)
 
 
-class RandomRule(Inducing):
+class RandomRule(CountedSection):
     """Observed inputs, uniformly at random."""
 
     rule: Literal["random"]
-    counts: Counts
+
+    def _rule(self, count: int) -> inductive.InducingRule:
+        return inductive.RandomInputs(count)
 
 
-class KMeansRule(Inducing):
+class KMeansRule(CountedSection):
     """Centres of k-means."""
 
     rule: Literal["kmeans"]
-    counts: Counts
+
+    def _rule(self, count: int) -> inductive.InducingRule:
+        return inductive.KMeansInputs(count)
 
 
-class FarthestRule(Inducing):
+class FarthestRule(CountedSection):
     """Each the observed input farthest from those before it."""
 
     rule: Literal["farthest"]
-    counts: Counts
+
+    def _rule(self, count: int) -> inductive.InducingRule:
+        return inductive.FarthestInputs(count)
 
 
-class GreedyRule(Inducing):
+class GreedyRule(CountedSection):
     """Each the observed input that the others explain least."""
 
     rule: Literal["greedy"]
-    counts: Counts
     tolerance: Positive = Field(
         0.01, description="stop where so little is unexplained, before the count"
     )
 
+    def _rule(self, count: int) -> inductive.InducingRule:
+        return inductive.GreedyVariance(count, self.tolerance)
 
-class GivenRule(Inducing):
+
+class GivenRule(InducingSection):
     """Inputs that the file lists."""
 
     rule: Literal["given"]
     inputs: Annotated[list[list[Finite]], Field(min_length=1)]
 
+    def _choices(self) -> Iterator[tuple[int | None, inductive.InducingRule | None]]:
+        yield None, inductive.GivenInputs(self.inputs)
 
-AnyInducing: TypeAlias = Annotated[
-    AllInputs
-    | SubsetInputs
-    | RandomRule
-    | KMeansRule
-    | FarthestRule
-    | GreedyRule
-    | GivenRule,
-    Field(discriminator="rule"),
-]
+    def check(self, extent: Extent) -> None:
+        lengths = [len(row) for row in self.inputs if len(row) != extent.n_columns]
+        if lengths:
+            raise InvalidInput(
+                f"inducing: expected {extent.n_columns} features as in X, got "
+                f"{lengths[0]}"
+            )
 
 
-class Inductive(Section):
+RULES: Final[tuple[type[InducingSection], ...]] = (
+    AllInputs,
+    SubsetInputs,
+    RandomRule,
+    KMeansRule,
+    FarthestRule,
+    GreedyRule,
+    GivenRule,
+)
+if TYPE_CHECKING:
+    AnyInducing: TypeAlias = InducingSection
+else:
+    AnyInducing = one_of(RULES, "rule")
+
+
+class InductiveSection(Section):
     """The Gaussian process that explains inputs from gradients at others.
 
     Its weights are those of the objective, divided by that of gradient matching; its
@@ -114,3 +204,24 @@ class Inductive(Section):
     ] = None
     jitter: Nonnegative = 0.0
     inducing: list[AnyInducing] = Field([AllInputs(rule="all")], min_length=1)
+
+    def build(self, robustness: LossSection | None) -> Inductive:
+        """The setting, with what is not said taken from a kernel of the objective."""
+        lengthscale, mean = self.lengthscale, self.mean
+        if isinstance(robustness, KernelRobustnessLoss):
+            lengthscale = lengthscale or robustness.lengthscale
+            mean = mean or robustness.mean
+        plans = (rule.build(n) for n, rule in enumerate(self.inducing))
+        return Inductive(
+            plans=tuple(plan for some in plans for plan in some),
+            kernel=self.kernel,
+            lengthscale=lengthscale,
+            mean=mean or "per_feature",
+            jitter=self.jitter,
+        )
+
+    def check(self, extent: Extent) -> None:
+        """Refuse, before any work, what does not fit the sizes of the subject."""
+        for number, rule in enumerate(self.inducing):
+            with part("inductive", "inducing", number):
+                rule.check(extent)

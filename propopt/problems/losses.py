@@ -1,166 +1,222 @@
-"""Sections on what is minimised: losses and their graphs."""
+"""Sections on what is minimised: what may be said of a loss, and how it is made.
+
+A new loss is a section here and its place in ``LOSSES``.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+import numpy as np
+from pydantic import BeforeValidator, create_model, model_validator
 from pydantic_core import PydanticCustomError
+from sklearn.gaussian_process.kernels import RBF
 
-from propopt.problems.section import (
-    Count,
-    Finite,
-    Label,
-    Nonnegative,
-    Positive,
-    Section,
-    refuse_settings,
+from propopt import losses
+from propopt.losses import Objective, PropertyLoss
+from propopt.memory import require_memory
+from propopt.problems.extent import Extent
+from propopt.problems.graphs import (
+    FeatureGraph,
+    GaussianGraph,
+    PointGraph,
+    require_one_each,
 )
+from propopt.problems.parts import part
+from propopt.problems.section import Finite, Nonnegative, Positive, Section
+from propopt.tables.names import Labels, read_table
 
 
-# ---- graphs
+if TYPE_CHECKING:
+    from propopt.problems.tables import Subject
 
 
-class GaussianGraph(Section):
-    """exp(−‖x − x'‖²/2Λ²)."""
+class LossSection(Section):
+    """A property with its weight; ``name: 0.5`` is short for ``{weight: 0.5}``."""
 
-    kind: Literal["gaussian"] = "gaussian"
-    lengthscale: Positive | None = None
-    cutoff: Annotated[float, Field(gt=0, lt=1)] | None = None
-
-
-class GridGaussianGraph(Section):
-    """The same for all points of a grid, not stored: up to a million points."""
-
-    kind: Literal["grid_gaussian"]
-    lengthscale: Positive | None = None
-
-
-class KnnGraph(Section):
-    """Nearest neighbours."""
-
-    kind: Literal["knn"]
-    n_neighbors: Count
-    weights: Literal["uniform", "gaussian"] = "uniform"
-    lengthscale: Positive | None = Field(None, description="of gaussian weights")
-
-    @model_validator(mode="after")
-    def _lengthscale_of_gaussian(self) -> KnnGraph:
-        if self.weights == "uniform":
-            refuse_settings(self, "uniform weights", ("lengthscale",))
-        return self
-
-
-class ThresholdGraph(Section):
-    """Pairs with ‖x − x'‖² ≤ threshold."""
-
-    kind: Literal["threshold"]
-    threshold: Nonnegative
-
-
-class CompleteGraph(Section):
-    """All pairs."""
-
-    kind: Literal["complete"]
-
-
-class ChainGraph(Section):
-    """Neighbours in order."""
-
-    kind: Literal["chain"]
-
-
-class PixelGraph(Section):
-    """Pixels of an image and their neighbours."""
-
-    kind: Literal["pixel"]
-    height: Count
-    width: Count
-
-
-class CorrelationGraph(Section):
-    """|Correlation| of columns."""
-
-    kind: Literal["correlation"]
-
-
-class GroupGraph(Section):
-    """Features that carry the same label."""
-
-    kind: Literal["group"]
-    labels: list[Label]
-
-
-PointGraph: TypeAlias = Annotated[
-    GaussianGraph
-    | GridGaussianGraph
-    | KnnGraph
-    | ThresholdGraph
-    | CompleteGraph
-    | ChainGraph,
-    Field(discriminator="kind"),
-]
-FeatureGraph: TypeAlias = Annotated[
-    ChainGraph | PixelGraph | CorrelationGraph | GroupGraph | CompleteGraph,
-    Field(discriminator="kind"),
-]
-
-
-# ---- losses: ``name: 0.5`` is short for ``name: {weight: 0.5}``
-
-
-class Loss(Section):
-    """A property with its weight."""
+    name: ClassVar[str]
+    of_function: ClassVar[bool] = False
+    """It needs the function, so that a model must be fitted for it."""
+    counts_points: ClassVar[bool] = True
+    """It says how many points there are."""
 
     weight: Nonnegative = 1.0
 
+    @abstractmethod
+    def build(self, subject: Subject) -> PropertyLoss:
+        """The loss of explanations of this subject."""
 
-class GradientMatchingLoss(Loss):
+    def check(self, extent: Extent) -> None:
+        """Refuse, before any work, what does not fit the sizes of the subject.
+
+        Raises
+        ------
+        InvalidInput, Refused
+            If lengths do not fit, or memory does not suffice.
+        """
+
+
+class GradientMatchingLoss(LossSection):
     """Σ ‖w − ∇f‖²."""
+
+    name = "gradient_matching"
+    of_function = True
 
     norm: Literal["l2", "l1"] = "l2"
 
+    def build(self, subject: Subject) -> PropertyLoss:
+        return losses.GradientMatching(
+            subject.function.gradient(subject.points), self.norm
+        )
 
-class FunctionMatchingLoss(Loss):
+
+class FunctionMatchingLoss(LossSection):
     """Σ (f(x) − wᵀx)², or from a reference point."""
+
+    name = "function_matching"
+    of_function = True
 
     reference: list[Finite] | None = None
 
+    def build(self, subject: Subject) -> PropertyLoss:
+        X, f = subject.points, subject.function
+        if self.reference is None:
+            return losses.FunctionMatching(X, f.value(X))
+        names = Labels(features=read_table(X, "X")[1].features)
+        value = f.value(names.table(np.array([self.reference])))
+        return losses.FunctionMatching(X, f.value(X), (self.reference, float(value[0])))
 
-class PairwiseRobustnessLoss(Loss):
+    def check(self, extent: Extent) -> None:
+        if self.reference is not None:
+            require_one_each("reference", extent.n_columns, len(self.reference))
+
+
+class PairwiseRobustnessLoss(LossSection):
     """Σ ‖w_n − w_n'‖² S_nn'."""
+
+    name = "pairwise_robustness"
 
     graph: PointGraph = GaussianGraph()
 
+    def build(self, subject: Subject) -> PropertyLoss:
+        X = subject.coordinates
+        return losses.PairwiseRobustness(self.graph.build(X, len(X)))
 
-class KernelRobustnessLoss(Loss):
+    def check(self, extent: Extent) -> None:
+        self.graph.check(extent.n_points)
+
+
+class KernelRobustnessLoss(LossSection):
     """2 tr(Wᵀ Σ⁻¹ W) for a gaussian kernel."""
+
+    name = "kernel_robustness"
 
     lengthscale: Positive
     jitter: Nonnegative = 1e-8
     mean: Literal["per_feature", "none"] = "per_feature"
 
+    def build(self, subject: Subject) -> PropertyLoss:
+        kernel = RBF(self.lengthscale)(np.asarray(subject.coordinates))
+        kernel[np.diag_indices_from(kernel)] += self.jitter
+        return losses.KernelRobustness(kernel, mean=self.mean)
 
-class MaxDifferenceRobustnessLoss(Loss):
+    def check(self, extent: Extent) -> None:
+        n_bytes = 24.0 * extent.n_points**2
+        require_memory(n_bytes, "a kernel of all points", "explain fewer points")
+
+
+class MaxDifferenceRobustnessLoss(LossSection):
     """max ‖w_n − w_n'‖², or its sum over points."""
+
+    name = "max_difference_robustness"
 
     graph: PointGraph
     aggregate: Literal["max", "sum"] = "max"
     norm: Literal["l2", "l1", "linf"] = "l2"
 
+    def build(self, subject: Subject) -> PropertyLoss:
+        X = subject.coordinates
+        graph = self.graph.build(X, len(X))
+        return losses.MaxDifferenceRobustness(graph, self.aggregate, self.norm)
 
-class SmoothnessLoss(Loss):
+    def check(self, extent: Extent) -> None:
+        self.graph.check(extent.n_points)
+
+
+class SmoothnessLoss(LossSection):
     """Σ (w_nd − w_nd')² T_dd'."""
+
+    name = "smoothness"
+    counts_points = False
 
     graph: FeatureGraph
 
+    def build(self, subject: Subject) -> PropertyLoss:
+        return losses.Smoothness(self.graph.build(subject.points, subject.n_features))
 
-class SparsityLoss(Loss):
+    def check(self, extent: Extent) -> None:
+        self.graph.check(extent.n_features)
+
+
+class SparsityLoss(LossSection):
     """Σ ‖w‖₁."""
 
+    name = "sparsity"
+    counts_points = False
 
-def _or_weight(loss: type[Loss]) -> BeforeValidator:
-    return BeforeValidator(_spelled_out, json_schema_input_type=loss | Nonnegative)
+    def build(self, subject: Subject) -> PropertyLoss:
+        del subject
+        return losses.Sparsity()
+
+
+LOSSES: Final[tuple[type[LossSection], ...]] = (
+    GradientMatchingLoss,
+    FunctionMatchingLoss,
+    PairwiseRobustnessLoss,
+    KernelRobustnessLoss,
+    MaxDifferenceRobustnessLoss,
+    SmoothnessLoss,
+    SparsityLoss,
+)
+
+
+class _AnyLosses(Section):
+    """The objective: one entry per property."""
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> _AnyLosses:
+        if not self.losses:
+            raise PydanticCustomError("no_loss", "expected at least one loss, got none")
+        return self
+
+    @property
+    def losses(self) -> dict[str, LossSection]:
+        """The losses that are there, in the order of ``LOSSES``."""
+        return {
+            n: getattr(self, n) for n in type(self).model_fields if getattr(self, n)
+        }
+
+    def build(self, subject: Subject) -> Objective:
+        """All of them weighed, those that a sweep limits among them."""
+        terms = []
+        for name, loss in self.losses.items():
+            with part("objective", name):
+                terms.append((loss.weight, loss.build(subject)))
+        with part("objective"):
+            return Objective(tuple(terms))
+
+    def check(self, extent: Extent) -> None:
+        """Refuse, before any work, what does not fit the sizes of the subject."""
+        for name, loss in self.losses.items():
+            with part("objective", name):
+                loss.check(extent)
+
+
+def _optional(loss: type[LossSection]) -> Any:
+    """The loss under its name, its weight alone, or nothing."""
+    spelled = BeforeValidator(_spelled_out, json_schema_input_type=loss | Nonnegative)
+    return Annotated[loss | None, spelled], None
 
 
 def _spelled_out(value: Any) -> Any:
@@ -172,36 +228,12 @@ def _spelled_out(value: Any) -> Any:
     return value
 
 
-class Losses(Section):
-    """The objective: one entry per property."""
-
-    gradient_matching: Annotated[
-        GradientMatchingLoss | None, _or_weight(GradientMatchingLoss)
-    ] = None
-    function_matching: Annotated[
-        FunctionMatchingLoss | None, _or_weight(FunctionMatchingLoss)
-    ] = None
-    pairwise_robustness: Annotated[
-        PairwiseRobustnessLoss | None, _or_weight(PairwiseRobustnessLoss)
-    ] = None
-    kernel_robustness: Annotated[
-        KernelRobustnessLoss | None, _or_weight(KernelRobustnessLoss)
-    ] = None
-    max_difference_robustness: Annotated[
-        MaxDifferenceRobustnessLoss | None, _or_weight(MaxDifferenceRobustnessLoss)
-    ] = None
-    smoothness: Annotated[SmoothnessLoss | None, _or_weight(SmoothnessLoss)] = None
-    sparsity: Annotated[SparsityLoss | None, _or_weight(SparsityLoss)] = None
-
-    @model_validator(mode="after")
-    def _not_empty(self) -> Losses:
-        if not self.given:
-            raise PydanticCustomError("no_loss", "expected at least one loss, got none")
-        return self
-
-    @property
-    def given(self) -> dict[str, Loss]:
-        """The losses that the file names, in the order of this class."""
-        return {
-            n: getattr(self, n) for n in type(self).model_fields if getattr(self, n)
-        }
+if TYPE_CHECKING:
+    Losses = _AnyLosses
+else:
+    Losses = create_model(
+        "Losses",
+        __base__=_AnyLosses,
+        __doc__=_AnyLosses.__doc__,
+        **{loss.name: _optional(loss) for loss in LOSSES},
+    )

@@ -3,127 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, get_args
 
-import numpy as np
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from propopt.explainers import Baseline
+from propopt.problems.baselines import AnyBaseline
 from propopt.problems.explained import Data, Formula, Model
-from propopt.problems.inductive import Inductive
+from propopt.problems.extent import Extent
+from propopt.problems.inductive import InductiveSection
 from propopt.problems.losses import Losses
-from propopt.problems.section import (
-    Interval,
-    Nonnegative,
-    Positive,
-    Section,
-    Seed,
-)
-
-
-# ---- sweep and baselines
-
-MOST_WEIGHTS: Final = 100_000
-"""Of a range, and combinations of a sweep."""
-Samples: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
-
-
-class WeightRange(Interval):
-    """Weights from low to high."""
-
-    low: Nonnegative
-    high: Positive
-    points: Annotated[int, Field(ge=2, le=MOST_WEIGHTS)]
-    scale: Literal["log", "linear"] = "log"
-
-    @model_validator(mode="after")
-    def _positive(self) -> WeightRange:
-        if self.scale == "log" and self.low == 0:
-            raise PydanticCustomError(
-                "log_low", "a log scale needs low > 0; or use scale: linear"
-            )
-        return self
-
-    @property
-    def values(self) -> list[float]:
-        """The weights."""
-        space = np.geomspace if self.scale == "log" else np.linspace
-        return [float(v) for v in space(self.low, self.high, self.points)]
-
-
-def _shape_of_weights(value: Any) -> str | None:
-    match value:
-        case list():
-            return "list"
-        case dict() | WeightRange():
-            return "range"
-    return None
-
-
-Weights: TypeAlias = Annotated[
-    Annotated[list[Nonnegative], Field(min_length=1), Tag("list")]
-    | Annotated[WeightRange, Tag("range")],
-    Discriminator(
-        _shape_of_weights,
-        custom_error_type="weights_type",
-        custom_error_message="expected a list or a range",
-    ),
-]
-Scales: TypeAlias = Annotated[list[Positive], Field(min_length=1)]
-
-
-class GradientBaseline(Section):
-    """Plain gradients."""
-
-    method: Literal["gradient"]
-
-
-class SmoothGradBaseline(Section):
-    """Mean gradients of perturbed points, one explanation per scale."""
-
-    method: Literal["smoothgrad"]
-    scale: Scales
-    n_samples: Samples = 100
-    distribution: Literal["gaussian", "ball"] = "gaussian"
-
-
-class LimeBaseline(Section):
-    """Local linear fits, one explanation per scale."""
-
-    method: Literal["lime"]
-    scale: Scales
-    n_samples: Samples = 1000
-    distribution: Literal["gaussian", "uniform"] = "gaussian"
-    kernel_width: Positive | None = None
-    ridge: Nonnegative = 0.0
-    fit_intercept: bool = True
-
-
-class LimePackageBaseline(Section):
-    """The lime package."""
-
-    method: Literal["lime_package"]
-    n_samples: Samples = 5000
-    kernel_width: Positive | None = None
-    discretize: bool = True
-
-
-class ShapBaseline(Section):
-    """The shap package, against the mean of the points."""
-
-    method: Literal["shap"]
-    units: list[Literal["output", "gradient"]] = Field(["gradient"], min_length=1)
-    algorithm: Literal["auto", "exact", "permutation"] = "auto"
-
-
-AnyBaseline: TypeAlias = Annotated[
-    GradientBaseline
-    | SmoothGradBaseline
-    | LimeBaseline
-    | LimePackageBaseline
-    | ShapBaseline,
-    Field(discriminator="method"),
-]
+from propopt.problems.parts import part
+from propopt.problems.section import Positive, Section, Seed
+from propopt.problems.setting import ROBUSTNESS, Setting, Transductive
+from propopt.problems.weights import Weights, listed_weights
 
 
 class Plot(Section):
@@ -150,8 +44,8 @@ class ProblemSchema(Section):
     function: Formula | None = None
     model: Model | None = None
     objective: Losses
-    inductive: Inductive = Field(
-        default_factory=lambda: Inductive.model_validate({}),
+    inductive: InductiveSection = Field(
+        default_factory=lambda: InductiveSection.model_validate({}),
         description="of setting: inductive; may be left out",
     )
     sweep: dict[str, Weights] = Field({}, description="weights to try, by loss")
@@ -177,6 +71,44 @@ class ProblemSchema(Section):
                 {"given": "both" if given else "neither"},
             )
         return given[0]
+
+    @property
+    def axes(self) -> tuple[str, str]:
+        """The losses on the axes of the plot."""
+        if self.plot is not None:
+            return self.plot.x, self.plot.y
+        first, second, *_ = (*self.objective.losses, *self.objective.losses)
+        return first, second
+
+    def build_weights(self) -> dict[str, list[float]]:
+        """The weights to sweep, by loss name."""
+        return {name: listed_weights(values) for name, values in self.sweep.items()}
+
+    def build_limits(self) -> dict[str, list[float]]:
+        """The limits to sweep, by loss name."""
+        return {name: listed_weights(values) for name, values in self.limits.items()}
+
+    def build_baselines(self) -> list[list[Baseline]]:
+        """The baselines of each entry, one for each combination of listed settings."""
+        groups = []
+        for place, baseline in enumerate(self.baselines):
+            with part("baselines", place):
+                groups.append(baseline.build())
+        return groups
+
+    def build_setting(self) -> Setting:
+        """When the inputs are known."""
+        if self.setting == "transductive":
+            return Transductive()
+        losses = self.objective.losses
+        (robustness,) = (losses[name] for name in ROBUSTNESS if name in losses)
+        return self.inductive.build(robustness)
+
+    def check_extent(self, extent: Extent) -> None:
+        """Refuse, before any work, what does not fit the sizes of the subject."""
+        self.objective.check(extent)
+        if self.setting == "inductive":
+            self.inductive.check(extent)
 
     @model_validator(mode="after")
     def _consistent(self) -> ProblemSchema:
@@ -217,8 +149,8 @@ def kinds(location: tuple[str | int, ...]) -> list[str]:
 def _sections_in(annotation: Any) -> Iterator[type[Section]]:
     if isinstance(annotation, type) and issubclass(annotation, Section):
         yield annotation
-    for part in get_args(annotation):
-        yield from _sections_in(part)
+    for argument in get_args(annotation):
+        yield from _sections_in(argument)
 
 
 def _kinds_of(section: type[Section]) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
-from typing import Annotated, Any, Final, Self, TypeAlias
+from typing import Annotated, Any, Final, Self, TypeAlias, Union
 
 from pydantic import (
     AfterValidator,
@@ -78,3 +79,8 @@ def refuse_settings(section: Section, chosen: str, names: tuple[str, ...]) -> No
             "{name} has no effect with {chosen}",
             {"name": name, "chosen": chosen},
         )
+
+
+def one_of(sections: Sequence[type[Section]], key: str) -> Any:
+    """The type of a section that is one of these, chosen by the word under ``key``."""
+    return Annotated[Union[tuple(sections)], Field(discriminator=key)]  # noqa: UP007

@@ -27,8 +27,9 @@ from propopt.problems.extent import (
     extent_of_formula,
 )
 from propopt.problems.learning import TASKS, check_learning, fitted_function
+from propopt.problems.parts import Location
 from propopt.problems.schema import ProblemSchema
-from propopt.problems.source import Location, Source
+from propopt.problems.source import Source
 from propopt.tables.schema import Groups, TableSchema
 
 
@@ -87,6 +88,18 @@ class Subject:
     def n_rows(self) -> int:
         """Of the larger of the two tables."""
         return max(len(self.points), len(self.others))
+
+    @property
+    def n_features(self) -> int:
+        """How many attributions each point gets."""
+        return self.points.shape[1] if self.columns is None else len(self.columns.names)
+
+    @cached_property
+    def coordinates(self) -> Any:
+        """Where the points lie, (N, M): X, with categories one-hot over √2."""
+        if self.columns is None:
+            return self.points
+        return self.columns.coordinates(self.points, scale=None)
 
     @cached_property
     def function(self) -> Function:

@@ -60,7 +60,7 @@ def never_below(solved: Solved) -> Invariant:
         statement="no inductive explanation is better than the optimum: least F/F* − 1",
         value=float(lowest["excess"]),
         sense=">=",
-        limit=-solved.problem.schema.tolerance,
+        limit=-solved.problem.tolerance,
         note=f"{lowest['rule']}, {lowest['count']} inputs",
     )
 
@@ -74,7 +74,7 @@ def reaches_optimum(solved: Solved) -> Invariant:
         "optimum, for every rule: largest absolute F/F* − 1",
         value=float(whole["excess"].abs().max()) if len(whole) else np.nan,
         sense="<=",
-        limit=solved.problem.schema.tolerance,
+        limit=solved.problem.tolerance,
         note=f"{len(whole)} rules",
     )
 
@@ -87,7 +87,7 @@ def never_rises(solved: Solved, *, rule: str) -> Invariant:
         "largest rise",
         value=float(np.diff(gaps).max()),
         sense="<=",
-        limit=solved.problem.schema.tolerance,
+        limit=solved.problem.tolerance,
         note=f"{len(gaps) - 1} steps",
     )
 

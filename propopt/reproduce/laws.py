@@ -46,7 +46,7 @@ def certified(solved: Solved) -> Invariant:
         "at its ends and three points: largest relative gap",
         value=float("inf") if missing else max(gaps),
         sense="<=",
-        limit=solved.problem.schema.tolerance,
+        limit=solved.problem.tolerance,
         note=f"{len(gaps)} optima" + (f", {missing} not solved" * bool(missing)),
     )
 
@@ -76,7 +76,7 @@ def give_away(solved: Solved, *, difference: str = "") -> Claim:
         "its faithfulness loss that the optimum at equal other losses saves",
         value=saved,
         sense=">=",
-        limit=solved.problem.schema.tolerance,
+        limit=solved.problem.tolerance,
         note=f"closest: {named(closest)}",
         difference=difference,
     )

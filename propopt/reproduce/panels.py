@@ -52,7 +52,7 @@ class Solved:
         frontier = Frontier(
             self.problem.objective,
             self.trade_offs.optimized,
-            self.problem.schema.tolerance,
+            self.problem.tolerance,
         )
         return tuple(frontier.enclose(b.losses) for b in self.trade_offs.baselines)
 
@@ -146,9 +146,9 @@ class Panel:
         )
 
     def _solved(self) -> Solved:
-        problem = read_problem(self.file)
-        redrawn = [self._solve(_with_seed(problem, seed)) for seed in self.seeds]
-        return replace(self._solve(problem), redrawn=tuple(redrawn))
+        file = read_problem(self.file)
+        redrawn = [self._solve(file.with_seed(seed).build()) for seed in self.seeds]
+        return replace(self._solve(file.build()), redrawn=tuple(redrawn))
 
     def _solve(self, problem: Problem) -> Solved:
         trade_offs = problem.sweep(problem.baselines(), progress=False)
@@ -162,10 +162,6 @@ class Panel:
             problem,
             replace(trade_offs, baselines=(*trade_offs.baselines, *made)),
         )
-
-
-def _with_seed(problem: Problem, seed: int) -> Problem:
-    return replace(problem, schema=problem.schema.model_copy(update={"seed": seed}))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -59,7 +59,7 @@ def write(tmp_path):
 
 
 def swept(path):
-    problem = po.problems.read_problem(path)
+    problem = po.problems.read_problem(path).build()
     return problem, problem.sweep(list(problem.baselines()), progress=False)
 
 
@@ -340,7 +340,7 @@ def test_observations_of_a_table_are_the_fitted_rows(write):
 def test_an_interruption_keeps_what_is_done(write, monkeypatch):
     problem = po.problems.read_problem(
         write(instead("{rule: all}", "{rule: random, counts: [3, 4, 5]}"))
-    )
+    ).build()
     path, calls = GaussianProcessExplainer.explain_path, []
 
     def stopping(explainer, *arguments):
@@ -381,5 +381,5 @@ def test_the_transductive_setting_is_the_default(write):
     text = FILE.replace("setting: inductive\n", "")
     text = text.replace("inductive:\n  inducing:\n    - {rule: all}\n", "")
     problem, trade_offs = swept(write(text))
-    assert problem.schema.setting == "transductive"
+    assert problem.setting == po.problems.Transductive()
     assert [b.method for b in trade_offs.baselines] == ["gradient"]

@@ -120,7 +120,8 @@ WRONG = {
     ),
     "baselines: [{method: lime, scale: [1], samples: 3}]": (
         "baselines.0.samples: unknown key (did you mean 'n_samples'?); known here: "
-        "method, scale, n_samples, distribution, kernel_width, ridge, fit_intercept"
+        "method, scale, n_samples, distribution, kernel_width, ridge, fit_intercept, "
+        "relative"
     ),
     "baselines: [{method: smoothgrad, scale: [1, -2]}]": (
         "baselines.0.scale.1: expected a number > 0, got -2"
@@ -375,7 +376,9 @@ def test_code_in_a_file_is_refused_and_not_run(write, tmp_path):
 
 
 def test_numbers_in_exponential_notation(write):
-    problem = po.problems.read_problem(write(instead("weight: 1", "weight: 1e-3")))
+    problem = po.problems.read_problem(
+        write(instead("weight: 1", "weight: 1e-3"))
+    ).build()
     assert problem.objective.weights["pairwise_robustness"] == 1e-3
 
 
@@ -393,9 +396,9 @@ baselines:
   - {method: smoothgrad, scale: &scales [0.1], n_samples: 10}
   - {method: lime, scale: *scales}
 """
-    problem = po.problems.read_problem(write(FILE + lines))
+    problem = po.problems.read_problem(write(FILE + lines)).build()
     assert problem.axes == ("gradient_matching", "gradient_matching")
-    assert [explainer.scale for explainer in problem.explainers()] == [0.1, 0.1]
+    assert [explainer.scale for explainer in problem.methods] == [0.1, 0.1]
 
 
 def test_line_of_a_mistake_in_what_an_alias_repeats(write):
@@ -430,7 +433,7 @@ def table(tmp_path, rng):
 
 def build(path):
     """What is wrong with a file once its data are read."""
-    problem = po.problems.read_problem(path)
+    problem = po.problems.read_problem(path).build()
     with pytest.raises(ProblemFileError) as caught:
         _ = problem.objective
     return str(caught.value).replace(f"{path.parent}/", "")
@@ -438,7 +441,7 @@ def build(path):
 
 @pytest.mark.usefixtures("table")
 def test_csv_is_read_beside_the_file(write):
-    problem = po.problems.read_problem(write(MODEL))
+    problem = po.problems.read_problem(write(MODEL)).build()
     assert list(problem.points.columns) == ["a", "b"]
     assert sorted(problem.points.index) == list(range(20))
     best = po.solve(problem.objective)
@@ -450,7 +453,11 @@ def test_csv_without_target_suits_a_formula(write):
     text = MODEL.replace(", target: y", "").replace(
         "model: {kind: linear}", "function: {name: sine}"
     )
-    assert list(po.problems.read_problem(write(text)).points.columns) == ["a", "b", "y"]
+    assert list(po.problems.read_problem(write(text)).build().points.columns) == [
+        "a",
+        "b",
+        "y",
+    ]
 
 
 def test_model_on_a_csv_needs_a_target(write):
@@ -528,7 +535,7 @@ def categories(rng, tmp_path):
 
 
 def test_categories_and_groups_are_explained_as_one_feature_each(write, categories):
-    problem = po.problems.read_problem(write(CATEGORIES))
+    problem = po.problems.read_problem(write(CATEGORIES)).build()
     G = problem.function.gradient(problem.points)
     assert list(G.columns) == ["age", "city", "colour"]
     table = categories.loc[G.index]
@@ -541,8 +548,8 @@ def test_categories_and_groups_are_explained_as_one_feature_each(write, categori
 
 @pytest.mark.usefixtures("categories")
 def test_rows_of_two_cities_are_one_apart(write):
-    problem = po.problems.read_problem(write(CATEGORIES))
-    places, points = problem.coordinates, problem.points
+    problem = po.problems.read_problem(write(CATEGORIES)).build()
+    places, points = problem.subject.coordinates, problem.points
     first = points.iloc[0]
     other = (points["city"] != first["city"]) & (points["red"] == first["red"])
     age = points["age"] - first["age"]
@@ -552,7 +559,7 @@ def test_rows_of_two_cities_are_one_apart(write):
 
 @pytest.mark.usefixtures("categories")
 def test_a_file_with_categories_is_swept_with_its_baselines(write):
-    problem = po.problems.read_problem(write(CATEGORIES))
+    problem = po.problems.read_problem(write(CATEGORIES)).build()
     found = problem.sweep(problem.baselines())
     assert found.certified(1e-6)
     assert [e.attributions.shape for e in found.explanations] == [(40, 3)] * 3
@@ -602,7 +609,7 @@ objective: {gradient_matching: 1}
 
 
 def test_rows_that_are_explained_are_not_fitted(write):
-    problem = po.problems.read_problem(write(SKLEARN))
+    problem = po.problems.read_problem(write(SKLEARN)).build()
     assert problem.points.shape == (30, 4)
     assert problem.function.gradient_method == "exact"
 
@@ -623,7 +630,7 @@ def test_unknown_class(write):
 
 def test_standardized_columns(write):
     text = SKLEARN.replace("explain: 30", "standardize: true")
-    points = po.problems.read_problem(write(text)).points
+    points = po.problems.read_problem(write(text)).build().points
     np.testing.assert_allclose(points.mean(), 0.0, atol=1e-12)
     np.testing.assert_allclose(points.std(ddof=0), 1.0)
 
@@ -645,7 +652,7 @@ objective:
 
 
 def test_every_loss(write):
-    objective = po.problems.read_problem(write(EVERY_LOSS)).objective
+    objective = po.problems.read_problem(write(EVERY_LOSS)).build().objective
     assert ", ".join(objective.weights) == LOSSES
     assert list(objective.weights.values()) == [2, 1, 1, 1, 1, 1, 0.5]
     assert objective.labels.features is None
@@ -665,7 +672,7 @@ def test_every_loss(write):
 )
 def test_graphs_of_features(write, graph):
     text = EVERY_LOSS.replace("{kind: group, labels: [a, a, 1]}", graph)
-    smoothness = po.problems.read_problem(write(text)).objective.losses[5]
+    smoothness = po.problems.read_problem(write(text)).build().objective.losses[5]
     assert smoothness.n_features == 3
 
 
@@ -680,7 +687,9 @@ def test_graphs_of_features(write, graph):
 )
 def test_graphs_of_points(write, graph):
     text = EVERY_LOSS.replace("{kind: threshold, threshold: 4}", graph)
-    assert po.problems.read_problem(write(text)).objective.losses[4].n_points == 8
+    assert (
+        po.problems.read_problem(write(text)).build().objective.losses[4].n_points == 8
+    )
 
 
 @pytest.mark.parametrize(
@@ -702,10 +711,14 @@ def test_loss_that_cannot_be_built_is_named(write):
 
 def test_weights_of_the_sweep(write):
     text = instead("[0.1, 1]", "{low: 0.01, high: 100, points: 5}")
-    weights = po.problems.read_problem(write(text)).weights["pairwise_robustness"]
+    weights = (
+        po.problems.read_problem(write(text)).build().weights["pairwise_robustness"]
+    )
     np.testing.assert_allclose(weights, [0.01, 0.1, 1, 10, 100])
     text = instead("[0.1, 1]", "{low: 0, high: 1, points: 3, scale: linear}")
-    assert po.problems.read_problem(write(text)).weights["pairwise_robustness"] == [
+    assert po.problems.read_problem(write(text)).build().weights[
+        "pairwise_robustness"
+    ] == [
         0,
         0.5,
         1,
@@ -720,8 +733,8 @@ def test_baselines_of_all_combinations(write):
         "  - {method: lime_package}\n"
         "  - {method: lime, scale: [1]}\n"
     )
-    problem = po.problems.read_problem(write(text))
-    methods = [explainer.method for explainer in problem.explainers()]
+    problem = po.problems.read_problem(write(text)).build()
+    methods = [explainer.method for explainer in problem.methods]
     assert methods == [*2 * ["smoothgrad"], *2 * ["shap"], "lime_package", "lime"]
     noisy = next(problem.baselines())
     assert noisy.parameters["scale"] == 0.1
@@ -731,7 +744,9 @@ def test_baselines_of_all_combinations(write):
 def test_seed_decides_the_baselines(write):
     text = FILE + "baselines: [{method: smoothgrad, scale: [0.5], n_samples: 5}]\n"
     first, same, other = (
-        next(po.problems.read_problem(write(text + seed)).baselines()).attributions
+        next(
+            po.problems.read_problem(write(text + seed)).build().baselines()
+        ).attributions
         for seed in ("", "seed: 0", "seed: 1")
     )
     np.testing.assert_array_equal(first, same)
@@ -739,18 +754,18 @@ def test_seed_decides_the_baselines(write):
 
 
 def test_axes_of_the_plot(write):
-    assert po.problems.read_problem(write(FILE)).axes == (
+    assert po.problems.read_problem(write(FILE)).build().axes == (
         "gradient_matching",
         "pairwise_robustness",
     )
     one = "data: {sklearn: iris}\nfunction: {name: sine}\nobjective: {sparsity: 1}\n"
-    assert po.problems.read_problem(write(one)).axes == ("sparsity", "sparsity")
+    assert po.problems.read_problem(write(one)).build().axes == ("sparsity", "sparsity")
 
 
 def test_sweep_of_a_file(write):
     problem = po.problems.read_problem(
         write(FILE + "solver: spectral\ntolerance: 1e-8\n")
-    )
+    ).build()
     curve = problem.sweep(problem.baselines())
     assert [e.weights["pairwise_robustness"] for e in curve.optimized] == [0.1, 1]
     assert {e.solver for e in curve.optimized} == {"spectral"}

@@ -59,7 +59,7 @@ def test_a_panel_tells_the_excess_of_each_inductive_explanation(tmp_path, monkey
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_panel_has_a_valid_file(name):
     for one in FIGURES[name]().panels:
-        assert read_problem(one.file).swept
+        assert read_problem(one.file).build().swept
 
 
 def test_every_problem_file_of_the_paper_is_in_a_figure():
@@ -101,7 +101,7 @@ def test_a_table_of_the_users_becomes_a_problem_file(tmp_path, target, task, fou
     assert made.file == tmp_path / "table_my table.yaml"
     assert (problem.schema.model.task, problem.schema.model.target_class) == found
     assert problem.schema.data.explain == 10
-    assert problem.points.shape == (10, 3)
+    assert problem.build().points.shape == (10, 3)
 
 
 def test_text_columns_of_a_table_of_ones_own_are_categories(tmp_path, rng):
@@ -110,7 +110,8 @@ def test_text_columns_of_a_table_of_ones_own_are_categories(tmp_path, rng):
     table.assign(y=table["age"] + (table["plan"] == "a")).to_csv(csv, index=False)
     problem = read_problem(UserTable(csv=csv, target="y").panel(tmp_path).file)
     assert problem.schema.data.categorical == ["plan"]
-    assert list(problem.function.gradient(problem.points)) == ["age", "plan"]
+    built = problem.build()
+    assert list(built.function.gradient(built.points)) == ["age", "plan"]
 
 
 def test_names_of_all_characters_reach_the_problem_file(tmp_path, rng):
@@ -123,7 +124,7 @@ def test_names_of_all_characters_reach_the_problem_file(tmp_path, rng):
     )
     problem = read_problem(UserTable(csv=csv, target="y").panel(tmp_path).file)
     assert problem.schema.data.categorical == [names[0]]
-    assert list(problem.points) == names
+    assert list(problem.build().points) == names
 
 
 @pytest.mark.usefixtures("no_panel")

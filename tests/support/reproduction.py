@@ -56,7 +56,7 @@ def read(text: str) -> Problem:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "tiny.yaml"
         path.write_text(text, encoding="utf-8")
-        return read_problem(path)
+        return read_problem(path).build()
 
 
 @cache

@@ -58,7 +58,7 @@ def matches_where_no_worse(solved: Solved, *, difference: str = "") -> Claim:
         "excess of a baseline over the optimum, for the weights that suit it best",
         value=float(table["excess"].min()),
         sense=">=",
-        limit=-solved.problem.schema.tolerance,
+        limit=-solved.problem.tolerance,
         note=f"{named(best)}; {close} of {len(table)} within {NEAR:.0%}",
         difference="; ".join(filter(None, (nothing, difference))),
     )
