@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController
 import propopt as po
 from propopt import threads
 from propopt.cli import main
-from propopt.problems import build
+from propopt.problems import problem as problem_module
 from propopt.threads import ONE_THREAD, SERIAL_BELOW, for_each_column
 
 
@@ -62,13 +62,13 @@ objective: {gradient_matching: 1, pairwise_robustness: {graph: {kind: chain}}}
 def seen(monkeypatch):
     """Threads that there are while a problem file is solved."""
     found = []
-    original = build.sweep
+    original = problem_module.sweep
 
     def watched(*arguments, **settings):
         found.append(n_threads())
         return original(*arguments, **settings)
 
-    monkeypatch.setattr(build, "sweep", watched)
+    monkeypatch.setattr(problem_module, "sweep", watched)
     return found
 
 
