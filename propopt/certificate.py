@@ -146,39 +146,46 @@ def certificate_of(
     effortless : Effortless, optional
         What explanations without work cost by the same losses, where that is known.
     """
-    shape = (W.shape[0], W.shape[1])
-    restriction = Restriction.of(bounds, shape)
-    free = [] if restriction is None else zeros(bounds)
-    priced = [
-        (mu, bound)
-        for mu, bound in zip(multipliers, bounds, strict=False)
-        if bound not in free  # which W respects a limit of zero is known instead
-    ]
+    every = [*objective.losses, *(bound.loss for bound in bounds)]
+    effortless = effortless or Effortless.of(every)
+    value = math.fsum(c * values[id(loss)] for c, loss in objective.terms)
+    excesses = [_violation(b, values[id(b.loss)], effortless) for b in bounds]
+    prices = [*multipliers, *(0.0 for _ in bounds)]  # zero where there are too few
+    lower, kind, distance = _lower_bound(
+        objective, W, values, duals, list(zip(prices, bounds, strict=False))
+    )
+    if lower <= 0.0:
+        lower, kind = 0.0, "nonnegative losses"
+    return Certificate(
+        value=value,
+        lower_bound=lower if bounds else min(lower, value),
+        scale=effortless.scale(value, objective.weights),
+        kind=kind,
+        violation=max(excesses, default=0.0),
+        # with bounds it is the distance to the optimum of the Lagrangian
+        distance=None if bounds else distance,
+    )
+
+
+def _lower_bound(
+    objective: Objective,
+    W: Attributions,
+    values: Mapping[int, float],
+    duals: Mapping[str, Array],
+    prices: Sequence[tuple[float, Bound]],
+) -> tuple[float, str, float | None]:
+    """The least that L(V) = F(V) + Σ μ (loss(V) − limit) can be; see Lagrangian."""
+    bounds = [bound for _, bound in prices]
+    restriction = Restriction.of(bounds, (W.shape[0], W.shape[1]))
+    free = zeros(bounds)  # which V respect a limit of zero is known instead
+    priced = [(mu, bound) for mu, bound in prices if bound not in free]
     extra = [(mu, bound.loss) for mu, bound in priced]
     terms = [(c, loss) for c, loss in (*objective.terms, *extra) if c > 0]
-    value = math.fsum(c * values[id(loss)] for c, loss in objective.terms)
     if restriction is None:
         lower, kind, distance = Lagrangian(terms, W, duals, values).lower_bound()
     else:
         lower, kind, distance = _restricted_bound(restriction, terms, W, duals)
-    # L(V) = F(V) + Σ μ (loss(V) − limit)
-    lower -= math.fsum(mu * bound.limit for mu, bound in priced)
-    if lower <= 0.0:
-        lower, kind = 0.0, "nonnegative losses"
-    if effortless is None:
-        every = [*objective.losses, *(bound.loss for bound in bounds)]
-        effortless = Effortless.of(every)
-    return Certificate(
-        value=value,
-        lower_bound=min(lower, value) if not bounds else lower,
-        scale=effortless.scale(value, objective.weights),
-        kind=kind,
-        violation=max(
-            (_violation(b, values[id(b.loss)], effortless) for b in bounds), default=0.0
-        ),
-        # with bounds it is the distance to the optimum of the Lagrangian
-        distance=None if bounds else distance,
-    )
+    return lower - math.fsum(mu * b.limit for mu, b in priced), kind, distance
 
 
 def _restricted_bound(

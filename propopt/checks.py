@@ -47,10 +47,10 @@ def _as_floats(values: object, what: str) -> Array:
     if np.ma.is_masked(values):
         raise InvalidInput(f"{what}: expected numbers, got masked ones; fill them")
     try:
-        found = np.asarray(values)
-        if found.dtype.kind in _NO_NUMBERS:
-            raise TypeError(_NO_NUMBERS[found.dtype.kind])
-        return np.array(found, dtype=np.float64)
+        array = np.asarray(values)
+        if array.dtype.kind in _NO_NUMBERS:
+            raise TypeError(_NO_NUMBERS[array.dtype.kind])
+        return np.array(array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:
         raise InvalidInput(f"{what}: expected numbers, got {error}") from None
 

@@ -50,7 +50,7 @@ def schema(options: argparse.Namespace) -> int:
     return DONE
 
 
-def sweep(options: argparse.Namespace) -> int:
+def _sweep(options: argparse.Namespace) -> int:
     """``propopt sweep FILE...``: solve, write CSV and SVG, print the front."""
     files = [po.problems.read_problem(file) for file in options.files]
     _refuse_same_output(files)
@@ -195,7 +195,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="parallel workers")
     sub.add_argument("--solver", metavar="NAME", help="instead of the one in the file")
     sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
-    sub.set_defaults(command=sweep)
+    sub.set_defaults(command=_sweep)
 
     sub = commands.add_parser("reproduce", help="the paper's figures and statements")
     _add_reproduce_arguments(sub)

@@ -1,7 +1,8 @@
 """Property losses: each is a penalty of a linear map of the attributions."""
 
-from propopt.losses.base import Bound, Faithfulness, Objective, Program, PropertyLoss
+from propopt.losses.base import Bound, Faithfulness, Objective, PropertyLoss
 from propopt.losses.faithfulness import FunctionMatching, GradientMatching
+from propopt.losses.program import Program
 from propopt.losses.robustness import (
     KernelRobustness,
     MaxDifferenceRobustness,

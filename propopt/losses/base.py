@@ -10,7 +10,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import cvxpy as cp
@@ -165,8 +164,8 @@ class PropertyLoss(ABC):
 
     def __repr__(self) -> str:
         sizes = {"points": self.n_points, "features": self.n_features}
-        known = ", ".join(f"{size} {noun}" for noun, size in sizes.items() if size)
-        return f"<{self.name}{f': {known}' if known else ''}>"
+        shape = ", ".join(f"{size} {noun}" for noun, size in sizes.items() if size)
+        return f"<{self.name}{f': {shape}' if shape else ''}>"
 
 
 class Faithfulness(PropertyLoss):
@@ -302,67 +301,6 @@ class Objective:
 
     def __repr__(self) -> str:
         return " + ".join(f"{weight:.6g} * {loss.name}" for weight, loss in self.terms)
-
-
-@dataclass(frozen=True, eq=False)
-class Program:
-    """What a solver prepares: losses to weigh, bounds to respect, the shape of W."""
-
-    losses: tuple[PropertyLoss, ...]
-    bounds: tuple[Bound, ...] = ()
-    sizes: tuple[int, int] | None = None
-
-    def __post_init__(self) -> None:
-        names = [loss.name for loss in self.all_losses]
-        twice = [name for name in names if names.count(name) > 1]
-        if twice:
-            raise InvalidInput(
-                f"{twice[0]!r} names two losses of this program: give one of them "
-                "another name= , or keep it in the objective or the bounds only"
-            )
-
-    @cached_property
-    def shape(self) -> tuple[int, int]:
-        """(N, D): ``sizes``, or that on which all losses must agree."""
-        if self.sizes is not None:
-            return self.sizes
-        return self._size("n_points", "points"), self._size("n_features", "features")
-
-    @cached_property
-    def labels(self) -> Labels:
-        """Names of points and features, on which all losses must agree."""
-        return common_labels(self.all_losses)
-
-    @property
-    def all_losses(self) -> tuple[PropertyLoss, ...]:
-        """The losses, and those of the bounds."""
-        return self.losses + tuple(bound.loss for bound in self.bounds)
-
-    def weighed(self, weights: Array) -> Objective:
-        """The objective of these weights (k,), ≥ 0; they are not checked."""
-        return Objective.trusted(tuple(zip(weights.tolist(), self.losses, strict=True)))
-
-    def of_losses(self, places: Sequence[int]) -> Program:
-        """The program of some of the losses, with all bounds and of the same shape."""
-        losses = tuple(self.losses[place] for place in places)
-        return Program(losses, self.bounds, self.shape)
-
-    def _size(self, attribute: str, noun: str) -> int:
-        known = [
-            (getattr(loss, attribute), loss.name)
-            for loss in self.all_losses
-            if getattr(loss, attribute) is not None
-        ]
-        if not known:
-            raise InvalidInput(f"no loss of this objective tells the number of {noun}")
-        first, name = known[0]
-        for size, other in known:
-            if size != first:
-                raise InvalidInput(
-                    f"{name} has {first} {noun} and {other} has {size}: they cannot "
-                    "be part of one program"
-                )
-        return int(first)
 
 
 def common_labels(losses: Iterable[PropertyLoss]) -> Labels:

@@ -23,7 +23,8 @@ from propopt._typing import Array, Attributions, Sparse
 from propopt.errors import Infeasible
 from propopt.linear.components import Components
 from propopt.linear.rounding import Rounding
-from propopt.losses.base import Bound, Program, PropertyLoss
+from propopt.losses.base import Bound, PropertyLoss
+from propopt.losses.program import Program
 from propopt.maps import (
     Identity,
     ImplicitOverPoints,

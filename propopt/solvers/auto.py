@@ -145,10 +145,10 @@ def find_solver(name: str | Solver) -> Solver:
     missing = missing_backend(name.upper())
     if missing is not None:
         raise MissingExtra(f"solver: {missing}")
-    known = [*_BY_NAME, *installed]
+    names = [*_BY_NAME, *installed]
     raise InvalidInput(
-        f"solver: {name!r} is not known or not installed{did_you_mean(name, known)}; "
-        f"available: {', '.join(known)}"
+        f"solver: {name!r} is not known or not installed{did_you_mean(name, names)}; "
+        f"available: {', '.join(names)}"
     )
 
 

@@ -210,11 +210,11 @@ class Task:
         self, solution: Solution, weights: Array, losses: list[float], tolerance: float
     ) -> Certificate:
         program = self.program
-        known = zip(map(id, program.all_losses), losses, strict=True)
+        values = zip(map(id, program.all_losses), losses, strict=True)
         certificate = certificate_of(
             program.weighed(weights),
             solution.W,
-            dict(known),
+            dict(values),
             duals=solution.duals,
             bounds=program.bounds,
             multipliers=solution.multipliers,

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from propopt._typing import Array
-from propopt.checks import read_each_nonnegative
+from propopt.checks import did_you_mean, read_each_nonnegative
 from propopt.errors import InvalidInput
 from propopt.losses import Bound, Objective, PropertyLoss
 
@@ -47,7 +47,7 @@ class SweepPoint:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class SweepPlan:
     """All combinations, each checked before any is solved.
 
     Parameters
@@ -67,7 +67,7 @@ class Plan:
         objective: Objective,
         weights: ByLoss,
         limits: ByLoss,
-    ) -> Plan:
+    ) -> SweepPlan:
         """The plan of what a user asks for.
 
         Raises
@@ -117,8 +117,9 @@ def _named(objective: Objective, key: str | PropertyLoss, what: str) -> Property
     for loss in objective.losses:
         if loss.name == key:
             return loss
+    hint = did_you_mean(key, list(objective.weights))
     raise InvalidInput(
-        f"{what}: no loss is called {key!r}; this objective has "
+        f"{what}: no loss is called {key!r}{hint}; this objective has "
         f"{', '.join(objective.weights)}; to add another, give the loss as the key"
     )
 

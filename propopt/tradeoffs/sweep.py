@@ -30,7 +30,7 @@ from propopt.solvers import (
     Task,
     Transposed,
 )
-from propopt.tradeoffs.plan import ByLoss, Plan, SweepPoint
+from propopt.tradeoffs.plan import ByLoss, SweepPlan, SweepPoint
 from propopt.tradeoffs.table import TradeOffs
 from propopt.workers import in_workers, read_workers
 
@@ -101,7 +101,7 @@ def sweep(
     >>> curve.to_frame()["loss.pairwise_robustness"].round(6).tolist()
     [0.2, 0.4, 0.6]
     """
-    plan = Plan.of(Objective.of(objective), weights or {}, limits or {})
+    plan = SweepPlan.of(Objective.of(objective), weights or {}, limits or {})
     blocks = _blocks(plan.points)
     workers = min(read_workers(n_jobs), len(blocks))
     goal = read_positive(tolerance, "tolerance")
