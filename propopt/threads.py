@@ -14,7 +14,7 @@ from typing import Any, TypeVar, final
 from threadpoolctl import ThreadpoolController
 
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 SERIAL_BELOW = 20_000  # entries per column under which threads cost more than they save
 ONE_THREAD = 1_500  # points up to which BLAS and OpenMP keep to one thread
@@ -54,8 +54,8 @@ class Sparing:
 
 
 def for_each_column(
-    work: Callable[[int], Result], n_columns: int, size: int
-) -> list[Result]:
+    work: Callable[[int], _Result], n_columns: int, size: int
+) -> list[_Result]:
     """``[work(0), work(1), ...]``; NumPy releases the interpreter in long loops."""
     if n_columns <= 1 or size < SERIAL_BELOW:
         return [work(j) for j in range(n_columns)]

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from propopt.errors import InvalidInput, SolverFailure
 
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 WATCH = 0.5  # seconds between two looks at the parent
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -40,8 +40,8 @@ def read_workers(n_jobs: int | None) -> int:
 
 
 def in_workers(
-    calls: Iterable[Callable[[], Result]], n_workers: int
-) -> Iterator[Result]:
+    calls: Iterable[Callable[[], _Result]], n_workers: int
+) -> Iterator[_Result]:
     """The results of the calls in their order, each as soon as it is there.
 
     Parameters
@@ -78,8 +78,8 @@ def _settings(backend: object) -> dict[str, Any]:
 
 def _one_thread() -> bool:
     """Whether BLAS is held to one thread here."""
-    found = [lib for lib in threadpool_info() if lib["user_api"] == "blas"]
-    return all(lib["num_threads"] == 1 for lib in found)
+    libraries = [lib for lib in threadpool_info() if lib["user_api"] == "blas"]
+    return all(lib["num_threads"] == 1 for lib in libraries)
 
 
 def _begin(home: int, one_thread: bool) -> None:

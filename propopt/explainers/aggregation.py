@@ -67,15 +67,15 @@ def aggregate(
     >>> import numpy as np, propopt as po
     >>> one = po.Explanation(attributions=np.array([[1.0]]), method="one")
     >>> three = po.Explanation(attributions=np.array([[3.0]]), method="three")
-    >>> mixed = aggregate(po.GradientMatching(np.array([[1.5]])), [one, three])
-    >>> mixed.details["shares"].round(6)
+    >>> mixture = aggregate(po.GradientMatching(np.array([[1.5]])), [one, three])
+    >>> mixture.details["shares"].round(6)
     array([0.75, 0.25])
     """
     start = time.perf_counter()
     objective = Objective.of(objective)
-    mixed = list(explanations_of(explanations, "explanation"))
-    labels = reduce(Labels.or_else, (e.labels for e in mixed), objective.labels)
-    stack = _stack(mixed, labels)
+    parts = list(explanations_of(explanations, "explanation"))
+    labels = reduce(Labels.or_else, (e.labels for e in parts), objective.labels)
+    stack = _stack(parts, labels)
     shares = _best_shares(objective, stack)
     attributions = sealed(_mix(stack, shares))
     return Explanation(
@@ -85,29 +85,27 @@ def aggregate(
         weights=objective.weights,
         losses=objective.breakdown(attributions),
         details={"shares": shares},
-        units=_common_units(mixed),
-        evaluations=sum(given.evaluations for given in mixed),
+        units=_common_units(parts),
+        evaluations=sum(part.evaluations for part in parts),
         solver=BACKEND,
         seconds=time.perf_counter() - start,
     )
 
 
-def _common_units(explanations: Sequence[Explanation]) -> Units:
+def _common_units(parts: Sequence[Explanation]) -> Units:
     """The units that all have; parts of the output where they differ."""
-    units = {given.units for given in explanations}
+    units = {part.units for part in parts}
     return units.pop() if len(units) == 1 else "output"
 
 
-def _stack(explanations: Sequence[Explanation], labels: Labels) -> Array:
+def _stack(parts: Sequence[Explanation], labels: Labels) -> Array:
     """All attributions, (K, N, D), with rows and columns in one order."""
-    tables = [
-        aligned(given, labels, given.method, "the others") for given in explanations
-    ]
+    tables = [aligned(part, labels, part.method, "the others") for part in parts]
     shapes = {W.shape for W in tables}
     if len(shapes) != 1:
-        found = ", ".join(map(str, sorted(shapes))) or "none"
+        sizes = ", ".join(map(str, sorted(shapes))) or "none"
         raise InvalidInput(
-            f"explanations: expected at least one, all of one shape; got {found}"
+            f"explanations: expected at least one, all of one shape; got {sizes}"
         )
     return np.array(tables)
 
@@ -124,10 +122,10 @@ def _best_shares(objective: Objective, stack: Array) -> Array:
         for weight, loss in objective.terms
     )
     _solve(cp.Problem(cp.Minimize(total), [cp.sum(shares) == 1]))
-    found = np.maximum(np.asarray(shares.value, float), 0)
-    found /= found.sum()
-    better = objective.value(_mix(stack, found)) < values.min()
-    return found if better else alone
+    optimum = np.maximum(np.asarray(shares.value, float), 0)
+    optimum /= optimum.sum()
+    better = objective.value(_mix(stack, optimum)) < values.min()
+    return optimum if better else alone
 
 
 def _mixed_loss(loss: PropertyLoss, stack: Array, shares: cp.Variable) -> cp.Expression:

@@ -6,7 +6,7 @@ import pandas as pd
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
-from propopt.explainers.base import Task
+from propopt.explainers.request import Request
 from propopt.tables.cells import text_in
 from propopt.tables.frames import as_frame
 from propopt.tables.names import read_table
@@ -27,10 +27,10 @@ def checked_background(background: object) -> Array | pd.DataFrame:
     return labels.table(array)
 
 
-def same_columns(background: Array | pd.DataFrame, task: Task) -> Array:
+def same_columns(background: Array | pd.DataFrame, request: Request) -> Array:
     """The background as an array (B, D), refused if its columns are not those of X."""
-    n_features, labels = task.points.shape[1], task.labels
-    array, own = task.function.read(background, "background")
+    n_features, labels = request.points.shape[1], request.labels
+    array, own = request.function.read(background, "background")
     if array.shape[1] != n_features:
         raise InvalidInput(
             f"background: expected {n_features} features as in X, got {array.shape[1]}"

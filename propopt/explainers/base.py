@@ -6,101 +6,28 @@ import dataclasses
 import hashlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, ClassVar, TypeAlias
+from functools import partial
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from propopt._typing import Array, Attributions, Points
+from propopt._typing import Array, Attributions
 from propopt.checks import read_array, read_rng
-from propopt.errors import InvalidInput
+from propopt.explainers.request import Request
 from propopt.functions import Function
 from propopt.functions.base import read_function
 from propopt.output.progress import progress_bar
 from propopt.results.explanation import Explanation, Parameter, Units
-from propopt.tables.names import Labels
 
 
-Found: TypeAlias = tuple[Attributions, Mapping[str, Array]]
+Findings: TypeAlias = tuple[Attributions, Mapping[str, Array]]
 """Attributions (N, D), and the details that a method knows besides."""
 
-
-def _silently(n_points: float) -> None:
-    del n_points
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Task:
-    """A function, the points at which to explain it, and a source of randomness.
-
-    Parameters
-    ----------
-    function : Function
-        f, as the user gave it.
-    points : array (N, D)
-        X; in a categorical column the codes of the function's schema.
-    labels : Labels
-        The names that came with X.
-    rng : numpy.random.Generator
-        Where every draw comes from.
-    advance : callable
-        Is told how many points were finished; may be a fraction.
-    """
-
-    function: Function
-    points: Points
-    labels: Labels
-    rng: np.random.Generator
-    advance: Callable[[float], None] = _silently
-
-    @cached_property
-    def categorical(self) -> NDArray[np.bool_]:
-        """Which columns hold codes of categories, shape (D,)."""
-        schema = self.function.schema
-        if schema is None:
-            return np.zeros(self.points.shape[1], dtype=bool)
-        return schema.categorical
-
-    def value(self, points: Array) -> Array:
-        """Values of f at points (..., D), as an array of shape (...)."""
-        rows = points.reshape(-1, points.shape[-1])
-        return self.function.value_at(rows, self._names).reshape(points.shape[:-1])
-
-    def gradient(self, points: Array) -> Array:
-        """Gradients of f at points (..., D), as an array of the same shape."""
-        rows = points.reshape(-1, points.shape[-1])
-        return self.function.gradient_at(rows, self._names).reshape(points.shape)
-
-    def scales(self, relative: bool) -> Array:
-        """The units in which a method perturbs, (D,): standard deviations, or ones."""
-        if not relative:
-            return np.ones(self.points.shape[1])
-        if self.function.schema is None:
-            raise InvalidInput(
-                "relative: standard deviations are those of a schema, and the function "
-                "has none; wrap(model, data=X) makes one that does"
-            )
-        return self.function.schema.scales("std")
-
-    def noise_units(self, relative: bool) -> Array:
-        """As :meth:`scales`, but 0 for categories, which no noise is added to."""
-        return np.where(self.categorical, 0.0, self.scales(relative))
-
-    def row_seeds(self) -> list[int]:
-        """One seed per point, for packages that take a 32-bit integer.
-
-        That of point n depends on the generator and on n alone.
-        """
-        return [int(seed) for seed in self.rng.integers(2**32, size=len(self.points))]
-
-    @property
-    def _names(self) -> Labels:
-        # Only the columns are named: a perturbed point is no longer a row of X.
-        return self.labels.of_columns()
+PackageUnits: TypeAlias = Literal["gradient", "output"]
+"""Slopes, or parts of the output: what packages give, and what is comparable."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,18 +88,18 @@ class Baseline(ABC):
             are not finite.
         """
         start = time.perf_counter()
-        known = read_function(function)
-        points, labels = known.read(X)
-        before = known.calls.rows
+        function = read_function(function)
+        points, labels = function.read(X)
+        before = function.calls.rows
         with progress_bar(self.method, len(points), progress) as bar:
-            task = Task(
-                function=known,
+            request = Request(
+                function=function,
                 points=points,
                 labels=labels,
                 rng=read_rng(rng),
                 advance=partial(bar.advance, bar.task_ids[0]),
             )
-            attributions, details = self._attributions(task)
+            attributions, details = self._attributions(request)
         return Explanation(
             attributions=read_array(attributions, f"{self.method} of X", ndim=2),
             method=self.method,
@@ -180,7 +107,7 @@ class Baseline(ABC):
             parameters=self.parameters,
             details=details,
             units=self.units,
-            evaluations=known.calls.rows - before,
+            evaluations=function.calls.rows - before,
             seconds=time.perf_counter() - start,
         )
 
@@ -198,8 +125,8 @@ class Baseline(ABC):
         }
 
     @abstractmethod
-    def _attributions(self, task: Task) -> Found:
-        """The attributions of the task's points, and details."""
+    def _attributions(self, request: Request) -> Findings:
+        """The attributions of the request's points, and details."""
 
 
 def _plain(value: Any) -> Parameter:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from propopt.explainers.base import Baseline, Found, Task
+from propopt.explainers.base import Baseline, Findings
+from propopt.explainers.request import Request
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,5 +25,5 @@ class Gradient(Baseline):
 
     method: ClassVar[str] = "gradient"
 
-    def _attributions(self, task: Task) -> Found:
-        return task.gradient(task.points), {}
+    def _attributions(self, request: Request) -> Findings:
+        return request.gradient(request.points), {}

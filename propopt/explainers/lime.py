@@ -12,7 +12,8 @@ from propopt._typing import Array, Values
 from propopt.batches import Budget
 from propopt.checks import read_nonnegative, read_positive
 from propopt.errors import InvalidInput
-from propopt.explainers.base import Baseline, Found, Task
+from propopt.explainers.base import Baseline, Findings
+from propopt.explainers.request import Request
 from propopt.memory import require_memory
 from propopt.sampling.neighbourhoods import CategoryDraws, Neighbourhood
 from propopt.sampling.perturbations import Distribution, Perturbations
@@ -105,31 +106,31 @@ class Lime(Baseline):
             read_positive(self.kernel_width, "kernel_width")
         read_nonnegative(self.ridge, "ridge")
 
-    def _attributions(self, task: Task) -> Found:
-        self._check_size(task.points.shape[1])
-        categories = CategoryDraws.of(task.function.schema, task.rng)
+    def _attributions(self, request: Request) -> Findings:
+        self._check_size(request.points.shape[1])
+        categories = CategoryDraws.of(request.function.schema, request.rng)
         noise = self._perturbations().blocks(
-            task.points.shape, task.rng, units=task.noise_units(self.relative)
+            request.points.shape, request.rng, units=request.noise_units(self.relative)
         )
-        units = self._units(task)
+        units = self._units(request)
         blocks = []
         for rows, draws in noise:
-            near = Neighbourhood.of(task.points[rows], draws, units, categories)
-            values = task.value(near.samples)
+            near = Neighbourhood.of(request.points[rows], draws, units, categories)
+            values = request.value(near.samples)
             for part, nearer in near.parts(FITTED_TOGETHER):
                 first = rows.start + part.start
                 blocks.append(self._fit(nearer, values[part], first))
-            task.advance(len(draws))
+            request.advance(len(draws))
         details = {
             name: np.concatenate([block[name] for block in blocks])
             for name in blocks[0]
         }
         return details.pop("slopes"), details
 
-    def _units(self, task: Task) -> Array:
+    def _units(self, request: Request) -> Array:
         """The size of each regressor, (D,): δ in numeric columns, 1 for categories."""
-        scales = task.scales(self.relative)
-        return np.where(task.categorical, 1.0, self.scale * scales)
+        units = request.feature_units(self.relative)
+        return np.where(request.categorical, 1.0, self.scale * units)
 
     def _fit(self, near: Neighbourhood, values: Array, first: int) -> dict[str, Array]:
         """The fits at consecutive points, all at once, from S samples around each."""

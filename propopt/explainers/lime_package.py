@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 import pandas as pd
@@ -12,13 +12,11 @@ from propopt._typing import Array
 from propopt.checks import read_count, read_positive
 from propopt.errors import InvalidInput
 from propopt.explainers.background import checked_background, same_columns
-from propopt.explainers.base import Baseline, Found, Task
+from propopt.explainers.base import Baseline, Findings, PackageUnits
+from propopt.explainers.request import Request
 from propopt.extras import require
 from propopt.tables.columns import Coded
 from propopt.tables.schema import TableSchema
-
-
-Units: TypeAlias = Literal["gradient", "output"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,7 +76,7 @@ class LimePackage(Baseline):
     kernel_width: float | None = None
     discretize: bool = True
     sample_around: bool = False
-    units: Units = "output"
+    units: PackageUnits = "output"
     background: Array | pd.DataFrame | None = None
 
     def __post_init__(self) -> None:
@@ -86,7 +84,7 @@ class LimePackage(Baseline):
             raise InvalidInput("n_samples: expected at least 2, the point and one more")
         if self.kernel_width is not None:
             read_positive(self.kernel_width, "kernel_width")
-        if self.units not in get_args(Units):
+        if self.units not in get_args(PackageUnits):
             raise InvalidInput(
                 f"units: expected 'output' or 'gradient', got {self.units!r}"
             )
@@ -94,21 +92,21 @@ class LimePackage(Baseline):
         if self.background is not None:
             object.__setattr__(self, "background", checked_background(self.background))
 
-    def _attributions(self, task: Task) -> Found:
-        background = self._background(task)
+    def _attributions(self, request: Request) -> Findings:
+        background = self._background(request)
         lime = require("lime.lime_tabular")
         fits = []
-        for row, seed in zip(task.points, task.row_seeds(), strict=True):
-            fits.append(self._explain_row(lime, background, task, row, seed))
-            task.advance(1)
+        for row, seed in zip(request.points, request.row_seeds(), strict=True):
+            fits.append(self._explain_row(lime, background, request, row, seed))
+            request.advance(1)
         slopes, intercepts, scores = map(np.array, zip(*fits, strict=True))
         return slopes, {"intercept": intercepts, "r2": scores}
 
     def _explain_row(
-        self, lime: Any, background: Array, task: Task, row: Array, seed: int
+        self, lime: Any, background: Array, request: Request, row: Array, seed: int
     ) -> tuple[Array, float, float]:
         """Slopes (D,), intercept and score of one point."""
-        names = _category_names(task.function.schema)
+        names = _category_names(request.function.schema)
         explainer = lime.LimeTabularExplainer(
             background,
             mode="regression",
@@ -121,7 +119,7 @@ class LimePackage(Baseline):
             random_state=seed,
         )
         fit = explainer.explain_instance(
-            row, task.value, num_features=len(row), num_samples=self.n_samples
+            row, request.value, num_features=len(row), num_samples=self.n_samples
         )
         # In regression the package files the fit under the label 1, ordered by size.
         slopes = np.array([slope for _, slope in sorted(fit.as_map()[1])], float)
@@ -129,10 +127,10 @@ class LimePackage(Baseline):
             slopes /= explainer.scaler.scale_
         return slopes, float(fit.intercept[1]), float(fit.score)
 
-    def _background(self, task: Task) -> Array:
+    def _background(self, request: Request) -> Array:
         if self.background is None:
-            return task.points
-        return same_columns(self.background, task)
+            return request.points
+        return same_columns(self.background, request)
 
     def _check_discretize(self) -> None:
         if self.discretize and (self.units == "gradient" or self.sample_around):

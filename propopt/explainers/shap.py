@@ -15,18 +15,18 @@ from propopt._typing import Array, Attributions, Points
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.explainers.background import checked_background, same_columns
-from propopt.explainers.base import Baseline, Found, Task
+from propopt.explainers.base import Baseline, Findings, PackageUnits
+from propopt.explainers.request import Request
 from propopt.extras import require
 from propopt.sampling import perturbations
 
 
 Algorithm: TypeAlias = Literal["auto", "exact", "permutation"]
-Units: TypeAlias = Literal["gradient", "output"]
 
 EXACT_BY_DEFAULT = 12
 EXACT_AT_MOST = 20
 
-NEGLIGIBLE = 1e-8
+_NEGLIGIBLE = 1e-8
 """|x − r| ≤ this · max(|x|, |r|) counts as x = r when dividing by x − r."""
 
 
@@ -85,51 +85,53 @@ class Shap(Baseline):
     method: ClassVar[str] = "shap"
 
     background: Array | pd.DataFrame | None = None
-    units: Units = "output"
+    units: PackageUnits = "output"
     algorithm: Algorithm = "auto"
     n_permutations: int = 10
 
     def __post_init__(self) -> None:
-        for name, known in [("units", Units), ("algorithm", Algorithm)]:
-            if getattr(self, name) not in get_args(known):
+        for name, options in [("units", PackageUnits), ("algorithm", Algorithm)]:
+            if getattr(self, name) not in get_args(options):
                 raise InvalidInput(
-                    f"{name}: expected one of {', '.join(get_args(known))}, "
+                    f"{name}: expected one of {', '.join(get_args(options))}, "
                     f"got {getattr(self, name)!r}"
                 )
         read_count(self.n_permutations, "n_permutations")
         if self.background is not None:
             object.__setattr__(self, "background", checked_background(self.background))
 
-    def _attributions(self, task: Task) -> Found:
-        background = self._background(task)
-        exact = self._is_exact(task.points.shape[1])
-        values = _exact(task, background) if exact else self._sampled(task, background)
-        base = np.full(len(task.points), task.value(background).mean())
-        gap = values.sum(axis=1) - (task.value(task.points) - base)
+    def _attributions(self, request: Request) -> Findings:
+        background = self._background(request)
+        method = _exact if self._is_exact(request.points.shape[1]) else self._sampled
+        values = method(request, background)
+        base = np.full(len(request.points), request.value(background).mean())
+        gap = values.sum(axis=1) - (request.value(request.points) - base)
         details = {"base_value": base, "completeness_gap": gap}
         if self.units == "output":
             return values, details
-        numeric = ~task.categorical
+        numeric = ~request.categorical
         slopes, details["undefined"] = _slopes(
-            values[:, numeric], task.points[:, numeric], background[:, numeric].mean(0)
+            values[:, numeric],
+            request.points[:, numeric],
+            background[:, numeric].mean(0),
         )
         values[:, numeric] = slopes
         return values, details
 
-    def _sampled(self, task: Task, background: Array) -> Attributions:
+    def _sampled(self, request: Request, background: Array) -> Attributions:
         """φ over random orders: one explainer, hence one seed, per point."""
         package = require("shap")
-        subsets = 2 * task.points.shape[1] + 1
+        subsets = 2 * request.points.shape[1] + 1
         masker, batch = _masker(package, background, subsets)
         rows: list[Array] = []
         with _global_generator_kept():
-            for point, seed in zip(task.points, task.row_seeds(), strict=True):
+            for point, seed in zip(request.points, request.row_seeds(), strict=True):
                 explainer = package.explainers.PermutationExplainer(
-                    task.value, masker, seed=seed
+                    request.value, masker, seed=seed
                 )
                 evaluations = self.n_permutations * subsets
                 rows.append(_values(explainer, point[None], evaluations, batch)[0])
-                task.advance(1)
+                request.advance(1)
         return np.stack(rows)
 
     def _is_exact(self, n_features: int) -> bool:
@@ -141,10 +143,10 @@ class Shap(Baseline):
         small = self.algorithm == "auto" and n_features <= EXACT_BY_DEFAULT
         return small or self.algorithm == "exact"
 
-    def _background(self, task: Task) -> Array:
+    def _background(self, request: Request) -> Array:
         if self.background is None:
-            return _typical_row(task.points, task.categorical)
-        return same_columns(self.background, task)
+            return _typical_row(request.points, request.categorical)
+        return same_columns(self.background, request)
 
 
 def _typical_row(points: Points, categorical: NDArray[np.bool_]) -> Array:
@@ -155,18 +157,18 @@ def _typical_row(points: Points, categorical: NDArray[np.bool_]) -> Array:
     return row
 
 
-def _exact(task: Task, background: Array) -> Attributions:
+def _exact(request: Request, background: Array) -> Attributions:
     """φ over all 2^D subsets."""
     package = require("shap")
-    subsets = 2 ** task.points.shape[1]
+    subsets = 2 ** request.points.shape[1]
     masker, batch = _masker(package, background, subsets)
-    explainer = package.explainers.ExactExplainer(task.value, masker)
-    return _values(explainer, task.points, subsets, batch)
+    explainer = package.explainers.ExactExplainer(request.value, masker)
+    return _values(explainer, request.points, subsets, batch)
 
 
 def _values(explainer: Any, points: Points, evaluations: int, batch: int) -> Array:
-    found = explainer(points, max_evals=evaluations, batch_size=batch, silent=True)
-    return np.asarray(found.values, float)
+    result = explainer(points, max_evals=evaluations, batch_size=batch, silent=True)
+    return np.asarray(result.values, float)
 
 
 def _masker(package: Any, background: Array, subsets: int) -> tuple[Any, int]:
@@ -196,7 +198,7 @@ def _slopes(
     """φ_j / (x_j − r_j), and per point the number of entries without a quotient."""
     steps = points - reference
     size = np.maximum(np.abs(points), np.abs(reference))
-    undefined = np.abs(steps) <= NEGLIGIBLE * size
+    undefined = np.abs(steps) <= _NEGLIGIBLE * size
     slopes: Attributions = np.zeros_like(values)
     np.divide(values, steps, out=slopes, where=~undefined)
     return slopes, undefined.sum(axis=1).astype(float)

@@ -10,7 +10,8 @@ import numpy as np
 from propopt._typing import Array
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
-from propopt.explainers.base import Baseline, Found, Task
+from propopt.explainers.base import Baseline, Findings
+from propopt.explainers.request import Request
 from propopt.sampling.perturbations import Distribution, Perturbations
 
 
@@ -72,15 +73,15 @@ class SmoothGrad(Baseline):
             )
         self._perturbations()
 
-    def _attributions(self, task: Task) -> Found:
-        moments = _Moments(task.points.shape)
+    def _attributions(self, request: Request) -> Findings:
+        moments = _Moments(request.points.shape)
         noise = self._perturbations()
-        units = task.noise_units(self.relative)
+        units = request.noise_units(self.relative)
         for rows, draws in noise.blocks(
-            task.points.shape, task.rng, units=units, split=True
+            request.points.shape, request.rng, units=units, split=True
         ):
-            moments.add(rows, task.gradient(task.points[rows, None] + draws))
-            task.advance(draws.shape[0] * draws.shape[1] / self.n_samples)
+            moments.add(rows, request.gradient(request.points[rows, None] + draws))
+            request.advance(draws.shape[0] * draws.shape[1] / self.n_samples)
         return moments.mean, {"standard_error": moments.standard_error()}
 
     def _perturbations(self) -> Perturbations:

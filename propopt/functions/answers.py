@@ -42,22 +42,22 @@ class Answers:
     epsilon: float
 
 
-def as_numbers(found: object, source: str = "the model") -> Array:
+def as_numbers(answer: object, source: str = "the model") -> Array:
     """What a model returned, in float64 and our own; refused if it is no numbers."""
-    array = _plain(found, source)
+    array = _plain(answer, source)
     try:
         return np.array(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{source} returned no numbers: {error}") from None
 
 
-def precision_of(found: object) -> float:
+def precision_of(answer: object) -> float:
     """ε of the precision in which numbers were computed.
 
     It is that of their type; numbers in double precision that single precision holds
     exactly were computed in that and converted.
     """
-    array = _plain(found, "the model")
+    array = _plain(answer, "the model")
     if array.dtype.kind != "f":
         return DOUBLE
     epsilon = float(np.finfo(array.dtype).eps)
@@ -79,11 +79,11 @@ def refuse_other_answers(first: Answers, again: Answers, name: str) -> None:
         )
 
 
-def _plain(found: object, source: str) -> NDArray[Any]:
+def _plain(answer: object, source: str) -> NDArray[Any]:
     """Any array as NumPy has it; what would lose something on the way is refused."""
-    _refuse_containers(found, source)
+    _refuse_containers(answer, source)
     try:
-        array = np.asarray(found)
+        array = np.asarray(answer)
     except (TypeError, ValueError, RuntimeError) as error:
         raise InvalidInput(f"{source} returned no numbers: {error}") from None
     if array.dtype.kind == "c":
@@ -96,18 +96,18 @@ def _plain(found: object, source: str) -> NDArray[Any]:
     return array
 
 
-def _refuse_containers(found: object, source: str) -> None:
+def _refuse_containers(answer: object, source: str) -> None:
     """Those that NumPy would open without their mask, or not at all."""
-    if isinstance(found, np.ma.MaskedArray) and np.ma.is_masked(found):
+    if isinstance(answer, np.ma.MaskedArray) and np.ma.is_masked(answer):
         raise InvalidInput(
-            f"{source} returned a masked array, with {found.mask.sum()} values masked; "
-            "fill them, or explain other rows"
+            f"{source} returned a masked array, with {answer.mask.sum()} values "
+            "masked; fill them, or explain other rows"
         )
-    if sp.issparse(found):
+    if sp.issparse(answer):
         raise InvalidInput(
-            f"{source} returned a sparse {type(found).__name__}; return its toarray()"
+            f"{source} returned a sparse {type(answer).__name__}; return its toarray()"
         )
-    if getattr(found, "requires_grad", False) is True:
+    if getattr(answer, "requires_grad", False) is True:
         raise InvalidInput(
             f"{source} returned a torch tensor that requires grad; return its "
             "detach(), or wrap the torch.nn.Module itself for gradients by autograd"

@@ -213,13 +213,13 @@ class Function(ABC):
         return Labels(features=self.features) if fit else Labels()
 
     def _check(
-        self, found: Array, shape: tuple[int, ...], what: str, labels: Labels
+        self, numbers: Array, shape: tuple[int, ...], what: str, labels: Labels
     ) -> None:
-        if found.shape != shape:
+        if numbers.shape != shape:
             raise InvalidInput(
-                f"{self!r}: expected a {what} of shape {shape}, got {found.shape}"
+                f"{self!r}: expected a {what} of shape {shape}, got {numbers.shape}"
             )
-        good = np.asarray(np.isfinite(found).reshape(len(found), -1).all(axis=1))
+        good = np.asarray(np.isfinite(numbers).reshape(len(numbers), -1).all(axis=1))
         if not good.all():
             first = int(np.argmin(good))
             name = first if labels.points is None else labels.points[first]

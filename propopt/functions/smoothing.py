@@ -300,14 +300,14 @@ def smoothed(
     >>> bool(np.abs(error) < 4 * step.gradient_error([[0.0]]))
     True
     """
-    known = read_function(function)
+    function = read_function(function)
     widths = read_array(scale, "scale", ndim=min(np.ndim(scale), 1))
     if not (widths > 0.0).all():
         raise InvalidInput(f"scale: expected numbers > 0, got {widths.tolist()}")
     if read_count(n_samples, "n_samples") < 2:
         raise InvalidInput("n_samples: expected at least 2, which errors need")
     seed = read_seed(rng)
-    return SmoothedFunction(known, widths, int(n_samples), seed, known.schema)
+    return SmoothedFunction(function, widths, int(n_samples), seed, function.schema)
 
 
 def _even(ahead: Array, behind: Array) -> Array:

@@ -141,21 +141,21 @@ def wrap(
         return _unchanged(model, target, output, step)
     model = as_estimator(model)
     check_model(model)
-    chosen = read_output(model, output)
-    index = read_index(model, chosen, target)
-    name = f"{name_of(model)}, output={chosen!r}, target={target!r}"
+    quantity = read_output(model, output)
+    index = read_index(model, quantity, target)
+    name = f"{name_of(model)}, output={quantity!r}, target={target!r}"
     if schema is not None:
         _refuse_rule(gradient, step)
-        return _tabular(model, chosen, index, name, step, schema)
+        return _tabular(model, quantity, index, name, step, schema)
     if gradient is not None:
-        return _given(gradient, step, _readout(model, chosen, index), name)
+        return _given(gradient, step, _readout(model, quantity, index), name)
     if step == "complex":
-        return _complex(model, chosen, index, name)
+        return _complex(model, quantity, index, name)
     if step is None:
-        exact = _exact(model, chosen, index, name)
+        exact = _exact(model, quantity, index, name)
         if exact is not None:
             return exact
-    readout = _readout(model, chosen, index)
+    readout = _readout(model, quantity, index)
     flat = is_piecewise_constant(model)
     return NumericalModel(name, readout, _step(step), flat)
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from propopt._typing import Array, Attributions
 from propopt.errors import PropoptWarning
-from propopt.explainers.base import Task
+from propopt.explainers.request import Request
 from propopt.functions import Function
 from propopt.functions.base import read_function
 from propopt.metrics.asking import Asking, Explain
@@ -153,7 +153,7 @@ class FaithfulnessMetric(Metric):
         return warn_undefined(self._rows(task, attributions), self.name)
 
     @abstractmethod
-    def _rows(self, task: Task, attributions: Attributions) -> Array:
+    def _rows(self, task: Request, attributions: Attributions) -> Array:
         """The number of each row."""
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from propopt._typing import Array, Attributions
 from propopt.explainers.background import checked_background, same_columns
-from propopt.explainers.base import Task
+from propopt.explainers.request import Request
 from propopt.metrics.base import Better, FaithfulnessMetric, quotient
 from propopt.metrics.reading import Units, mean_point, read_units
 
@@ -51,12 +51,12 @@ class CompletenessGap(FaithfulnessMetric):
         if self.background is not None:
             object.__setattr__(self, "background", checked_background(self.background))
 
-    def _rows(self, task: Task, attributions: Attributions) -> Array:
+    def _rows(self, task: Request, attributions: Attributions) -> Array:
         change = task.value(task.points) - task.value(self._background(task)).mean()
         gap: Array = np.abs(attributions.sum(axis=1) - change)
         return gap if self.units == "absolute" else quotient(gap, np.abs(change))
 
-    def _background(self, task: Task) -> Array:
+    def _background(self, task: Request) -> Array:
         if self.background is None:
             return mean_point(task)[None]
         return same_columns(self.background, task)

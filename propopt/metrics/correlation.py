@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from propopt._typing import Array, Attributions
 from propopt.checks import read_array, read_count
 from propopt.errors import InvalidInput
-from propopt.explainers.base import Task
+from propopt.explainers.request import Request
 from propopt.metrics.base import Better, FaithfulnessMetric, quotient
 from propopt.metrics.reading import mean_point, read_size
 from propopt.metrics.sampling import Sampling, Statistic
@@ -67,7 +67,7 @@ class FaithfulnessCorrelation(FaithfulnessMetric):
         if self.baseline is not None:
             object.__setattr__(self, "baseline", _own(self.baseline))
 
-    def _rows(self, task: Task, attributions: Attributions) -> Array:
+    def _rows(self, task: Request, attributions: Attributions) -> Array:
         values = task.value(task.points)
         sizes = np.stack([np.abs(attributions).max(axis=1), np.abs(values)], axis=1)
         found = self._subsets(task).rows(self._pairs(task, attributions, values))
@@ -75,7 +75,7 @@ class FaithfulnessCorrelation(FaithfulnessMetric):
             [_correlation(pairs, sizes[rows]) for rows, pairs in found]
         )
 
-    def _subsets(self, task: Task) -> Sampling:
+    def _subsets(self, task: Request) -> Sampling:
         # The k smallest of D independent uniform keys are a random subset of size k.
         keys = Perturbations(
             scale=1.0, n_samples=self.n_samples, distribution="uniform"
@@ -87,7 +87,7 @@ class FaithfulnessCorrelation(FaithfulnessMetric):
         )
 
     def _pairs(
-        self, task: Task, attributions: Attributions, values: Array
+        self, task: Request, attributions: Attributions, values: Array
     ) -> Statistic:
         """Σ_{i∈S} w_i and the effect of removing S, (n, s, 2)."""
         size = read_size(self.k, task.points.shape[1])
@@ -101,7 +101,7 @@ class FaithfulnessCorrelation(FaithfulnessMetric):
 
         return pairs
 
-    def _baseline(self, task: Task) -> Array:
+    def _baseline(self, task: Request) -> Array:
         if self.baseline is None:
             return mean_point(task)
         features = task.labels.features

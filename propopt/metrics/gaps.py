@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions
 from propopt.checks import read_count
-from propopt.explainers.base import Task
+from propopt.explainers.request import Request
 from propopt.metrics.base import Better, FaithfulnessMetric
 from propopt.metrics.reading import most_important, read_size
 from propopt.metrics.sampling import Noisy
@@ -36,7 +36,7 @@ class PredictionGap(Noisy, FaithfulnessMetric):
         if self.k is not None:
             read_count(self.k, "k")
 
-    def _rows(self, task: Task, attributions: Attributions) -> Array:
+    def _rows(self, task: Request, attributions: Attributions) -> Array:
         noisy = self._noisy(attributions, read_size(self.k, attributions.shape[1]))
         points, values = task.points, task.value(task.points)
 

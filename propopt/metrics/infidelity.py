@@ -10,7 +10,7 @@ import numpy as np
 
 from propopt._typing import Array, Attributions
 from propopt.errors import InvalidInput
-from propopt.explainers.base import Task
+from propopt.explainers.request import Request
 from propopt.functions import Function
 from propopt.metrics.base import Better, FaithfulnessMetric, Seed, Table
 from propopt.metrics.reading import attributions_of, read_task
@@ -99,16 +99,16 @@ class Infidelity(Noisy, FaithfulnessMetric):
         attributions = attributions_of(explanation, task.points, task.labels)
         return self._parts(task, attributions)
 
-    def _rows(self, task: Task, attributions: Attributions) -> Array:
+    def _rows(self, task: Request, attributions: Attributions) -> Array:
         parts = self._parts(task, attributions)
         return parts.raw if self.rescaling == "none" else parts.scale_free
 
-    def _parts(self, task: Task, attributions: Attributions) -> InfidelityParts:
+    def _parts(self, task: Request, attributions: Attributions) -> InfidelityParts:
         found = [_errors(pairs) for pairs in self._forecasts(task, attributions)]
         raw, scale_free, factor = np.concatenate(found, axis=1)
         return InfidelityParts(raw=raw, scale_free=scale_free, factor=factor)
 
-    def _forecasts(self, task: Task, attributions: Attributions) -> Iterator[Array]:
+    def _forecasts(self, task: Request, attributions: Attributions) -> Iterator[Array]:
         """Pairs (I_sᵀw, Δ_s), (n, S, 2), for consecutive rows."""
         points, values = task.points, task.value(task.points)
 

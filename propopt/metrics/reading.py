@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from propopt._typing import Array, Attributions, Points
 from propopt.checks import read_seed
 from propopt.errors import InvalidInput
-from propopt.explainers.base import Task
+from propopt.explainers.request import Request
 from propopt.functions.base import read_function
 from propopt.tables.alignment import aligned
 from propopt.tables.names import Labels
@@ -36,11 +36,11 @@ Units: TypeAlias = Literal["absolute", "relative"]
 
 def read_task(
     function: object, X: object, rng: int | np.random.Generator | None
-) -> Task:
+) -> Request:
     """The function, the points as it reads them, and a generator of metrics."""
     known = read_function(function)
     points, labels = known.read(X)
-    return Task(function=known, points=points, labels=labels, rng=read_rng(rng))
+    return Request(function=known, points=points, labels=labels, rng=read_rng(rng))
 
 
 def attributions_of(
@@ -62,7 +62,7 @@ def read_units(units: object) -> None:
         raise InvalidInput(f"units: expected 'absolute' or 'relative', got {units!r}")
 
 
-def mean_point(task: Task) -> Array:
+def mean_point(task: Request) -> Array:
     """The mean of X, (D,); refused for categories, which have none."""
     if task.categorical.any():
         raise InvalidInput(

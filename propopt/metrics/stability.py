@@ -9,7 +9,7 @@ import numpy as np
 
 from propopt._typing import Array
 from propopt.checks import read_positive
-from propopt.explainers.base import Task
+from propopt.explainers.request import Request
 from propopt.functions import Function
 from propopt.metrics.asking import Asking
 from propopt.metrics.base import (
@@ -128,7 +128,7 @@ class RelativeOutputStability(Stability, OutputRobustnessMetric):
         self, asking: Asking, function: Function, rng: np.random.Generator
     ) -> Array:
         points, given = asking.points, asking.given
-        task = Task(function=function, points=points, labels=asking.labels, rng=rng)
+        task = Request(function=function, points=points, labels=asking.labels, rng=rng)
         outputs = task.value(points)
 
         def ratio(rows: slice, noise: Array) -> Array:

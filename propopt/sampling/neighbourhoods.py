@@ -125,10 +125,10 @@ class CategoryDraws:
     @classmethod
     def of(cls, schema: TableSchema | None, rng: np.random.Generator) -> CategoryDraws:
         """Those of a schema; ``rng`` is advanced only if there are categories."""
-        found = {} if schema is None else dict(enumerate(schema.columns))
+        columns = {} if schema is None else dict(enumerate(schema.columns))
         frequencies = {
             j: column.frequencies
-            for j, column in found.items()
+            for j, column in columns.items()
             if isinstance(column, Coded)
         }
         own = np.random.default_rng(rng.integers(2**63)) if frequencies else rng
@@ -141,10 +141,10 @@ class CategoryDraws:
         numbers = self.rng.random((len(points), n_samples, len(self.positions)))
         kept = numbers < KEPT
         rest = (numbers - KEPT) / (1 - KEPT)
-        drawn = np.empty_like(rest)
+        draws = np.empty_like(rest)
         for c, shares in enumerate(self.frequencies):
-            drawn[..., c] = np.searchsorted(_edges(shares), rest[..., c], side="right")
-        return np.where(kept, own, drawn)
+            draws[..., c] = np.searchsorted(_edges(shares), rest[..., c], side="right")
+        return np.where(kept, own, draws)
 
     def shares(self, points: Points) -> Array:
         """The frequency of each point's own categories, shape (n, C)."""

@@ -48,10 +48,10 @@ class Perturbations:
     def __post_init__(self) -> None:
         read_positive(self.scale, "scale")
         read_count(self.n_samples, "n_samples")
-        known = get_args(Distribution)
-        if self.distribution not in known:
+        names = get_args(Distribution)
+        if self.distribution not in names:
             raise InvalidInput(
-                f"distribution: expected one of {', '.join(known)}, "
+                f"distribution: expected one of {', '.join(names)}, "
                 f"got {self.distribution!r}"
             )
 
@@ -137,10 +137,10 @@ class Perturbations:
                 yield rows, min(samples, self.n_samples - done)
 
 
-Item = TypeVar("Item")
+_Item = TypeVar("_Item")
 
 
-def prefetch(items: Iterator[Item]) -> Iterator[Item]:
+def prefetch(items: Iterator[_Item]) -> Iterator[_Item]:
     """The same items in the same order, each made by a thread of its own.
 
     It pays where making an item releases the interpreter, as random draws do. Items are

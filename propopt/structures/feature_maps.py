@@ -60,13 +60,13 @@ class Monomials(Network):
     @classmethod
     def of(cls, powers: NDArray[np.integer]) -> Monomials:
         """The monomials with the given exponents p, shape (F, D)."""
-        wanted = [_monomial(row) for row in powers]
-        levels = _divisors(wanted)
+        monomials = [_monomial(row) for row in powers]
+        levels = _divisors(monomials)
         places = {m: place for place, m in enumerate(chain.from_iterable(levels))}
         return cls(
             levels=tuple(_level(level, places) for level in levels[1:]),
-            outputs=np.array([places[m] for m in wanted], dtype=np.intp),
-            slopes=tuple(_slope(wanted, d, places) for d in range(powers.shape[1])),
+            outputs=np.array([places[m] for m in monomials], dtype=np.intp),
+            slopes=tuple(_slope(monomials, d, places) for d in range(powers.shape[1])),
         )
 
     @property
@@ -98,13 +98,13 @@ class Monomials(Network):
 
     def _all(self, points: Points) -> Array:
         """The monomials wanted and all that divide them, degree by degree."""
-        found = np.ones((len(points), 1 + self._n_products))
+        products = np.ones((len(points), 1 + self._n_products))
         stop = 1
         for level in self.levels:
             start, stop = stop, stop + len(level.parents)
-            factors = points[:, level.features]
-            np.multiply(found[:, level.parents], factors, out=found[:, start:stop])
-        return found
+            parents, factors = products[:, level.parents], points[:, level.features]
+            np.multiply(parents, factors, out=products[:, start:stop])
+        return products
 
     @property
     def _n_products(self) -> int:
@@ -156,11 +156,11 @@ def _monomial(powers: NDArray[np.integer]) -> Monomial:
     return tuple(int(d) for d in np.repeat(np.arange(len(powers)), powers))
 
 
-def _divisors(wanted: Sequence[Monomial]) -> list[list[Monomial]]:
-    """All monomials that divide one that is wanted, sorted, by degree from 0."""
-    degree = max(map(len, wanted))
+def _divisors(monomials: Sequence[Monomial]) -> list[list[Monomial]]:
+    """All monomials that divide one of these, sorted, by degree from 0."""
+    degree = max(map(len, monomials))
     levels: list[set[Monomial]] = [set() for _ in range(degree + 1)]
-    for monomial in wanted:
+    for monomial in monomials:
         levels[len(monomial)].add(monomial)
     for upper, lower in zip(levels[:0:-1], levels[-2::-1], strict=True):
         lower.update(_without(monomial, d) for monomial in upper for d in set(monomial))
@@ -175,11 +175,11 @@ def _level(level: Sequence[Monomial], places: Mapping[Monomial, int]) -> Level:
 
 
 def _slope(
-    wanted: Sequence[Monomial], feature: int, places: Mapping[Monomial, int]
+    monomials: Sequence[Monomial], feature: int, places: Mapping[Monomial, int]
 ) -> Slope:
-    columns = [j for j, monomial in enumerate(wanted) if feature in monomial]
-    quotients = [places[_without(wanted[j], feature)] for j in columns]
-    exponents = [wanted[j].count(feature) for j in columns]
+    columns = [j for j, monomial in enumerate(monomials) if feature in monomial]
+    quotients = [places[_without(monomials[j], feature)] for j in columns]
+    exponents = [monomials[j].count(feature) for j in columns]
     return Slope(
         np.array(columns, dtype=np.intp),
         np.array(quotients, dtype=np.intp),

@@ -113,8 +113,8 @@ def _is_boosted_elsewhere(model: Any, kinds: set[tuple[str, str]]) -> bool:
     if ("lightgbm", "LGBMModel") in kinds:
         return not model.get_params().get("linear_tree", False)
     if ("lightgbm", "Booster") in kinds:
-        given = (model.params.get(name) for name in ("linear_tree", "linear_trees"))
-        return not any(str(value).lower() in ("true", "1", "+") for value in given)
+        settings = (model.params.get(name) for name in ("linear_tree", "linear_trees"))
+        return not any(str(value).lower() in ("true", "1", "+") for value in settings)
     if isinstance(model, XGBoostBooster):
         return model.is_made_of_trees
     if ("xgboost", "XGBModel") in kinds:

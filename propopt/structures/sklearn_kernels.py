@@ -73,14 +73,15 @@ def nystroem(transformer: Any) -> Network | None:
     """Features of Nystroem, k(x, landmarks) Σ^(−1/2)."""
     if transformer.kernel_params is not None:
         return None
-    given = {
+    settings = {
         "gamma": transformer.gamma,
         "coef0": 1.0 if transformer.coef0 is None else transformer.coef0,
         "degree": 3 if transformer.degree is None else transformer.degree,
     }
     weights = floats(transformer.normalization_)
     centers = dense_floats(transformer.components_)
-    return _machine(transformer.kernel, given, centers, weights, np.zeros(len(weights)))
+    zeros = np.zeros(len(weights))
+    return _machine(transformer.kernel, settings, centers, weights, zeros)
 
 
 def _gaussian_process(model: Any) -> Network | None:

@@ -85,10 +85,10 @@ class CalledModel(Function):
     def _ask_twice(self, points: Points, labels: Labels) -> Answers:
         """Answers for the first rows, refused unless they are the same twice."""
         few = slice(0, TRIAL_ROWS)
-        asked, names = points[few], labels.of_rows(few)
-        self.calls.try_out(2 * len(asked))
-        first = self.readout.answers(asked, names)
-        refuse_other_answers(first, self.readout.answers(asked, names), repr(self))
+        few_points, names = points[few], labels.of_rows(few)
+        self.calls.try_out(2 * len(few_points))
+        first = self.readout.answers(few_points, names)
+        refuse_other_answers(first, self.readout.answers(few_points, names), repr(self))
         self.trial.done = True
         return first
 

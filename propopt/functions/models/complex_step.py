@@ -74,33 +74,33 @@ class ComplexStep(CalledModel):
 
     def _evaluate(self, points: Complex, labels: Labels) -> Complex:
         """One complex number for each point."""
-        found = self._call(_table(points, labels))
+        answer = self._call(_table(points, labels))
         self.calls.add(len(points))
-        if found.ndim not in (1, 2) or len(found) != len(points):
+        if answer.ndim not in (1, 2) or len(answer) != len(points):
             raise InvalidInput(
-                f"the model returned shape {found.shape} for {len(points)} rows; "
+                f"the model returned shape {answer.shape} for {len(points)} rows; "
                 f"expected ({len(points)},) or ({len(points)}, outputs)"
             )
-        columns = found.reshape(len(points), -1)
+        columns = answer.reshape(len(points), -1)
         return columns[:, read_column(self.index, columns.shape[1])]
 
     def _call(self, table: object) -> Complex:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", ComplexWarning)
-                found = np.asarray(self.model(table))
+                answer = np.asarray(self.model(table))
         except (TypeError, ValueError, AttributeError, ComplexWarning) as error:
             raise InvalidInput(
                 f"step: {self.name} fails on a complex table ({error}); leave "
                 "step='complex' out for central differences"
             ) from error
-        if not np.issubdtype(found.dtype, np.complexfloating):
+        if not np.issubdtype(answer.dtype, np.complexfloating):
             raise InvalidInput(
-                f"step: {self.name} returned {found.dtype} for a complex table: it "
+                f"step: {self.name} returned {answer.dtype} for a complex table: it "
                 "drops the imaginary part; leave step='complex' out for central "
                 "differences"
             )
-        return found
+        return answer
 
 
 def _table(points: Any, labels: Labels) -> object:

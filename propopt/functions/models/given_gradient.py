@@ -46,5 +46,5 @@ class GivenGradient(CalledModel):
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         self.calls.add(len(points))
-        found = self.slopes(self.table(points, labels))
-        return as_numbers(found, "gradient: expected numbers; the callable")
+        answer = self.slopes(self.table(points, labels))
+        return as_numbers(answer, "gradient: expected numbers; the callable")

@@ -102,13 +102,13 @@ def name_of(model: Any) -> str:
 
 def _outputs(model: Any) -> list[str]:
     """The outputs that a model has; the labels that a classifier predicts are none."""
-    found = [name for name, method in METHODS.items() if has_method(model, method)]
-    if not found and callable(model):
+    outputs = [name for name, method in METHODS.items() if has_method(model, method)]
+    if not outputs and callable(model):
         return ["value"]
     classifies = isinstance(model, BaseEstimator) and is_classifier(model)
-    if classifies or "probability" in found:
-        return [name for name in found if name != "value"]
-    return found
+    if classifies or "probability" in outputs:
+        return [name for name in outputs if name != "value"]
+    return outputs
 
 
 def _read_position(target: Target) -> int | None:

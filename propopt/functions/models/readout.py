@@ -41,15 +41,15 @@ class Readout:
 
     def __call__(self, points: Points, labels: Labels) -> Values:
         """Values, shape (n,)."""
-        return self._chosen(_columns(self._found(points, labels), len(points)))
+        return self._chosen(_columns(self._answer(points, labels), len(points)))
 
     def answers(self, points: Points, labels: Labels) -> Answers:
         """Values, with the precision in which the model computed."""
-        found = self._found(points, labels)
-        columns = _columns(found, len(points))
-        return Answers(self._chosen(columns), precision_of(found))
+        answer = self._answer(points, labels)
+        columns = _columns(answer, len(points))
+        return Answers(self._chosen(columns), precision_of(answer))
 
-    def _found(self, points: Points, labels: Labels) -> object:
+    def _answer(self, points: Points, labels: Labels) -> object:
         return self.method(self.table(points, labels))
 
     def _chosen(self, columns: Array) -> Values:
@@ -80,9 +80,9 @@ def read_column(index: int | None, n_columns: int) -> int:
     return index
 
 
-def _columns(found: object, n_rows: int) -> Array:
+def _columns(answer: object, n_rows: int) -> Array:
     """What a model returned as a matrix (n, K) of our own."""
-    array = as_numbers(found)
+    array = as_numbers(answer)
     if array.ndim not in (1, 2) or len(array) != n_rows:
         raise InvalidInput(
             f"the model returned shape {array.shape} for {n_rows} rows; expected "

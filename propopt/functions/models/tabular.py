@@ -119,14 +119,14 @@ class Alternatives:
     @classmethod
     def of_schema(cls, schema: TableSchema) -> Alternatives:
         """All of them, column by column."""
-        found = [
+        alternatives = [
             (j, float(code), share)
             for j, column in enumerate(schema.columns)
             if isinstance(column, Coded)
             for code, share in enumerate(column.frequencies)
             if share > 0
         ]
-        columns, codes, shares = zip(*found, strict=True)
+        columns, codes, shares = zip(*alternatives, strict=True)
         return cls(np.array(columns, np.intp), np.array(codes), np.array(shares))
 
     def of(

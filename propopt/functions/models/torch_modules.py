@@ -121,10 +121,10 @@ class TorchModel(Function):
 
         if self.calls.trials:
             return
-        asked = points[:TRIAL_ROWS]
-        self.calls.try_out(2 * len(asked))
+        few = points[:TRIAL_ROWS]
+        self.calls.try_out(2 * len(few))
         epsilon = torch.finfo(_like(self.module).dtype).eps
-        first, again = (Answers(self._answers(asked), epsilon) for _ in range(2))
+        first, again = (Answers(self._answers(few), epsilon) for _ in range(2))
         refuse_other_answers(first, again, repr(self))
 
     def _gradient(self, points: Points, _: Labels, /) -> Attributions:
@@ -158,12 +158,12 @@ class TorchModel(Function):
         if self.input_shape is not None:
             tensor = tensor.reshape(-1, *self.input_shape)
         try:
-            found = self.module(tensor)
+            answer = self.module(tensor)
         except RuntimeError as error:
-            given = tuple(tensor.shape)
-            error.add_note(f"{self!r} was given {given}; see wrap(..., input_shape=)")
+            shape = tuple(tensor.shape)
+            error.add_note(f"{self!r} was given {shape}; see wrap(..., input_shape=)")
             raise
-        return _matrix(found, len(tensor))
+        return _matrix(answer, len(tensor))
 
     def _slopes(self, tensor: torch.Tensor, scores: torch.Tensor) -> Array:
         """(∂z/∂x)ᵀ ∇g(z) for each point, shape (n, D)."""
@@ -213,10 +213,10 @@ def torch_model(
         raise InvalidInput(
             f"output: expected one of {listed(['auto', *METHODS])}, got {output!r}"
         )
-    chosen = "value" if output == "auto" else output
-    name = f"{name_of(module)}, output={chosen!r}, target={target!r}"
+    quantity = "value" if output == "auto" else output
+    name = f"{name_of(module)}, output={quantity!r}, target={target!r}"
     index = read_index(module, "value", target)
-    return TorchModel(name, module, chosen, index, _read_shape(input_shape))
+    return TorchModel(name, module, quantity, index, _read_shape(input_shape))
 
 
 def _read_shape(shape: Sequence[int] | ImageShape | None) -> tuple[int, ...] | None:
@@ -264,28 +264,28 @@ def _like(module: torch.nn.Module) -> torch.Tensor:
     return torch.empty(0)
 
 
-def _matrix(found: object, n_rows: int) -> torch.Tensor:
+def _matrix(answer: object, n_rows: int) -> torch.Tensor:
     """What a module returned as scores (n, K)."""
     import torch
 
-    if not isinstance(found, torch.Tensor) or found.is_complex():
+    if not isinstance(answer, torch.Tensor) or answer.is_complex():
         raise InvalidInput(
-            f"the module returned {_kind(found)}; expected one real tensor"
+            f"the module returned {_kind(answer)}; expected one real tensor"
         )
-    if found.ndim not in (1, 2) or len(found) != n_rows:
+    if answer.ndim not in (1, 2) or len(answer) != n_rows:
         raise InvalidInput(
-            f"the module returned shape {tuple(found.shape)} for {n_rows} rows; "
+            f"the module returned shape {tuple(answer.shape)} for {n_rows} rows; "
             f"expected ({n_rows},) or ({n_rows}, outputs)"
         )
-    return found.reshape(n_rows, -1)
+    return answer.reshape(n_rows, -1)
 
 
-def _kind(found: object) -> str:
+def _kind(answer: object) -> str:
     import torch
 
-    if isinstance(found, torch.Tensor):
-        return f"a tensor of {found.dtype}"
-    return f"a {type(found).__name__}"
+    if isinstance(answer, torch.Tensor):
+        return f"a tensor of {answer.dtype}"
+    return f"a {type(answer).__name__}"
 
 
 def _numbers(tensor: torch.Tensor) -> Array:

@@ -63,11 +63,11 @@ def torchvision_model(
         function = po.wrap(classifier, target=207, input_shape=(3, 224, 224))
     """
     models, torch = require("torchvision.models"), require("torch")
-    known = models.list_models(module=models)
-    if architecture not in known:
+    names = models.list_models(module=models)
+    if architecture not in names:
         raise InvalidInput(
             f"architecture: torchvision has no classifier {architecture!r}; it has "
-            f"{listed(known)}"
+            f"{listed(names)}"
         )
     classifier = models.get_model(architecture, weights=None, num_classes=n_classes)
     if weights is not None:
@@ -121,29 +121,29 @@ def load_weights(module: torch.nn.Module, path: str | Path) -> None:
         If the file cannot be read as weights, or has other names or shapes than the
         module; then the module is left as it was.
     """
-    found = _read_weights(Path(path))
+    weights = _read_weights(Path(path))
     own = {name: tuple(value.shape) for name, value in module.state_dict().items()}
-    given = {name: tuple(value.shape) for name, value in found.items()}
-    differing = [n for n in {**own, **given} if own.get(n) != given.get(n)]
-    if differing:
+    theirs = {name: tuple(value.shape) for name, value in weights.items()}
+    differences = [n for n in {**own, **theirs} if own.get(n) != theirs.get(n)]
+    if differences:
         raise InvalidInput(
             f"weights: {path} is not of this architecture; it is missing, unexpected "
-            f"or of another shape: {listed(differing)}"
+            f"or of another shape: {listed(differences)}"
         )
-    module.load_state_dict(found)
+    module.load_state_dict(weights)
 
 
 def _read_weights(path: Path) -> Mapping[str, torch.Tensor]:
     torch = require("torch")
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        contents = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, EOFError, RuntimeError, pickle.UnpicklingError) as error:
         reason = str(error).partition("\n")[0]
         raise InvalidInput(f"weights: {path} cannot be read: {reason}") from error
-    if not isinstance(found, Mapping) or not all(
-        isinstance(value, torch.Tensor) for value in found.values()
+    if not isinstance(contents, Mapping) or not all(
+        isinstance(value, torch.Tensor) for value in contents.values()
     ):
         raise InvalidInput(
             f"weights: {path} holds no state_dict, a mapping from names to tensors"
         )
-    return found
+    return contents
