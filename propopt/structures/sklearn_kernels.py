@@ -93,8 +93,8 @@ def _gaussian_process(model: Any) -> Network | None:
     centers = floats(model.X_train_)
     machine = KernelMachine(kernel, centers, weights, np.zeros(len(weights)))
     # what normalize_y took from the data is kept nowhere else
-    mean, scale = model._y_train_mean, model._y_train_std  # noqa: SLF001
-    factor, offset = (np.broadcast_to(v, (len(weights),)) for v in (scale, mean))
+    mean, std = model._y_train_mean, model._y_train_std  # noqa: SLF001
+    factor, offset = (np.broadcast_to(v, (len(weights),)) for v in (std, mean))
     zeros = np.zeros(len(weights))
     return Chain(machine, Scaling(zeros, floats(factor), floats(offset)))
 

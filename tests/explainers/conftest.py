@@ -1,0 +1,21 @@
+"""Points to explain, and blocks that hold few of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from propopt._typing import Points
+from propopt.batches import Budget
+from propopt.sampling import perturbations
+
+
+@pytest.fixture
+def X() -> Points:
+    return np.random.default_rng(7).normal(size=(6, 3))
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of 13 perturbed points in three dimensions."""
+    monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(8 * 3 * 13))

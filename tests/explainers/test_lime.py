@@ -1,0 +1,189 @@
+"""LIME: a regression at every point, its limits, errors and refusals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from baseline_checks import DISTRIBUTIONS, Z, worst_z
+from sklearn.linear_model import LinearRegression, Ridge
+
+from propopt._typing import Array, Attributions, Points, Values
+from propopt.errors import InvalidInput, Refused
+from propopt.explainers import Lime
+from propopt.functions import Exponential, Function, Power, QuadraticPlusSine, Sine
+from propopt.sampling import perturbations
+from propopt.tables.names import Labels
+
+
+def samples(X: Points, scale: float, n_samples: int) -> Array:
+    draws = np.random.default_rng(0).standard_normal((len(X), n_samples, X.shape[1]))
+    return X[:, None] + scale * draws
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("kernel_width", [None, 0.8])
+@pytest.mark.parametrize("ridge", [0.0, 2.5])
+def test_lime_equals_scikit_learn_at_every_point(
+    fit_intercept: bool, kernel_width: float | None, ridge: float, X: Points
+) -> None:
+    lime = Lime(
+        scale=0.5,
+        n_samples=60,
+        kernel_width=kernel_width,
+        ridge=ridge,
+        fit_intercept=fit_intercept,
+    )
+    found = lime.explain(Exponential(), X)
+    for n, copies in enumerate(samples(X, 0.5, 60)):
+        squares = ((copies - X[n]) ** 2).sum(axis=1)
+        width = np.inf if kernel_width is None else kernel_width
+        weights = np.exp(-squares / (2 * width**2))
+        values = Exponential().value(copies)
+        model = (
+            Ridge(alpha=ridge, fit_intercept=fit_intercept)
+            if ridge
+            else LinearRegression(fit_intercept=fit_intercept)
+        ).fit(copies, values, sample_weight=weights)
+        np.testing.assert_allclose(found.attributions[n], model.coef_, rtol=1e-8)
+        details = {name: array[n] for name, array in found.details.items()}
+        assert details["intercept"] == pytest.approx(model.intercept_, rel=1e-8)
+        assert details["r2"] == pytest.approx(
+            model.score(copies, values, weights), rel=1e-8
+        )
+        assert details["effective_samples"] == pytest.approx(
+            weights.sum() ** 2 / (weights**2).sum()
+        )
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1e-2, 1.0])
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_lime_finds_the_slopes_of_a_linear_function_at_any_scale(
+    scale: float, distribution: perturbations.Distribution, X: Points
+) -> None:
+    lime = Lime(scale=scale, n_samples=50, distribution=distribution)
+    found = lime.explain(Power(1), 100 + X)
+    # f is known to 300 ε, which a step of δ turns into an error of 300 ε / δ.
+    rounding = 300 * np.finfo(float).eps / scale
+    np.testing.assert_allclose(found.attributions, 1.0, rtol=1e-12, atol=10 * rounding)
+
+
+def test_lime_tends_to_the_gradient_as_its_scale_goes_to_zero(X: Points) -> None:
+    found = Lime(scale=1e-5, n_samples=50).explain(Exponential(), X)
+    np.testing.assert_allclose(found.attributions, np.exp(X), rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "function", [Power(3), Sine(), Exponential(), QuadraticPlusSine()]
+)
+def test_gaussian_lime_has_the_limit_of_smoothgrad(function: Power, X: Points) -> None:
+    found = Lime(scale=0.5, n_samples=10_000).explain(function, X)
+    assert worst_z(found, function.smoothed_gradient(X, 0.5)) < Z
+
+
+def test_a_gaussian_kernel_narrows_gaussian_draws(X: Points) -> None:
+    # N(0, δ²) tilted by exp(−ε²/2κ²) is N(0, δ²κ²/(δ² + κ²)).
+    found = Lime(scale=0.8, n_samples=10_000, kernel_width=0.6).explain(Power(3), X)
+    assert worst_z(found, Power(3).smoothed_gradient(X, 0.48)) < Z
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0])
+def test_lime_without_intercept_of_a_cube_has_its_closed_form(scale: float) -> None:
+    x = np.array([[-2.0], [0.0], [0.5], [3.0]])
+    lime = Lime(scale=scale, n_samples=20_000, fit_intercept=False)
+    truth = (x**4 + 6 * x**2 * scale**2 + 3 * scale**4) / (x**2 + scale**2)
+    found = lime.explain(Power(3), x)
+    assert worst_z(found, truth) < Z
+    np.testing.assert_array_equal(found.details["intercept"], 0.0)
+
+
+def test_the_standard_error_of_lime_is_the_spread_over_seeds() -> None:
+    lime = Lime(scale=0.7, n_samples=400, kernel_width=1.0)
+    found = [lime.explain(Power(3), [[0.5, -1.0]], rng=seed) for seed in range(200)]
+    spread = np.std([run.attributions for run in found], axis=0, ddof=1)
+    claimed = np.mean([run.details["standard_error"] for run in found], axis=0)
+    # The sd of 200 runs is itself known to 1/√400 = 5 %; twice that for the tails.
+    np.testing.assert_allclose(claimed, spread, rtol=6 * 0.05 * 0.5 + 0.1)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_lime_does_not_depend_on_the_block_size(
+    X: Points, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lime = Lime(scale=0.5, n_samples=40, kernel_width=0.7)
+    blocked = lime.explain(Sine(), X)
+    monkeypatch.undo()
+    whole = lime.explain(Sine(), X)
+    np.testing.assert_allclose(blocked.attributions, whole.attributions, rtol=1e-10)
+    for name, detail in whole.details.items():
+        np.testing.assert_allclose(blocked.details[name], detail, rtol=1e-8)
+
+
+def test_the_local_r2_tends_to_the_share_of_variance_that_is_linear() -> None:
+    x, delta = np.array([[0.3], [1.0], [2.0]]), 0.8
+    found = Lime(scale=delta, n_samples=20_000).explain(Sine(), x)
+    slope = np.cos(x) * np.exp(-(delta**2) / 2)
+    mean = np.sin(x) * np.exp(-(delta**2) / 2)
+    variance = (1 - np.cos(2 * x) * np.exp(-2 * delta**2)) / 2 - mean**2
+    truth = (slope * delta) ** 2 / variance
+    # The sd of a squared correlation is at most about 2/√S = 0.014 (heavy tails
+    # included); the seed is fixed.
+    np.testing.assert_allclose(found.details["r2"], truth[:, 0], atol=0.03)
+
+
+@dataclass(frozen=True)
+class Constant(Function):
+    """One number everywhere."""
+
+    height: float
+
+    @property
+    def gradient_method(self) -> str:
+        return "exact"
+
+    def _value(self, points: Points, labels: Labels) -> Values:  # noqa: ARG002  # no names needed
+        return np.full(len(points), self.height)
+
+    def _gradient(self, points: Points, labels: Labels) -> Attributions:  # noqa: ARG002  # no names needed
+        return np.zeros_like(points)
+
+
+@pytest.mark.parametrize("height", [0.0, 0.1, -1e9, 1e-300])
+def test_the_r2_of_a_constant_function_is_one(height: float, X: Points) -> None:
+    found = Lime(scale=0.1, kernel_width=0.2).explain(Constant(height), X)
+    np.testing.assert_allclose(found.attributions, 0, atol=1e-13 * abs(height))
+    np.testing.assert_array_equal(found.details["r2"], 1.0)
+
+
+def test_a_fit_that_does_not_fit_into_memory_is_refused_with_its_size() -> None:
+    with pytest.raises(Refused, match=r"10000000000 samples x 2 features needs about"):
+        Lime(scale=0.1, n_samples=10**10).explain(Sine(), [[0.0, 1.0]])
+
+
+def test_too_few_samples_are_refused_with_the_numbers(X: Points) -> None:
+    with pytest.raises(InvalidInput, match=r"3 samples cannot determine 4 unknowns"):
+        Lime(scale=0.1, n_samples=3).explain(Sine(), X)
+    Lime(scale=0.1, n_samples=4).explain(Sine(), X)
+    Lime(scale=0.1, n_samples=3, fit_intercept=False).explain(Sine(), X)
+    Lime(scale=0.1, n_samples=1, ridge=1.0).explain(Sine(), X)
+
+
+def test_a_kernel_that_leaves_one_sample_is_refused(X: Points) -> None:
+    with pytest.raises(InvalidInput, match=r"lime at point \d: .*do not determine"):
+        Lime(scale=1.0, kernel_width=0.03, n_samples=20).explain(Sine(), X)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_a_kernel_that_leaves_no_sample_is_refused(
+    fit_intercept: bool, X: Points
+) -> None:
+    lime = Lime(scale=1.0, kernel_width=1e-9, fit_intercept=fit_intercept)
+    with pytest.raises(InvalidInput, match=r"kernel_width: 1e-09 is so small"):
+        lime.explain(Sine(), X)
+
+
+def test_equal_copies_without_intercept_are_refused() -> None:
+    lime = Lime(scale=1e-18, n_samples=20, fit_intercept=False)
+    with pytest.raises(InvalidInput, match=r"do not determine the fit"):
+        lime.explain(Sine(), [[1.0, 2.0]])

@@ -1,0 +1,45 @@
+"""What baselines are checked by: standard errors, and what a function was asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from propopt._typing import Array, Attributions, Points, Values
+from propopt.functions import Function
+from propopt.results.explanation import Explanation
+from propopt.tables.names import Labels
+
+
+# Bound on |error| / standard error. Errors of means over thousands of samples are
+# close to gaussian, so that one entry in 5e8 would fail by chance; the seeds are
+# fixed, hence a test that passes keeps passing.
+Z = 6.0
+DISTRIBUTIONS = ["gaussian", "uniform", "ball"]
+
+
+@dataclass(frozen=True)
+class Recorded(Function):
+    """The sum of squares; remembers what it was asked."""
+
+    shapes: list[tuple[int, ...]] = field(default_factory=list)
+    names: list[Labels] = field(default_factory=list)
+
+    @property
+    def gradient_method(self) -> str:
+        return "exact"
+
+    def _value(self, points: Points, labels: Labels) -> Values:
+        self.shapes.append(points.shape)
+        self.names.append(labels)
+        return np.asarray((points**2).sum(axis=1))
+
+    def _gradient(self, points: Points, labels: Labels) -> Attributions:
+        self._value(points, labels)
+        return 2 * points
+
+
+def worst_z(explanation: Explanation, truth: Array) -> float:
+    error = np.abs(explanation.attributions - truth)
+    return float((error / explanation.details["standard_error"]).max())
