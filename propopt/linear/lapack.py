@@ -57,7 +57,10 @@ def reflected(
 ) -> Array:
     """Q or Qᵀ times columns (n − 1, m), with Q of :func:`tridiagonalised`."""
     own = np.array(columns, order="F")
-    arguments = ("L", transpose, reflectors, factors, own)
+    # dormqr writes to the reflectors, and puts back what was there: memory that is
+    # mapped for reading alone, as joblib does, has to be copied
+    writable = np.require(reflectors, requirements=["F", "W"])
+    arguments = ("L", transpose, writable, factors, own)
     _, work, info = lapack.dormqr(*arguments, -1)
     _require_done("dormqr", info)
     product, _, info = lapack.dormqr(*arguments, int(work[0]), overwrite_c=1)
