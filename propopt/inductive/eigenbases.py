@@ -21,7 +21,7 @@ from propopt.linear.lapack import reflected, tridiagonalised
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Eigenbasis:
+class KernelEigenbasis:
     """K = U diag(κ) Uᵀ, with U = Q S.
 
     Parameters
@@ -31,7 +31,7 @@ class Eigenbasis:
     reflectors : array (n − 1, n − 1)
         Of Q below its first row and column, which are those of the identity, as
         LAPACK keeps them: reflector i in column i, below a diagonal of ones.
-    scales : array (n − 1,)
+    tau : array (n − 1,)
         Their factors τ, I − τ v vᵀ.
     tridiagonal : array (n, n)
         S.
@@ -39,18 +39,18 @@ class Eigenbasis:
 
     eigenvalues: Array
     reflectors: Array
-    scales: Array
+    tau: Array
     tridiagonal: Array
 
     @classmethod
-    def of(cls, matrix: Array) -> Eigenbasis:
+    def of(cls, matrix: Array) -> KernelEigenbasis:
         """That of a positive semidefinite matrix, which is overwritten; O(n³)."""
-        reflectors, diagonal, beside, scales = tridiagonalised(matrix)
+        reflectors, diagonal, beside, tau = tridiagonalised(matrix)
         values, vectors = la.eigh_tridiagonal(diagonal, beside)
         return cls(
             eigenvalues=nonnegative(values),
             reflectors=reflectors,
-            scales=scales,
+            tau=tau,
             tridiagonal=vectors,
         )
 
@@ -67,11 +67,11 @@ class Eigenbasis:
 
     def _reflected(self, columns: Array, transpose: Literal["N", "T"]) -> Array:
         """Q or Qᵀ times columns (n, m)."""
-        found = np.array(columns, order="F")
-        if len(self.scales) == 0:
-            return found
-        found[1:] = reflected(self.reflectors, self.scales, found[1:], transpose)
-        return found
+        turned = np.array(columns, order="F")
+        if len(self.tau) == 0:
+            return turned
+        turned[1:] = reflected(self.reflectors, self.tau, turned[1:], transpose)
+        return turned
 
 
 def eigenbasis(matrix: Array) -> tuple[Array, Array]:

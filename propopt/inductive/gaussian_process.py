@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from typing import Self, final
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from propopt._typing import Array, Attributions, Points
-from propopt.checks import read_count, read_rng
+from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.inductive.features import read_features
+from propopt.inductive.fitted import FittedProcess
 from propopt.inductive.inducing import InducingRule, read_inducing
-from propopt.inductive.inputs import (
-    one_of,
-    read_gradients,
-    read_inputs,
-    read_restarts,
-)
+from propopt.inductive.inputs import read_inputs
 from propopt.inductive.kernels import read_kernel
 from propopt.inductive.means import MeanName, read_mean
-from propopt.inductive.model import NewInputs, Pair, joint, read_weights
+from propopt.inductive.model import GaussianProcess, WeightPair, read_weights
 from propopt.inductive.prior import Prior
-from propopt.inductive.tuning import CriterionName, Tuning, read_criterion
+from propopt.inductive.randomness import (
+    RandomSource,
+    read_random_state,
+    read_restarts,
+)
+from propopt.inductive.regressor import AttributionRegressor
+from propopt.inductive.targets import read_targets
+from propopt.inductive.tuning import CriterionName, TunedPrior, Tuning, read_criterion
 from propopt.results.explanation import Explanation, Parameter
-from propopt.tables.names import Labels
 from propopt.tables.schema import Scale
 
 
-METHOD = "gaussian_process"
-
-
 @final
-class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped base
+class GaussianProcessExplainer(AttributionRegressor):
     """An explanation of inputs that come later (Tadesse et al. 2024, Eq. 5-9).
 
     The posterior mean E(x) of a Gaussian process that has seen gradients at N inputs.
@@ -83,7 +80,7 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
         starting from those given; needs ``inducing=None``.
     n_restarts : int
         Further searches, from random places.
-    rng : int, numpy.random.Generator or None
+    random_state : int, numpy.random.Generator, RandomState or None
         For inducing inputs and restarts; None is seed 0.
 
     Attributes
@@ -101,6 +98,8 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
         Log density at the optimum, where ``optimize`` is given.
     n_features_in_ : int
         D.
+    feature_names_in_ : array (D,)
+        Names of the columns, where X has some.
 
     Examples
     --------
@@ -108,11 +107,19 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
     >>> X = np.linspace(-1.0, 1.0, 9)[:, None]
     >>> explainer = po.inductive.GaussianProcessExplainer(robustness=1e-4)
     >>> explainer = explainer.fit(X, gradients=2 * X)
-    >>> found = explainer.explain([[0.3], [5.0]], return_std=True)
-    >>> found.attributions[0].round(2)
+    >>> explanation = explainer.explain([[0.3], [5.0]], return_std=True)
+    >>> explanation.attributions[0].round(2)
     array([0.6])
-    >>> bool(found.details["standard_deviation"][1] > 10)  # far from all that is known
+    >>> bool(explanation.details["standard_deviation"][1] > 10)  # far from all of X
     True
+
+    As an estimator of scikit-learn, with gradients as targets:
+
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> grid = {"robustness": [1e-4, 1e4]}
+    >>> search = GridSearchCV(po.inductive.GaussianProcessExplainer(), grid, cv=3)
+    >>> search.fit(X, 2 * X).best_params_
+    {'robustness': 0.0001}
     """
 
     def __init__(
@@ -129,7 +136,7 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
         scale: Scale = None,
         optimize: CriterionName | None = None,
         n_restarts: int = 0,
-        rng: int | np.random.Generator | None = None,
+        random_state: RandomSource = None,
     ) -> None:
         self.robustness = robustness
         self.smoothness = smoothness
@@ -142,41 +149,52 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
         self.scale = scale
         self.optimize = optimize
         self.n_restarts = n_restarts
-        self.rng = rng
+        self.random_state = random_state
 
     def fit(
-        self, X: object, gradients: object = None, *, function: object = None
+        self,
+        X: object,
+        y: object = None,
+        *,
+        gradients: object = None,
+        function: object = None,
     ) -> Self:
-        """Condition on gradients at the rows of X.
+        """Condition on targets at the rows of X, which are gradients as a rule.
 
         Parameters
         ----------
         X : array or DataFrame (N, D)
             The inputs.
+        y : array, DataFrame or Explanation (N, T), optional
+            Targets in rows: ∇f(x_n), or attributions of T ≠ D things that are not the
+            columns of X, such as groups of them; ``features`` then speaks of these.
         gradients : array, DataFrame or Explanation (N, D), optional
-            ∇f(x_n), in rows; those with names are put in the order of X.
+            ∇f(x_n), in rows, instead of y: of another shape than X they are refused.
         function : Function, optional
             f, instead of its gradients.
+
+        Rows and columns that have names are put in the order of X.
 
         Raises
         ------
         InvalidInput
             If an argument or a parameter cannot be used.
         """
-        given = one_of(gradients, function)
+        self.remember_columns(X, function)
         inputs, points, labels = read_inputs(X, function, self.scale)
         shape = len(points), inputs.n_features
-        prior = self._prior(points, read_gradients(given, X, labels, shape))
-        rule, rng = read_inducing(self.inducing), read_rng(self.rng)
-        criterion, self.criterion_ = read_criterion(self.optimize), None
-        if criterion is not None:
-            _require_all(rule)
-            tuning = Tuning(prior=prior, criterion=criterion)
-            tuned = tuning.best(read_restarts(self.n_restarts), rng)
-            prior, self.criterion_ = tuned.prior, tuned.value
-        self._model = prior.condition(rule, rng)
-        self._inputs = inputs
-        self._remember(prior)
+        targets = read_targets(y, gradients, function, X, labels, shape)
+        rule, rng = read_inducing(self.inducing), read_random_state(self.random_state)
+        tuned = self._tuned(self._prior(points, targets.values), rule, rng)
+        process = tuned.prior.condition(rule, rng)
+        self._remember(tuned, process)
+        self._fitted = FittedProcess(
+            inputs=inputs,
+            targets=targets.labels,
+            process=process,
+            weights=tuned.prior.weights,
+            settings=self._settings(),
+        )
         return self
 
     def explain(
@@ -210,13 +228,13 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
             Before :meth:`fit`.
         """
         check_is_fitted(self)
-        weights = [(self.robustness_, self.smoothness_)]
-        return self.explain_path(X_new, weights, return_std, gradients)[0]
+        weights = [self._fitted.weights]
+        return self._fitted.explain_path(X_new, weights, return_std, gradients)[0]
 
     def explain_path(
         self,
         X_new: object,
-        weights: Iterable[Pair],
+        weights: Iterable[WeightPair],
         return_std: bool = False,
         gradients: object = None,
     ) -> list[Explanation]:
@@ -243,25 +261,11 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
         >>> X = np.linspace(-1.0, 1.0, 9)[:, None]
         >>> explainer = po.inductive.GaussianProcessExplainer().fit(X, 2 * X)
         >>> path = explainer.explain_path([[0.5]], [(1e-4, 0.0), (1e4, 0.0)])
-        >>> [round(float(found.attributions[0, 0]), 2) + 0.0 for found in path]
+        >>> [round(float(each.attributions[0, 0]), 2) + 0.0 for each in path]
         [1.0, 0.0]
         """
-        start = time.perf_counter()
-        asked, labels = self._asked(X_new, gradients)
-        pairs = [read_weights(pair, self._model.basis) for pair in weights]
-        found = asked.explained(pairs, return_std)
-        seconds = (time.perf_counter() - start) / max(1, len(pairs))
-        return [
-            Explanation(
-                attributions=attributions,
-                method=METHOD,
-                labels=labels,
-                parameters=self._parameters(pair),
-                details=details,
-                seconds=seconds,
-            )
-            for pair, (attributions, details) in zip(pairs, found, strict=True)
-        ]
+        check_is_fitted(self)
+        return self._fitted.explain_path(X_new, weights, return_std, gradients)
 
     def explain_together(self, X_new: object) -> Explanation:
         """Explain new inputs that are all appended at once, without gradients.
@@ -275,23 +279,14 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
         X_new : array or DataFrame (m, D)
             New inputs.
         """
-        start = time.perf_counter()
-        asked, labels = self._asked(X_new, None)
-        weights = (self.robustness_, self.smoothness_)
-        rotated = joint(self._model.weighed(weights), asked.points)
-        return Explanation(
-            attributions=self._model.basis.unrotate(rotated),
-            method=METHOD,
-            labels=labels,
-            parameters=self._parameters(weights),
-            seconds=time.perf_counter() - start,
-        )
+        check_is_fitted(self)
+        return self._fitted.explain_together(X_new)
 
     def sample(
         self,
         X_new: object,
         n_samples: int = 1,
-        rng: int | np.random.Generator | None = None,
+        random_state: RandomSource = None,
         gradients: object = None,
     ) -> Array:
         """Attributions from the posterior, shape (n_samples, m, D).
@@ -305,12 +300,12 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
             As for :meth:`explain`.
         n_samples : int
             How many.
-        rng : int, numpy.random.Generator or None
+        random_state : int, numpy.random.Generator, RandomState or None
             Where draws come from; None is seed 0.
         """
-        count, generator = read_count(n_samples, "n_samples"), read_rng(rng)
-        asked, _ = self._asked(X_new, gradients)
-        return asked.sampled((self.robustness_, self.smoothness_), count, generator)
+        count, rng = read_count(n_samples, "n_samples"), read_random_state(random_state)
+        check_is_fitted(self)
+        return self._fitted.sample(X_new, count, rng, gradients)
 
     def _prior(self, points: Points, gradients: Attributions) -> Prior:
         basis = read_features(self.features, gradients.shape[1])
@@ -323,39 +318,32 @@ class GaussianProcessExplainer(BaseEstimator):  # type: ignore[misc]  # untyped 
             weights=read_weights((self.robustness, self.smoothness), basis),
         )
 
-    def _remember(self, prior: Prior) -> None:
-        weighed, state = self._model.weighed(prior.weights), self._model.state
-        self.robustness_, self.smoothness_ = prior.weights
-        self.kernel_, self.inducing_inputs_ = prior.kernel.function, state.inducing
-        self.information_loss_ = state.information_loss(
-            weighed.p, weighed.scale, prior.mean
-        )
-        self.n_features_in_ = prior.basis.n_features
+    def _tuned(
+        self, prior: Prior, rule: InducingRule | None, rng: np.random.Generator
+    ) -> TunedPrior:
+        """The prior of ``optimize``; the same one where nothing is optimized."""
+        criterion = read_criterion(self.optimize)
+        if criterion is None:
+            return TunedPrior(prior=prior, value=None)
+        if rule is not None:
+            raise InvalidInput(
+                "optimize: needs inducing=None; optimize on a part of the points, then "
+                "give the result"
+            )
+        tuning = Tuning(prior=prior, criterion=criterion)
+        return tuning.best(read_restarts(self.n_restarts), rng)
 
-    def _asked(self, X_new: object, gradients: object) -> tuple[NewInputs, Labels]:
-        check_is_fitted(self)
-        points, labels = self._inputs.read(X_new, "X_new")
-        rotated = None
-        if gradients is not None:
-            shape = len(points), self.n_features_in_
-            found = read_gradients(gradients, X_new, labels, shape)
-            rotated = self._model.basis.rotate(found)
-        return NewInputs(model=self._model, points=points, rotated=rotated), labels
+    def _remember(self, tuned: TunedPrior, process: GaussianProcess) -> None:
+        weights, kernel = tuned.prior.weights, tuned.prior.kernel
+        self.robustness_, self.smoothness_ = weights
+        self.kernel_, self.criterion_ = kernel.function, tuned.value
+        self.inducing_inputs_ = process.state.inducing
+        self.information_loss_ = process.information_loss(weights)
 
-    def _parameters(self, weights: Pair) -> dict[str, Parameter]:
+    def _settings(self) -> dict[str, Parameter]:
         return {
-            "robustness": weights[0],
-            "smoothness": weights[1],
             "mean": self.mean,
             "kernel": str(self.kernel_),
             "jitter": float(self.jitter),
             "n_inducing": len(self.inducing_inputs_),
         }
-
-
-def _require_all(rule: InducingRule | None) -> None:
-    if rule is not None:
-        raise InvalidInput(
-            "optimize: needs inducing=None; optimise on a part of the points, then "
-            "give what was found"
-        )

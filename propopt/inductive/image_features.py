@@ -17,8 +17,8 @@ from scipy import fft
 from propopt._typing import Array
 from propopt.checks import read_count
 from propopt.functions import ImageShape
-from propopt.inductive.exact import blocks
 from propopt.inductive.feature_basis import FeatureBasis, positive_eigenbasis
+from propopt.inductive.posterior import blocks
 
 
 @final
@@ -142,11 +142,11 @@ class KroneckerFeatures(FeatureBasis):
 
 def _both_sides(rows: Array, shape: ImageShape, down: Array, across: Array) -> Array:
     """``down @ M @ across.T`` for every image M of the rows, in blocks of rows."""
-    found = np.empty(rows.shape)
-    images, products = _images(rows, shape), _images(found, shape)
+    turned = np.empty(rows.shape)
+    images, products = _images(rows, shape), _images(turned, shape)
     for part in blocks(len(images), 8 * shape.n_features):
         np.matmul(down, images[part] @ across.T, out=products[part])
-    return found
+    return turned
 
 
 def _images(rows: Array, shape: ImageShape) -> Array:

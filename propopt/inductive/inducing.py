@@ -18,7 +18,7 @@ from propopt.memory import require_memory
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Observed:
+class Candidates:
     """What inducing inputs are chosen for.
 
     Parameters
@@ -43,7 +43,7 @@ class InducingRule(ABC):
     """How inducing inputs are chosen; never more than there are different points."""
 
     @abstractmethod
-    def select(self, given: Observed, /) -> Points:
+    def select(self, given: Candidates, /) -> Points:
         """Inducing inputs Z, shape (M, D)."""
 
 
@@ -60,7 +60,7 @@ class GivenInputs(InducingRule):
 
     inputs: object
 
-    def select(self, given: Observed, /) -> Points:
+    def select(self, given: Candidates, /) -> Points:
         inputs = read_array(self.inputs, "inducing", ndim=2)
         n_features = given.X.shape[1]
         if inputs.shape[1] != n_features:
@@ -84,7 +84,7 @@ class RandomInputs(InducingRule):
 
     count: int
 
-    def select(self, given: Observed, /) -> Points:
+    def select(self, given: Candidates, /) -> Points:
         different = _different(given.X)
         count = min(read_count(self.count, "count"), len(different))
         return different[
@@ -105,7 +105,7 @@ class KMeansInputs(InducingRule):
 
     count: int
 
-    def select(self, given: Observed, /) -> Points:
+    def select(self, given: Candidates, /) -> Points:
         different = _different(given.X)
         count = read_count(self.count, "count")
         if count >= len(different):
@@ -133,7 +133,7 @@ class FarthestInputs(InducingRule):
 
     count: int
 
-    def select(self, given: Observed, /) -> Points:
+    def select(self, given: Candidates, /) -> Points:
         chosen = [int(np.argmin(_squares(given.X, given.X.mean(axis=0))))]
         nearest = _squares(given.X, given.X[chosen[0]])
         for _ in range(1, min(read_count(self.count, "count"), len(given.X))):
@@ -176,7 +176,7 @@ class GreedyVariance(InducingRule):
     max_count: int
     tolerance: float = 0.01
 
-    def select(self, given: Observed, /) -> Points:
+    def select(self, given: Candidates, /) -> Points:
         limit = read_positive(self.tolerance, "tolerance") * given.noise
         count = min(read_count(self.max_count, "max_count"), len(given.X))
         require_memory(

@@ -7,80 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 
 from propopt._typing import Array, Points
 from propopt.checks import read_nonnegative, read_positive
 from propopt.errors import InvalidInput
-from propopt.graphs.neighbours import median_distance
+from propopt.inductive.distances import cross_distances, typical_distance
 
 
-MANY_FEATURES = 64
-"""From here on, products of matrices are faster than differences of all pairs."""
-
-CANCELS = 1e-3
-"""Below this part of ‖x‖² + ‖z‖², a squared distance is computed from differences."""
-
-PAIRS = 2**22
-"""Differences that are stored at once."""
-
-TABLE_BYTES = 2**23
-"""Centred features that are stored at once."""
-
-
-def distances(X: Points, Z: Points) -> Array:
-    """‖x − z‖ for all rows, shape (n, m), right to 12 figures or more; exact zeros."""
-    if X.shape[1] < MANY_FEATURES:
-        return np.asarray(cdist(X, Z))
-    lengths, products = _lengths_and_products(X, Z)
-    squares = lengths - 2.0 * products
-    close = squares <= CANCELS * lengths
-    rows, columns = np.nonzero(np.triu(close, k=1) if X is Z else close)
-    step = max(1, PAIRS // X.shape[1])
-    for start in range(0, len(rows), step):
-        r, c = rows[start : start + step], columns[start : start + step]
-        squares[r, c] = _squares(X[r] - Z[c])
-    if X is Z:
-        squares[columns, rows] = squares[rows, columns]
-        np.fill_diagonal(squares, 0.0)
-    return np.sqrt(squares, out=squares)
-
-
-def _lengths_and_products(X: Points, Z: Points) -> tuple[Array, Array]:
-    """‖a‖² + ‖b‖² and aᵀb of centred rows a and b, some features at a time."""
-    lengths, products = np.zeros((2, len(X), len(Z)))
-    width = max(1, TABLE_BYTES // (8 * len(Z)))
-    for start in range(0, X.shape[1], width):
-        features = slice(start, start + width)
-        centre = Z[:, features].mean(axis=0)
-        B = Z[:, features] - centre
-        A = B if X is Z else X[:, features] - centre  # A Aᵀ costs half of A Bᵀ
-        products += A @ B.T
-        lengths += np.add.outer(_squares(A), _squares(B))
-    return lengths, products
-
-
-def typical_distance(points: Points) -> float:
-    """The rule of :func:`propopt.gaussian_graph`: the median of those above zero."""
-    if points.shape[1] < MANY_FEATURES:
-        return median_distance(points)
-    thinned = points[:: -(-len(points) // 2000)]
-    found = distances(thinned, thinned)[np.triu_indices(len(thinned), k=1)]
-    if not found.any():
-        raise InvalidInput(
-            "lengthscale: all points coincide, so none can be chosen from the data; "
-            "give one"
-        )
-    return float(np.median(found[found > 0]))
-
-
-def _squares(rows: Array) -> Array:
-    return np.einsum("nd,nd->n", rows, rows)
-
-
-SEARCH = 100.0
+_SEARCH = 100.0
 """A lengthscale is sought within this factor of where it starts."""
 
 
@@ -152,7 +88,7 @@ class RadialKernel(PointKernel):
 
     def cross(self, X: Points, Z: Points) -> Array:
         # a point at 0 and points at r on a line have the covariances k(r)
-        apart = distances(X, Z)
+        apart = cross_distances(X, Z)
         on_a_line = self.function(np.zeros((1, 1)), apart.reshape(-1, 1))
         return _finite(on_a_line).reshape(apart.shape)
 
@@ -178,13 +114,13 @@ def read_kernel(
             "kernel: expected 'gaussian', 'matern' or a scikit-learn kernel, got "
             f"{kernel!r}"
         )
-    scale = read_positive(
-        typical_distance(points) if lengthscale is None else lengthscale, "lengthscale"
-    )
-    limits = (scale / SEARCH, scale * SEARCH)
+    if lengthscale is None:
+        lengthscale = typical_distance(points)
+    length = read_positive(lengthscale, "lengthscale")
+    limits = (length / _SEARCH, length * _SEARCH)
     if kernel == "gaussian":
-        return RadialKernel(function=RBF(scale, limits), jitter=extra)
-    return RadialKernel(function=Matern(scale, limits, nu=2.5), jitter=extra)
+        return RadialKernel(function=RBF(length, limits), jitter=extra)
+    return RadialKernel(function=Matern(length, limits, nu=2.5), jitter=extra)
 
 
 def _check_width(kernel: Any, points: Points) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from propopt._typing import Array
 from propopt.errors import InvalidInput
 from propopt.inductive.feature_basis import FeatureBasis
-from propopt.inductive.normals import Law
+from propopt.inductive.normals import NormalLaws
 
 
 MeanName: TypeAlias = Literal["none", "per_feature", "common"]
@@ -41,7 +41,7 @@ class Constants:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Kriged:
+class Kriging:
     """Simple kriging at m points, and what a constant would change.
 
     Parameters
@@ -94,7 +94,7 @@ class Mean(ABC):
     """How the constant of the prior is treated."""
 
     @abstractmethod
-    def predict(self, kriged: Kriged, /) -> Law:
+    def predict(self, kriged: Kriging, /) -> NormalLaws:
         """The law at new points, from that without a constant."""
 
     @abstractmethod
@@ -131,7 +131,7 @@ class Mean(ABC):
 class NoMean(Mean):
     """Attributions are drawn to zero."""
 
-    def predict(self, kriged: Kriged, /) -> Law:
+    def predict(self, kriged: Kriging, /) -> NormalLaws:
         return _separate(kriged.mean, kriged.variance)
 
     def step(self, push: Array, _information: Array, _constants: Constants, /) -> Array:
@@ -155,7 +155,7 @@ class NoMean(Mean):
 class MeanPerFeature(Mean):
     """One constant per feature: m + b u with b = r/s, and variance v + u²/s."""
 
-    def predict(self, kriged: Kriged, /) -> Law:
+    def predict(self, kriged: Kriging, /) -> NormalLaws:
         slope, seen = kriged.slope, kriged.constants
         mean = kriged.mean + slope * (seen.targets / seen.ones)
         return _separate(mean, kriged.variance + slope**2 / seen.ones)
@@ -194,10 +194,10 @@ class CommonMean(Mean):
 
     loadings: Array
 
-    def predict(self, kriged: Kriged, /) -> Law:
+    def predict(self, kriged: Kriging, /) -> NormalLaws:
         ones, targets = self._pooled(kriged.constants)
         direction = kriged.slope * self.loadings
-        return Law(
+        return NormalLaws(
             mean=kriged.mean + direction * (targets / ones),
             variance=kriged.variance,
             direction=direction,
@@ -261,8 +261,8 @@ def _loadings(basis: FeatureBasis) -> Array:
     return loadings
 
 
-def _separate(mean: Array, variance: Array) -> Law:
-    return Law(
+def _separate(mean: Array, variance: Array) -> NormalLaws:
+    return NormalLaws(
         mean=mean,
         variance=variance,
         direction=np.zeros((1, 1)),

@@ -13,26 +13,26 @@ import scipy.linalg as la
 from propopt._typing import Array, Attributions, Points
 from propopt.checks import read_nonnegative
 from propopt.errors import InvalidInput
-from propopt.inductive.exact import Conditioned, Queries, blocks
 from propopt.inductive.feature_basis import FeatureBasis
 from propopt.inductive.features import IndependentFeatures
-from propopt.inductive.means import Constants, Kriged, Mean
-from propopt.inductive.normals import Law
+from propopt.inductive.means import Constants, Kriging, Mean
+from propopt.inductive.normals import NormalLaws
+from propopt.inductive.posterior import Posterior, Queries, blocks
 from propopt.memory import require_memory
 
 
-Pair: TypeAlias = tuple[float, float]
+WeightPair: TypeAlias = tuple[float, float]
 """Weights of robustness (> 0) and of smoothness (>= 0)."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Model:
+class GaussianProcess:
     """A conditioned prior whose weights are still free.
 
     Parameters
     ----------
-    state : Conditioned
+    state : Posterior
         Inducing inputs and gradients, in one eigenbasis.
     basis : FeatureBasis
         V and ς.
@@ -40,17 +40,22 @@ class Model:
         The constant of the prior.
     """
 
-    state: Conditioned
+    state: Posterior
     basis: FeatureBasis
     mean: Mean
 
-    def weighed(self, weights: Pair) -> WeightedPosterior:
+    def weighed(self, weights: WeightPair) -> WeightedPosterior:
         """The model under one pair of weights, in O(r·D)."""
         robustness, smoothness = weights
         pull = smoothing(self.basis, smoothness)
-        weighed = WeightedPosterior(model=self, scale=2.0 * robustness, pull=pull)
-        self.state.require_condition(weighed.p, weighed.scale)
-        return weighed
+        posterior = WeightedPosterior(model=self, lam=2.0 * robustness, pull=pull)
+        self.state.require_condition(posterior.p, posterior.lam)
+        return posterior
+
+    def information_loss(self, weights: WeightPair) -> float:
+        """At most so many nats were lost to inducing inputs, under these weights."""
+        posterior = self.weighed(weights)
+        return self.state.information_loss(posterior.p, posterior.lam, self.mean)
 
 
 @final
@@ -60,16 +65,16 @@ class WeightedPosterior:
 
     Parameters
     ----------
-    model : Model
+    model : GaussianProcess
         The rest.
-    scale : float
+    lam : float
         λ = 2 w_r.
     pull : array (D,) or (1,)
         w_s ς_j: how strongly smoothness draws rotated feature j to zero.
     """
 
-    model: Model
-    scale: float
+    model: GaussianProcess
+    lam: float
     pull: Array
 
     @property
@@ -80,14 +85,14 @@ class WeightedPosterior:
     @cached_property
     def constants(self) -> Constants:
         """What the observations say of the constants."""
-        return self.model.state.constants(self.p, self.scale)
+        return self.model.state.constants(self.p, self.lam)
 
-    def before(self, queries: Queries) -> Law:
+    def before(self, queries: Queries) -> NormalLaws:
         """Kriging from the inducing inputs, before smoothness acts at new points."""
         state = self.model.state
-        kriged = Kriged(
-            mean=state.mean(queries, self.p, self.scale),
-            variance=state.variance(queries, self.p, self.scale),
+        kriged = Kriging(
+            mean=state.mean(queries, self.p, self.lam),
+            variance=state.variance(queries, self.p, self.lam),
             slope=self.slope(queries),
             constants=self.constants,
         )
@@ -95,14 +100,14 @@ class WeightedPosterior:
 
     def slope(self, queries: Queries) -> Array:
         """How kriging moves with a constant, shape (m, D) or (m, 1)."""
-        return self.model.state.slope(queries, self.p, self.scale)
+        return self.model.state.slope(queries, self.p, self.lam)
 
     def covariance(self, X: Points, queries: Queries, feature: int) -> Array:
         """That of kriging between new points in one rotated feature, (m, m)."""
         p = float(self.p[min(feature, len(self.p) - 1)])
-        return self.model.state.covariance(X, queries, p, self.scale)
+        return self.model.state.covariance(X, queries, p, self.lam)
 
-    def law(self, queries: Queries, rotated: Array | None) -> Law:
+    def law(self, queries: Queries, rotated: Array | None) -> NormalLaws:
         """The posterior at each new point alone.
 
         Parameters
@@ -124,7 +129,7 @@ def smoothing(basis: FeatureBasis, smoothness: float) -> Array:
     return pull[:1] if (pull == pull[0]).all() else pull
 
 
-def read_weights(weights: object, basis: FeatureBasis) -> Pair:
+def read_weights(weights: object, basis: FeatureBasis) -> WeightPair:
     """A pair of weights that the model can use."""
     if not isinstance(weights, Sequence | np.ndarray) or len(weights) != 2:
         raise InvalidInput(
@@ -152,7 +157,7 @@ class NewInputs:
 
     Parameters
     ----------
-    model : Model
+    model : GaussianProcess
         With its weights still free.
     points : array (m, C)
         Where the new inputs lie.
@@ -160,12 +165,12 @@ class NewInputs:
         Their rotated gradients, where these are to be used.
     """
 
-    model: Model
+    model: GaussianProcess
     points: Points
     rotated: Array | None
 
     def explained(
-        self, weights: Sequence[Pair], return_std: bool
+        self, weights: Sequence[WeightPair], return_std: bool
     ) -> list[tuple[Attributions, Mapping[str, Array]]]:
         """Attributions and details under each pair of weights."""
         basis = self.model.basis
@@ -179,7 +184,9 @@ class NewInputs:
         details = [{"standard_deviation": s} for s in spread] or [{} for _ in weights]
         return list(zip(found, details, strict=True))
 
-    def sampled(self, weights: Pair, n_samples: int, rng: np.random.Generator) -> Array:
+    def sampled(
+        self, weights: WeightPair, n_samples: int, rng: np.random.Generator
+    ) -> Array:
         """Draws under one pair of weights, shape (n_samples, m, D)."""
         shape = n_samples, len(self.points), self.model.basis.n_features
         samples = np.empty(shape)
@@ -188,8 +195,8 @@ class NewInputs:
         return samples
 
     def _laws(
-        self, weights: Sequence[Pair], copies: int = 1
-    ) -> Iterator[tuple[slice, int, Law]]:
+        self, weights: Sequence[WeightPair], copies: int = 1
+    ) -> Iterator[tuple[slice, int, NormalLaws]]:
         """The law of each block of new points under each pair of weights."""
         state = self.model.state
         models = [self.model.weighed(pair) for pair in weights]

@@ -13,7 +13,7 @@ from propopt.inductive.feature_basis import FeatureBasis
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Law:
+class NormalLaws:
     """Gaussian laws N(m, diag(v) + d dᵀ/s), one per point, in rotated features.
 
     Parameters
@@ -33,7 +33,7 @@ class Law:
     direction: Array
     precision: Array
 
-    def observe(self, precision: Array, weighted: Array) -> Law:
+    def observe(self, precision: Array, weighted: Array) -> NormalLaws:
         """The law once y_j = w_j + N(0, 1/q_j) is seen at every point.
 
         With D = 1 + q v: mean (m + v q y)/D, variance v/D, direction d/D, precision
@@ -53,7 +53,7 @@ class Law:
         pull = (direction * surprise).sum(1, keepdims=True)
         total = self.precision + information
         mean = (self.mean + self.variance * weighted) / shrink
-        return Law(
+        return NormalLaws(
             mean=mean + direction * (pull / total),
             variance=self.variance / shrink,
             direction=direction,

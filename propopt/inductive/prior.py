@@ -8,13 +8,13 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array, Attributions, Points
-from propopt.inductive.exact import Exact
+from propopt.inductive.exact import ExactPosterior
 from propopt.inductive.feature_basis import FeatureBasis
-from propopt.inductive.inducing import InducingRule, Observed
+from propopt.inductive.inducing import Candidates, InducingRule
 from propopt.inductive.kernels import PointKernel
 from propopt.inductive.means import Mean
-from propopt.inductive.model import Model, Pair, smoothing
-from propopt.inductive.sparse import Sparse
+from propopt.inductive.model import GaussianProcess, WeightPair, smoothing
+from propopt.inductive.sparse import SparsePosterior
 
 
 @final
@@ -43,10 +43,10 @@ class Prior:
     basis: FeatureBasis
     mean: Mean
     kernel: PointKernel
-    weights: Pair
+    weights: WeightPair
 
     @property
-    def scale(self) -> float:
+    def lam(self) -> float:
         """λ = 2 w_r."""
         return 2.0 * self.weights[0]
 
@@ -55,19 +55,24 @@ class Prior:
         """w_s ς_j, shape (D,) or (1,)."""
         return smoothing(self.basis, self.weights[1])
 
-    def at(self, kernel: PointKernel, weights: Pair) -> Prior:
+    def at(self, kernel: PointKernel, weights: WeightPair) -> Prior:
         """The same observations under another prior."""
         return replace(self, kernel=kernel, weights=weights)
 
-    def exact(self) -> Exact:
+    def exact(self) -> ExactPosterior:
         """Conditioned on all observations."""
-        return Exact.of(self.kernel, self.points, self.rotated)
+        return ExactPosterior.of(self.kernel, self.points, self.rotated)
 
-    def condition(self, rule: InducingRule | None, rng: np.random.Generator) -> Model:
-        """Conditioned on all observations, through inducing inputs by a rule."""
-        if rule is None:
-            return Model(state=self.exact(), basis=self.basis, mean=self.mean)
-        noise = self.scale / (1.0 + float(self.pull.max()))
-        seen = Observed(X=self.points, kernel=self.kernel, noise=noise, rng=rng)
-        state = Sparse.of(self.kernel, self.points, self.rotated, rule.select(seen))
-        return Model(state=state, basis=self.basis, mean=self.mean)
+    def sparse(self, rule: InducingRule, rng: np.random.Generator) -> SparsePosterior:
+        """Conditioned on all observations through inducing inputs by a rule."""
+        noise = self.lam / (1.0 + float(self.pull.max()))
+        choice = Candidates(X=self.points, kernel=self.kernel, noise=noise, rng=rng)
+        Z = rule.select(choice)
+        return SparsePosterior.of(self.kernel, self.points, self.rotated, Z)
+
+    def condition(
+        self, rule: InducingRule | None, rng: np.random.Generator
+    ) -> GaussianProcess:
+        """Conditioned on all observations, or on what inducing inputs let through."""
+        state = self.exact() if rule is None else self.sparse(rule, rng)
+        return GaussianProcess(state=state, basis=self.basis, mean=self.mean)

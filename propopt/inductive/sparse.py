@@ -8,22 +8,22 @@ features Φ; the eigenbasis of ΦᵀΦ then serves all weights and all rotated f
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Self, final
 
 import numpy as np
 
 from propopt._typing import Array, Attributions, Points
 from propopt.errors import InvalidInput
 from propopt.inductive.eigenbases import eigenbasis
-from propopt.inductive.exact import Conditioned, Queries, blocks
 from propopt.inductive.kernels import PointKernel
 from propopt.inductive.means import Constants, Mean
+from propopt.inductive.posterior import Posterior, Queries, blocks
 from propopt.memory import require_memory
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sparse(Conditioned):
+class SparsePosterior(Posterior):
     """Observations at N points, seen through M inducing inputs.
 
     ``coordinates`` are φ(x), ``remainder`` is k(x, x) − ‖φ(x)‖² ≥ 0, the part of the
@@ -33,7 +33,7 @@ class Sparse(Conditioned):
     Parameters
     ----------
     kernel, inducing, eigenvalues, targets, ones
-        As for :class:`Conditioned`, with κ of ΦᵀΦ, targets Φᵀĝ and ones Φᵀ1.
+        As for :class:`Posterior`, with κ of ΦᵀΦ, targets Φᵀĝ and ones Φᵀ1.
     projection : array (M, r)
         φ(x) = k(x, Z) projection.
     n_points : int
@@ -58,7 +58,7 @@ class Sparse(Conditioned):
     @classmethod
     def of(
         cls, kernel: PointKernel, X: Points, rotated: Attributions, Z: Points
-    ) -> Sparse:
+    ) -> Self:
         """Condition on rotated gradients at X through Z: one pass over X, O(N M²)."""
         require_memory(
             40.0 * len(Z) ** 2, f"{len(Z)} inducing inputs", "choose fewer of them"
@@ -94,25 +94,25 @@ class Sparse(Conditioned):
             coordinates=features, remainder=_remainder(self.kernel, X, features)
         )
 
-    def variance(self, queries: Queries, p: Array, scale: float) -> Array:
+    def variance(self, queries: Queries, p: Array, lam: float) -> Array:
         # (k − ‖φ‖²)/λ + φᵀ(p ΦᵀΦ + λ)⁻¹φ: two terms, neither negative
-        known = self.weigh(queries.coordinates**2, p, scale)
-        return queries.remainder[:, None] / scale + known
+        known = self.weigh(queries.coordinates**2, p, lam)
+        return queries.remainder[:, None] / lam + known
 
-    def covariance(self, X: Points, queries: Queries, p: float, scale: float) -> Array:
+    def covariance(self, X: Points, queries: Queries, p: float, lam: float) -> Array:
         t = queries.coordinates
-        change = 1.0 / (p * self.eigenvalues + scale) - 1.0 / scale
-        return self.kernel.matrix(X) / scale + (t * change) @ t.T
+        change = 1.0 / (p * self.eigenvalues + lam) - 1.0 / lam
+        return self.kernel.matrix(X) / lam + (t * change) @ t.T
 
-    def constants(self, p: Array, scale: float) -> Constants:
+    def constants(self, p: Array, lam: float) -> Constants:
         # A⁻¹ = p I − p² Φ(p ΦᵀΦ + λ)⁻¹Φᵀ
-        within = self.weigh(self.ones[None] ** 2, p, scale)[0]
+        within = self.weigh(self.ones[None] ** 2, p, lam)[0]
         return Constants(
             ones=p * (self.n_points - p * within),
-            targets=self.sums - p * self.weigh_targets(self.ones[None], p, scale)[0],
+            targets=self.sums - p * self.weigh_targets(self.ones[None], p, lam)[0],
         )
 
-    def information_loss(self, p: Array, scale: float, mean: Mean, /) -> float:
+    def information_loss(self, p: Array, lam: float, mean: Mean, /) -> float:
         """An upper bound of KL(sparse ‖ exact posterior), in nats, over all features.
 
         The log evidence of y_j is at least that of N(0, Q/λ + I/p) less t p/2, with
@@ -122,22 +122,20 @@ class Sparse(Conditioned):
         the evidence to its lower bound, hence at most t p/2 plus the difference of the
         two quadratic forms.
         """
-        trace = self.residual / scale
+        trace = self.residual / lam
         noisier = p / (1.0 + trace * p)
-        change = self._quadratic(p, p, scale, mean)
-        change -= self._quadratic(noisier, p, scale, mean)
+        change = self._quadratic(p, p, lam, mean)
+        change -= self._quadratic(noisier, p, lam, mean)
         spent = trace * float(np.broadcast_to(p, self.sums.shape).sum())
         return 0.5 * (spent + max(change, 0.0))
 
-    def _quadratic(self, noise: Array, p: Array, scale: float, mean: Mean) -> float:
+    def _quadratic(self, noise: Array, p: Array, lam: float, mean: Mean) -> float:
         """Σ_j y_jᵀ(Q/λ + I/q_j)⁻¹y_j at the best constants, q the noise precisions."""
-        within = self.weigh_squares(noise, scale)
+        within = self.weigh_squares(noise, lam)
         squares = noise * (self.squares - noise * within) / p**2
-        targets = (
-            self.sums - noise * self.weigh_targets(self.ones[None], noise, scale)[0]
-        )
+        targets = self.sums - noise * self.weigh_targets(self.ones[None], noise, lam)[0]
         seen = Constants(
-            ones=self.constants(noise, scale).ones, targets=noise * targets / p
+            ones=self.constants(noise, lam).ones, targets=noise * targets / p
         )
         return float(squares.sum()) - mean.explained(seen)
 

@@ -11,25 +11,25 @@ from scipy.optimize import minimize
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
-from propopt.inductive.exact import Exact
+from propopt.inductive.exact import ExactPosterior
 from propopt.inductive.means import LeaveOneOut, Mean
 from propopt.inductive.prior import Prior
 
 
 CriterionName: TypeAlias = Literal["marginal_likelihood", "leave_one_out"]
-Criterion: TypeAlias = Callable[[Exact, Array, float, Mean], float]
+Criterion: TypeAlias = Callable[[ExactPosterior, Array, float, Mean], float]
 
-WEIGHTS = (1e-8, 1e8)
+_WEIGHT_RANGE = (1e-8, 1e8)
 """Weights are sought in this range, widened to hold those to start from."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Tuned:
-    """What was found, with the value of the criterion there."""
+class TunedPrior:
+    """A prior, with the value of the criterion there, if one was maximized."""
 
     prior: Prior
-    value: float
+    value: float | None
 
 
 @final
@@ -42,14 +42,14 @@ class Tuning:
     prior : Prior
         Where the search starts. A weight of zero for smoothness stays.
     criterion : callable
-        What is maximised.
+        What is maximized.
     """
 
     prior: Prior
     criterion: Criterion
-    _latest: tuple[bytes, Exact] | None = field(default=None, init=False)
+    _latest: tuple[bytes, ExactPosterior] | None = field(default=None, init=False)
 
-    def best(self, n_restarts: int, rng: np.random.Generator) -> Tuned:
+    def best(self, n_restarts: int, rng: np.random.Generator) -> TunedPrior:
         """The best of a search from here and of others from random places.
 
         L-BFGS-B with slopes by central differences: only a step of the kernel's own
@@ -57,13 +57,13 @@ class Tuning:
         """
         bounds = self._bounds()
         random = rng.uniform(bounds[:, 0], bounds[:, 1], (n_restarts, len(bounds)))
-        found = [
+        results = [
             minimize(self._cost, start, jac="3-point", bounds=bounds, method="L-BFGS-B")
             for start in [self._start(), *random]
         ]
-        best = min(found, key=lambda result: result.fun)
+        best = min(results, key=lambda result: result.fun)
         value = -float(best.fun) * self.prior.rotated.size
-        return Tuned(prior=self._prior(best.x), value=value)
+        return TunedPrior(prior=self._prior(best.x), value=value)
 
     @property
     def _n_weights(self) -> int:
@@ -74,7 +74,7 @@ class Tuning:
         return np.concatenate([weights, self.prior.kernel.theta])
 
     def _bounds(self) -> Array:
-        low, high = np.log(WEIGHTS)
+        low, high = np.log(_WEIGHT_RANGE)
         start = self._start()[: self._n_weights]
         limits = np.column_stack([np.minimum(low, start), np.maximum(high, start)])
         return np.concatenate([limits, self.prior.kernel.bounds])
@@ -87,10 +87,10 @@ class Tuning:
     def _cost(self, z: Array) -> float:
         prior = self._prior(z)
         state = self._state(prior)
-        value = self.criterion(state, prior.pull, prior.scale, prior.mean)
+        value = self.criterion(state, prior.pull, prior.lam, prior.mean)
         return -value / prior.rotated.size
 
-    def _state(self, prior: Prior) -> Exact:
+    def _state(self, prior: Prior) -> ExactPosterior:
         key = prior.kernel.theta.tobytes()
         if self._latest is None or self._latest[0] != key:
             self._latest = key, prior.exact()
@@ -98,7 +98,7 @@ class Tuning:
 
 
 def read_criterion(optimize: object) -> Criterion | None:
-    """The criterion with this name; None where nothing is to be optimised."""
+    """The criterion with this name; None where nothing is to be optimized."""
     if optimize is None:
         return None
     if optimize == "marginal_likelihood":
@@ -111,7 +111,7 @@ def read_criterion(optimize: object) -> Criterion | None:
     )
 
 
-def log_evidence(state: Exact, pull: Array, scale: float, mean: Mean) -> float:
+def log_evidence(state: ExactPosterior, pull: Array, lam: float, mean: Mean) -> float:
     """Log density of the gradients under the prior, summed over features.
 
     A constant that smoothness does not see has the flat prior of density one, which
@@ -120,21 +120,21 @@ def log_evidence(state: Exact, pull: Array, scale: float, mean: Mean) -> float:
 
     Parameters
     ----------
-    state : Exact
+    state : ExactPosterior
         Gradients at all points.
     pull : array (D,) or (1,)
         Λ_j.
-    scale : float
+    lam : float
         λ.
     mean : Mean
         The constant of the prior.
     """
     kappa = state.eigenvalues[:, None]
-    spectrum = (scale + (1.0 + pull) * kappa) / (scale + pull * kappa)
+    spectrum = (lam + (1.0 + pull) * kappa) / (lam + pull * kappa)
     n_points, n_features = state.targets.shape
-    constants = state.constants(1.0 + pull, scale)
-    known = scale * pull * ((state.ones**2)[:, None] / (scale + pull * kappa)).sum(0)
-    proper = np.broadcast_to(known, n_features)
+    constants = state.constants(1.0 + pull, lam)
+    proper = lam * pull * ((state.ones**2)[:, None] / (lam + pull * kappa)).sum(0)
+    proper = np.broadcast_to(proper, n_features)
     squares = (state.targets**2 / spectrum).sum() - mean.explained(constants)
     volume = np.log(spectrum).sum() * (n_features / spectrum.shape[1])
     volume += mean.log_volume(constants, proper)
@@ -142,7 +142,9 @@ def log_evidence(state: Exact, pull: Array, scale: float, mean: Mean) -> float:
     return float(-0.5 * (squares + volume + count * np.log(2.0 * np.pi)))
 
 
-def log_leave_one_out(state: Exact, pull: Array, scale: float, mean: Mean) -> float:
+def log_leave_one_out(
+    state: ExactPosterior, pull: Array, lam: float, mean: Mean
+) -> float:
     """Σ_n log density of gradient n given the others (Rasmussen and Williams, 5.11).
 
     All features of a point are left out together. The mean of that density is what
@@ -150,22 +152,22 @@ def log_leave_one_out(state: Exact, pull: Array, scale: float, mean: Mean) -> fl
 
     Parameters
     ----------
-    state, pull, scale, mean
+    state, pull, lam, mean
         As for :func:`log_evidence`.
     """
     n_points, n_features = state.targets.shape
     if n_points < 2:
         raise InvalidInput("optimize: leaving one out needs at least two points")
-    left, constants = left_out(state, pull, scale), state.constants(1.0 + pull, scale)
+    left, constants = left_out(state, pull, lam), state.constants(1.0 + pull, lam)
     cost = mean.left_out_cost(left, constants)
     return float(-0.5 * (cost + n_points * n_features * np.log(2.0 * np.pi)))
 
 
-def left_out(state: Exact, pull: Array, scale: float) -> LeaveOneOut:
+def left_out(state: ExactPosterior, pull: Array, lam: float) -> LeaveOneOut:
     """Residuals and leverages of every point in O(n² D), with no constant counted."""
     kappa, vectors = state.eigenvalues[:, None], state.basis.vectors
-    inverse = (scale + pull * kappa) / (scale + (1.0 + pull) * kappa)
-    slope = scale * state.ones[:, None] / (scale + (1.0 + pull) * kappa)
+    inverse = (lam + pull * kappa) / (lam + (1.0 + pull) * kappa)
+    slope = lam * state.ones[:, None] / (lam + (1.0 + pull) * kappa)
     return LeaveOneOut(
         residual=vectors @ (inverse * state.targets),
         leverage=np.square(vectors) @ inverse,

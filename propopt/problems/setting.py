@@ -118,7 +118,7 @@ class Inductive(Setting):
             lengthscale=self.lengthscale,
             mean=self.mean,
             jitter=self.jitter,
-            rng=seed,
+            random_state=seed,
         )
 
 

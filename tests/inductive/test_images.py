@@ -14,6 +14,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import propopt as po
+from propopt.batches import Budget
 from propopt.errors import InvalidInput
 from propopt.inductive import (
     DenseFeatures,
@@ -21,10 +22,10 @@ from propopt.inductive import (
     GaussianProcessExplainer,
     GridFeatures,
     KroneckerFeatures,
-    exact,
+    posterior,
 )
-from propopt.inductive.eigenbases import Eigenbasis
-from propopt.inductive.kernels import distances
+from propopt.inductive.distances import cross_distances
+from propopt.inductive.eigenbases import KernelEigenbasis
 
 
 MEANS = ["none", "per_feature", "common"]
@@ -108,7 +109,8 @@ def test_blocks_of_images_change_nothing_but_rounding(rng, monkeypatch):
     basis, _ = pairs_of_bases(rng)["kronecker"]
     rows = rng.normal(size=(9, SHAPE.n_features))
     whole = basis.rotate(rows)
-    monkeypatch.setattr(exact, "BLOCK_BYTES", 16 * SHAPE.n_features)
+    for tables in ("POSTERIOR_TABLES", "CACHED_TABLES"):
+        monkeypatch.setattr(posterior, tables, Budget(16 * SHAPE.n_features))
     np.testing.assert_allclose(basis.rotate(rows), whole, atol=1e-13)
 
 
@@ -174,7 +176,7 @@ def test_samples_of_images_have_their_mean(rng):
     X, G = rng.normal(size=(2, 5, 12))
     fitted = GaussianProcessExplainer(0.3, 0.5, features=shape).fit(X, G)
     found = fitted.explain(X[:1] + 1.0, return_std=True)
-    draws = fitted.sample(X[:1] + 1.0, 4000, rng=3)[:, 0]
+    draws = fitted.sample(X[:1] + 1.0, 4000, random_state=3)[:, 0]
     error = np.abs(draws.mean(axis=0) - found.attributions[0])
     deviation = found.details["standard_deviation"][0]
     assert (error <= 6 * deviation / np.sqrt(4000)).all()
@@ -266,7 +268,7 @@ def test_equal_images_without_a_lengthscale_are_refused():
 def test_distances_among_doubled_and_near_images_are_right_and_symmetric(rng):
     X = 10.0 + np.repeat(rng.normal(size=(6, 500)), 3, axis=0)
     X[2] += 1e-7
-    found = distances(X, X)
+    found = cross_distances(X, X)
     np.testing.assert_allclose(found, cdist(X, X), rtol=1e-11)
     np.testing.assert_array_equal(found, found.T)
     assert found[0, 1] == 0 < found[0, 2]
@@ -280,7 +282,7 @@ def test_distances_among_doubled_and_near_images_are_right_and_symmetric(rng):
 def test_eigenbasis_is_one_and_rotates_few_columns_as_it_does_many(n, rank, rng):
     root = rng.normal(size=(n, rank))
     K = root @ root.T
-    basis = Eigenbasis.of(K.copy())
+    basis = KernelEigenbasis.of(K.copy())
     U, scale = basis.vectors, la.norm(K, 2)
     np.testing.assert_allclose(U.T @ U, np.eye(n), atol=1e-13)
     np.testing.assert_allclose((U * basis.eigenvalues) @ U.T, K, atol=1e-13 * scale)
@@ -295,7 +297,7 @@ def test_eigenbasis_is_one_and_rotates_few_columns_as_it_does_many(n, rank, rng)
 
 def test_a_kernel_that_is_not_positive_is_refused():
     with pytest.raises(InvalidInput, match="not positive semidefinite"):
-        Eigenbasis.of(np.array([[1.0, 2.0], [2.0, 1.0]]))
+        KernelEigenbasis.of(np.array([[1.0, 2.0], [2.0, 1.0]]))
 
 
 # -------------------------------------------------------------------- bad input

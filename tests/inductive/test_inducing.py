@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 import propopt as po
+from propopt.batches import Budget
 from propopt.errors import InvalidInput
 from propopt.inductive import (
     FarthestInputs,
@@ -19,9 +20,9 @@ from propopt.inductive import (
     InducingRule,
     KMeansInputs,
     RandomInputs,
-    exact,
+    posterior,
 )
-from propopt.inductive.inducing import Observed
+from propopt.inductive.inducing import Candidates
 from propopt.inductive.kernels import AnyKernel
 
 
@@ -34,9 +35,9 @@ RULES = {
 }
 
 
-def observed(X: np.ndarray, noise: float = 0.1, seed: int = 0) -> Observed:
+def observed(X: np.ndarray, noise: float = 0.1, seed: int = 0) -> Candidates:
     kernel = AnyKernel(function=RBF(1.0), jitter=0.0)
-    return Observed(X=X, kernel=kernel, noise=noise, rng=np.random.default_rng(seed))
+    return Candidates(X=X, kernel=kernel, noise=noise, rng=np.random.default_rng(seed))
 
 
 def data(rng: np.random.Generator, n_points: int = 40, n_features: int = 3) -> tuple:
@@ -182,7 +183,8 @@ def test_blocks_of_observations_change_nothing_but_rounding(mean, rng, monkeypat
         0.1, 0.2, features=po.chain_graph(3), mean=mean, inducing=FarthestInputs(9)
     )
     whole = explainer.fit(X, G).explain(X, True)
-    monkeypatch.setattr(exact, "BLOCK_BYTES", 700)
+    for tables in ("POSTERIOR_TABLES", "CACHED_TABLES"):
+        monkeypatch.setattr(posterior, tables, Budget(700))
     parts = explainer.fit(X, G).explain(X, True)
     np.testing.assert_allclose(parts.attributions, whole.attributions, atol=1e-9)
     np.testing.assert_allclose(

@@ -11,7 +11,7 @@ import scipy.linalg as la
 import propopt
 import propopt as po
 from propopt.errors import SolverFailure
-from propopt.inductive.eigenbases import Eigenbasis
+from propopt.inductive.eigenbases import KernelEigenbasis
 from propopt.linear import lapack
 from propopt.solvers.splitting.admm import Admm
 from propopt.solvers.splitting.composite import Composite, Term
@@ -30,7 +30,7 @@ def test_the_inverse_is_that_of_scipy():
 @pytest.mark.parametrize("n_points", [1, 2, 7])
 def test_the_tridiagonal_matrix_is_similar_to_the_matrix(n_points):
     matrix = SYMMETRIC[:n_points, :n_points]
-    basis = Eigenbasis.of(np.array(matrix))
+    basis = KernelEigenbasis.of(np.array(matrix))
     rebuilt = basis.vectors @ np.diag(basis.eigenvalues) @ basis.vectors.T
     np.testing.assert_allclose(rebuilt, matrix, rtol=0, atol=1e-14 * la.norm(SYMMETRIC))
 
@@ -47,9 +47,9 @@ def test_a_system_that_is_not_positive_definite_is_a_failure_and_no_number(worst
     ("routine", "n_results", "use"),
     [
         ("dpotri", 2, lambda: lapack.positive_inverse(np.eye(3))),
-        ("dsytrd_lwork", 2, lambda: Eigenbasis.of(np.eye(3))),
-        ("dsytrd", 5, lambda: Eigenbasis.of(np.eye(3))),
-        ("dormqr", 3, lambda: Eigenbasis.of(np.eye(3)).vectors),
+        ("dsytrd_lwork", 2, lambda: KernelEigenbasis.of(np.eye(3))),
+        ("dsytrd", 5, lambda: KernelEigenbasis.of(np.eye(3))),
+        ("dormqr", 3, lambda: KernelEigenbasis.of(np.eye(3)).vectors),
     ],
 )
 def test_what_a_routine_reports_is_read(monkeypatch, routine, n_results, use):

@@ -1,0 +1,222 @@
+"""The inductive explainer among the estimators of scikit-learn."""
+
+from __future__ import annotations
+
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import propopt as po
+from propopt.errors import InvalidInput
+from propopt.functions import Sine
+from propopt.inductive import GaussianProcessExplainer, GreedyVariance
+
+
+ESTIMATORS = [
+    GaussianProcessExplainer(),
+    GaussianProcessExplainer(0.1, mean="common", inducing=GreedyVariance(20)),
+]
+
+
+@pytest.mark.filterwarnings(
+    "default"
+)  # the checks give other warnings than they expect
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def waves(rng) -> tuple[np.ndarray, np.ndarray]:
+    X = rng.uniform(-2, 2, size=(60, 2))
+    return X, Sine().gradient(X)
+
+
+def test_it_is_a_regressor_of_tables():
+    tags = get_tags(GaussianProcessExplainer())
+    assert is_regressor(GaussianProcessExplainer())
+    assert tags.target_tags.multi_output
+    assert not tags.target_tags.single_output
+    assert tags.target_tags.required
+
+
+def test_predictions_are_the_attributions_of_an_explanation(waves):
+    X, G = waves
+    explainer = GaussianProcessExplainer(0.1).fit(X[:40], G[:40])
+    predicted = explainer.predict(X[40:])
+    np.testing.assert_array_equal(
+        predicted, explainer.explain(X[40:]).attributions, strict=True
+    )
+    predicted[:] = 0.0  # an array of the user's own
+    assert explainer.predict(X[40:]).all()
+
+
+def test_gradients_are_targets_under_either_name(waves):
+    X, G = waves
+    np.testing.assert_array_equal(
+        GaussianProcessExplainer(0.1).fit(X, G).predict(X),
+        GaussianProcessExplainer(0.1).fit(X, gradients=G).predict(X),
+    )
+
+
+def test_score_is_that_of_held_out_gradients(waves):
+    X, G = waves
+    explainer = GaussianProcessExplainer(1e-3).fit(X[:40], G[:40])
+    expected = r2_score(G[40:], explainer.explain(X[40:]).attributions)
+    assert explainer.score(X[40:], G[40:]) == expected
+    assert expected > 0.9
+
+
+def test_weights_are_chosen_by_cross_validation(waves):
+    X, G = waves
+    grid = {"robustness": [1e-4, 10.0, 1e4]}
+    search = GridSearchCV(GaussianProcessExplainer(), grid, cv=3).fit(X, G)
+    scores = [
+        cross_val_score(GaussianProcessExplainer(weight), X, G, cv=3).mean()
+        for weight in grid["robustness"]
+    ]
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], scores)
+    assert search.best_params_ == {"robustness": 1e-4}
+
+
+def test_it_is_the_last_step_of_a_pipeline(waves):
+    X, G = waves
+    pipeline = make_pipeline(StandardScaler(), GaussianProcessExplainer(0.1))
+    scaled = GaussianProcessExplainer(0.1, scale="std").fit(X, G).predict(X)
+    np.testing.assert_allclose(pipeline.fit(X, G).predict(X), scaled, rtol=1e-9)
+
+
+def test_memory_mapped_for_reading_alone_it_predicts_the_same(waves, tmp_path):
+    X, G = (table[:20] for table in waves)  # LAPACK writes where there are up to 32
+    explainer = GaussianProcessExplainer(0.1).fit(X, G)
+    joblib.dump(explainer, tmp_path / "explainer.joblib")
+    mapped = joblib.load(tmp_path / "explainer.joblib", mmap_mode="r")
+    np.testing.assert_array_equal(mapped.predict(X), explainer.predict(X))
+    np.testing.assert_array_equal(mapped.predict(X[:1]), explainer.predict(X[:1]))
+
+
+def test_names_and_numbers_of_columns_are_remembered(waves):
+    X, G = waves
+    named = GaussianProcessExplainer().fit(pd.DataFrame(X, columns=["a", "b"]), G)
+    assert list(named.feature_names_in_) == ["a", "b"]
+    assert named.n_features_in_ == 2
+    plain = named.fit(X, G)
+    assert not hasattr(plain, "feature_names_in_")
+
+
+def test_predictions_for_other_columns_are_refused_in_scikit_learns_words(waves):
+    X, G = waves
+    named = GaussianProcessExplainer().fit(pd.DataFrame(X, columns=["a", "b"]), G)
+    with pytest.raises(InvalidInput, match="feature names should match those that"):
+        named.predict(pd.DataFrame(X, columns=["b", "a"]))
+    with pytest.raises(InvalidInput, match="X has 1 features, but Gaussian"):
+        named.fit(X, G).predict(X[:, :1])
+    with pytest.raises(NotFittedError):
+        GaussianProcessExplainer().predict(X)
+
+
+def test_sparse_tables_are_refused(waves):
+    X, G = waves
+    with pytest.raises(InvalidInput, match="expected a dense table"):
+        GaussianProcessExplainer().fit(sp.csr_array(X), G)
+
+
+def test_tables_of_categories_are_predicted_too(rng):
+    table = pd.DataFrame(
+        {"age": rng.normal(size=20), "town": rng.choice(["Ulm", "Bonn"], size=20)}
+    )
+    function = po.wrap(
+        lambda t: t["age"].to_numpy() * (t["town"].to_numpy() == "Ulm"), data=table
+    )
+    explainer = GaussianProcessExplainer(scale="std").fit(table, function=function)
+    assert list(explainer.feature_names_in_) == ["age", "town"]
+    assert explainer.n_features_in_ == 2
+    np.testing.assert_array_equal(
+        explainer.predict(table), explainer.explain(table).attributions
+    )
+
+
+# targets that are not those of the columns
+
+
+def test_targets_of_other_things_than_columns_are_explained_one_by_one(waves):
+    X, _ = waves
+    Y = np.column_stack([X.sum(axis=1), np.sin(X[:, 0]), X[:, 1] ** 2])
+    explainer = GaussianProcessExplainer(0.1, lengthscale=1.0).fit(X, Y)
+    assert explainer.n_features_in_ == 2
+    assert explainer.predict(X[:5]).shape == (5, 3)
+    for j, y in enumerate(Y.T):
+        alone = GaussianProcessExplainer(0.1, lengthscale=1.0).fit(X, y[:, None])
+        np.testing.assert_allclose(
+            explainer.predict(X)[:, j], alone.predict(X)[:, 0], rtol=1e-9, atol=1e-12
+        )
+
+
+def test_targets_have_names_of_their_own(waves):
+    X = pd.DataFrame(waves[0], columns=["a", "b"])
+    Y = pd.DataFrame(np.ones((60, 3)), columns=["u", "v", "w"])
+    frame = GaussianProcessExplainer().fit(X, Y).explain(X[:4]).to_frame()
+    assert list(frame.columns) == ["u", "v", "w"]
+    counted = pd.DataFrame(np.ones((60, 3)))
+    assert GaussianProcessExplainer().fit(X, counted).explain(X).labels.features is None
+
+
+def test_targets_of_some_of_the_columns_are_refused(waves):
+    X = pd.DataFrame(waves[0], columns=["a", "b"])
+    with pytest.raises(InvalidInput, match="its columns are not those of X: 'b' miss"):
+        GaussianProcessExplainer().fit(X, X[["a"]])
+
+
+def test_gradients_have_the_shape_of_the_inputs(waves):
+    X, G = waves
+    with pytest.raises(InvalidInput, match=r"gradients: expected shape \(60, 2\)"):
+        GaussianProcessExplainer().fit(X, gradients=G[:, :1])
+    with pytest.raises(InvalidInput, match="gradients: expected 2 dimensions"):
+        GaussianProcessExplainer().fit(X, G[:, 0])
+
+
+def test_only_one_source_of_targets_is_taken(waves):
+    X, G = waves
+    with pytest.raises(InvalidInput, match="only one of them"):
+        GaussianProcessExplainer().fit(X, G, function=Sine())
+    with pytest.raises(InvalidInput, match="only one of them"):
+        GaussianProcessExplainer().fit(X, G, gradients=G)
+
+
+# chance
+
+
+@pytest.mark.parametrize("kind", [np.random.RandomState, np.random.default_rng])
+def test_random_states_of_either_kind_decide(kind, waves):
+    X, G = waves
+    rule = po.inductive.RandomInputs(5)
+
+    def chosen(random_state: object) -> np.ndarray:
+        explainer = GaussianProcessExplainer(inducing=rule, random_state=random_state)
+        return explainer.fit(X, G).inducing_inputs_
+
+    np.testing.assert_array_equal(chosen(kind(3)), chosen(kind(3)))
+    assert not np.array_equal(chosen(kind(3)), chosen(kind(4)))
+    np.testing.assert_array_equal(chosen(None), chosen(0))
+
+
+def test_a_pickled_explainer_draws_the_same(waves):
+    X, G = waves
+    explainer = GaussianProcessExplainer(0.1).fit(X, G)
+    copy = pickle.loads(pickle.dumps(explainer))
+    np.testing.assert_array_equal(
+        copy.sample(X[:3], 2, random_state=np.random.RandomState(1)),
+        explainer.sample(X[:3], 2, random_state=np.random.RandomState(1)),
+    )
