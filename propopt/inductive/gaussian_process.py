@@ -38,7 +38,7 @@ class GaussianProcessExplainer(AttributionRegressor):
     The posterior mean E(x) of a Gaussian process that has seen gradients at N inputs.
     It is exactly the row that x gets when it is appended to these inputs, without a
     gradient, and Σ_n ‖w_n − ∇f(x_n)‖² + w_r KernelRobustness + w_s Smoothness is
-    minimised over all N + 1 rows (Proposition 1): weights mean the same here as in
+    minimized over all N + 1 rows (Proposition 1): weights mean the same here as in
     :func:`propopt.solve`.
 
     In the eigenbasis of the features, with ς_j the eigenvalues of smoothness, p_j = 1 +

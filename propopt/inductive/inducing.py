@@ -43,7 +43,7 @@ class InducingRule(ABC):
     """How inducing inputs are chosen; never more than there are different points."""
 
     @abstractmethod
-    def select(self, given: Candidates, /) -> Points:
+    def select(self, candidates: Candidates, /) -> Points:
         """Inducing inputs Z, shape (M, D)."""
 
 
@@ -60,9 +60,9 @@ class GivenInputs(InducingRule):
 
     inputs: object
 
-    def select(self, given: Candidates, /) -> Points:
+    def select(self, candidates: Candidates, /) -> Points:
         inputs = read_array(self.inputs, "inducing", ndim=2)
-        n_features = given.X.shape[1]
+        n_features = candidates.X.shape[1]
         if inputs.shape[1] != n_features:
             raise InvalidInput(
                 f"inducing: expected {n_features} features as in X, got shape "
@@ -84,11 +84,11 @@ class RandomInputs(InducingRule):
 
     count: int
 
-    def select(self, given: Candidates, /) -> Points:
-        different = _different(given.X)
+    def select(self, candidates: Candidates, /) -> Points:
+        different = _different(candidates.X)
         count = min(read_count(self.count, "count"), len(different))
         return different[
-            np.sort(given.rng.choice(len(different), count, replace=False))
+            np.sort(candidates.rng.choice(len(different), count, replace=False))
         ]
 
 
@@ -105,16 +105,16 @@ class KMeansInputs(InducingRule):
 
     count: int
 
-    def select(self, given: Candidates, /) -> Points:
-        different = _different(given.X)
+    def select(self, candidates: Candidates, /) -> Points:
+        different = _different(candidates.X)
         count = read_count(self.count, "count")
         if count >= len(different):
             return different
-        seed = int(given.rng.integers(2**31))
-        found = KMeans(count, init="k-means++", n_init=1, random_state=seed).fit(
-            given.X
+        seed = int(candidates.rng.integers(2**31))
+        clusters = KMeans(count, init="k-means++", n_init=1, random_state=seed).fit(
+            candidates.X
         )
-        return np.asarray(found.cluster_centers_, dtype=np.float64)
+        return np.asarray(clusters.cluster_centers_, dtype=np.float64)
 
 
 @final
@@ -133,16 +133,17 @@ class FarthestInputs(InducingRule):
 
     count: int
 
-    def select(self, given: Candidates, /) -> Points:
-        chosen = [int(np.argmin(_squares(given.X, given.X.mean(axis=0))))]
-        nearest = _squares(given.X, given.X[chosen[0]])
-        for _ in range(1, min(read_count(self.count, "count"), len(given.X))):
+    def select(self, candidates: Candidates, /) -> Points:
+        X = candidates.X
+        chosen = [int(np.argmin(_squares(X, X.mean(axis=0))))]
+        nearest = _squares(X, X[chosen[0]])
+        for _ in range(1, min(read_count(self.count, "count"), len(X))):
             farthest = int(np.argmax(nearest))
             if nearest[farthest] == 0:
                 break
             chosen.append(farthest)
-            nearest = np.minimum(nearest, _squares(given.X, given.X[farthest]))
-        return given.X[chosen]
+            nearest = np.minimum(nearest, _squares(X, X[farthest]))
+        return X[chosen]
 
 
 @final
@@ -176,25 +177,24 @@ class GreedyVariance(InducingRule):
     max_count: int
     tolerance: float = 0.01
 
-    def select(self, given: Candidates, /) -> Points:
-        limit = read_positive(self.tolerance, "tolerance") * given.noise
-        count = min(read_count(self.max_count, "max_count"), len(given.X))
-        require_memory(
-            8.0 * count * len(given.X), "a pivoted factor", "lower max_count"
-        )
+    def select(self, candidates: Candidates, /) -> Points:
+        X, kernel = candidates.X, candidates.kernel
+        limit = read_positive(self.tolerance, "tolerance") * candidates.noise
+        count = min(read_count(self.max_count, "max_count"), len(X))
+        require_memory(8.0 * count * len(X), "a pivoted factor", "lower max_count")
         # what jitter adds can be explained by no other point
-        left = given.kernel.diagonal(given.X) - given.kernel.jitter
-        rounding = len(given.X) * np.finfo(float).eps * left.max()
-        factor, chosen = np.empty((count, len(given.X))), list[int]()
+        left = kernel.diagonal(X) - kernel.jitter
+        rounding = len(X) * np.finfo(float).eps * left.max()
+        factor, chosen = np.empty((count, len(X))), list[int]()
         while len(chosen) < count and left.max() > rounding:
             if chosen and left.sum() <= limit:
                 break
             pivot, m = int(np.argmax(left)), len(chosen)
-            factor[m] = _pivoted(given.kernel, given.X, pivot, factor[:m], left[pivot])
+            factor[m] = _pivoted(kernel, X, pivot, factor[:m], left[pivot])
             left = np.maximum(left - factor[m] ** 2, 0.0)
             left[pivot] = 0.0
             chosen.append(pivot)
-        return given.X[chosen or [0]]
+        return X[chosen or [0]]
 
 
 def read_inducing(inducing: object) -> InducingRule | None:

@@ -94,7 +94,7 @@ class Mean(ABC):
     """How the constant of the prior is treated."""
 
     @abstractmethod
-    def predict(self, kriged: Kriging, /) -> NormalLaws:
+    def predict(self, kriging: Kriging, /) -> NormalLaws:
         """The law at new points, from that without a constant."""
 
     @abstractmethod
@@ -131,8 +131,8 @@ class Mean(ABC):
 class NoMean(Mean):
     """Attributions are drawn to zero."""
 
-    def predict(self, kriged: Kriging, /) -> NormalLaws:
-        return _separate(kriged.mean, kriged.variance)
+    def predict(self, kriging: Kriging, /) -> NormalLaws:
+        return _separate(kriging.mean, kriging.variance)
 
     def step(self, push: Array, _information: Array, _constants: Constants, /) -> Array:
         return np.zeros_like(push)
@@ -155,10 +155,10 @@ class NoMean(Mean):
 class MeanPerFeature(Mean):
     """One constant per feature: m + b u with b = r/s, and variance v + u²/s."""
 
-    def predict(self, kriged: Kriging, /) -> NormalLaws:
-        slope, seen = kriged.slope, kriged.constants
-        mean = kriged.mean + slope * (seen.targets / seen.ones)
-        return _separate(mean, kriged.variance + slope**2 / seen.ones)
+    def predict(self, kriging: Kriging, /) -> NormalLaws:
+        slope, constants = kriging.slope, kriging.constants
+        mean = kriging.mean + slope * (constants.targets / constants.ones)
+        return _separate(mean, kriging.variance + slope**2 / constants.ones)
 
     def step(self, push: Array, information: Array, constants: Constants, /) -> Array:
         return np.asarray(push / (constants.ones + information))
@@ -194,12 +194,12 @@ class CommonMean(Mean):
 
     loadings: Array
 
-    def predict(self, kriged: Kriging, /) -> NormalLaws:
-        ones, targets = self._pooled(kriged.constants)
-        direction = kriged.slope * self.loadings
+    def predict(self, kriging: Kriging, /) -> NormalLaws:
+        ones, targets = self._pooled(kriging.constants)
+        direction = kriging.slope * self.loadings
         return NormalLaws(
-            mean=kriged.mean + direction * (targets / ones),
-            variance=kriged.variance,
+            mean=kriging.mean + direction * (targets / ones),
+            variance=kriging.variance,
             direction=direction,
             precision=np.full((1, 1), ones),
         )
@@ -215,8 +215,8 @@ class CommonMean(Mean):
 
     def log_volume(self, constants: Constants, proper: Array, /) -> float:
         ones, _ = self._pooled(constants)
-        known = float((self.loadings**2 * proper).sum())
-        return float(np.log(ones / known)) if known > 0 else float(np.log(ones))
+        total = float((self.loadings**2 * proper).sum())
+        return float(np.log(ones / total)) if total > 0 else float(np.log(ones))
 
     def n_flat(self, proper: Array, /) -> int:
         return int((self.loadings**2 * proper).sum() == 0)
@@ -254,9 +254,9 @@ def read_mean(mean: object, basis: FeatureBasis) -> Mean:
 def _loadings(basis: FeatureBasis) -> Array:
     """Vᵀ1, with exact zeros where smoothness does not see a constant."""
     loadings = basis.rotate(np.ones((1, basis.n_features)))[0]
-    seen = float(loadings**2 @ basis.eigenvalues)  # 1ᵀP1, zero for every graph
+    roughness = float(loadings**2 @ basis.eigenvalues)  # 1ᵀP1, zero for every graph
     rounding = basis.n_features * np.finfo(float).eps * basis.eigenvalues.max()
-    if seen <= 10 * rounding * basis.n_features:
+    if roughness <= 10 * rounding * basis.n_features:
         return np.where(basis.eigenvalues > 0, 0.0, loadings)
     return loadings
 

@@ -90,13 +90,13 @@ class WeightedPosterior:
     def before(self, queries: Queries) -> NormalLaws:
         """Kriging from the inducing inputs, before smoothness acts at new points."""
         state = self.model.state
-        kriged = Kriging(
+        kriging = Kriging(
             mean=state.mean(queries, self.p, self.lam),
             variance=state.variance(queries, self.p, self.lam),
             slope=self.slope(queries),
             constants=self.constants,
         )
-        return self.model.mean.predict(kriged)
+        return self.model.mean.predict(kriging)
 
     def slope(self, queries: Queries) -> Array:
         """How kriging moves with a constant, shape (m, D) or (m, 1)."""
@@ -175,14 +175,14 @@ class NewInputs:
         """Attributions and details under each pair of weights."""
         basis = self.model.basis
         shape = len(self.points), basis.n_features
-        found = [np.empty(shape) for _ in weights]
+        W = [np.empty(shape) for _ in weights]
         spread = [np.empty(shape) for _ in weights if return_std]
         for rows, n, law in self._laws(weights):
-            found[n][rows] = basis.unrotate(law.mean)
+            W[n][rows] = basis.unrotate(law.mean)
             if return_std:
                 spread[n][rows] = law.deviations(basis)
         details = [{"standard_deviation": s} for s in spread] or [{} for _ in weights]
-        return list(zip(found, details, strict=True))
+        return list(zip(W, details, strict=True))
 
     def sampled(
         self, weights: WeightPair, n_samples: int, rng: np.random.Generator
@@ -204,9 +204,9 @@ class NewInputs:
         width = max(len(state.inducing), 2 * n_numbers * copies)
         for rows in blocks(len(self.points), 8 * width):
             queries = state.queries(self.points[rows])
-            known = None if self.rotated is None else self.rotated[rows]
+            gradients = None if self.rotated is None else self.rotated[rows]
             for n, model in enumerate(models):
-                yield rows, n, model.law(queries, known)
+                yield rows, n, model.law(queries, gradients)
 
 
 def joint(weighed: WeightedPosterior, X: Points) -> Array:

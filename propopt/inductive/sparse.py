@@ -69,11 +69,11 @@ class SparsePosterior(Posterior):
         targets = np.zeros((rank, rotated.shape[1]))
         residual = 0.0
         for rows in blocks(len(X), 8 * (len(Z) + rank)):
-            features = kernel.cross(X[rows], Z) @ root
-            gram += features.T @ features
-            targets += features.T @ rotated[rows]
-            ones += features.sum(axis=0)
-            residual += _remainder(kernel, X[rows], features).sum()
+            Phi = kernel.cross(X[rows], Z) @ root
+            gram += Phi.T @ Phi
+            targets += Phi.T @ rotated[rows]
+            ones += Phi.sum(axis=0)
+            residual += _remainder(kernel, X[rows], Phi).sum()
         values, vectors = eigenbasis(gram)
         return cls(
             kernel=kernel,
@@ -89,15 +89,13 @@ class SparsePosterior(Posterior):
         )
 
     def queries(self, X: Points) -> Queries:
-        features = self.kernel.cross(X, self.inducing) @ self.projection
-        return Queries(
-            coordinates=features, remainder=_remainder(self.kernel, X, features)
-        )
+        Phi = self.kernel.cross(X, self.inducing) @ self.projection
+        return Queries(coordinates=Phi, remainder=_remainder(self.kernel, X, Phi))
 
     def variance(self, queries: Queries, p: Array, lam: float) -> Array:
         # (k − ‖φ‖²)/λ + φᵀ(p ΦᵀΦ + λ)⁻¹φ: two terms, neither negative
-        known = self.weigh(queries.coordinates**2, p, lam)
-        return queries.remainder[:, None] / lam + known
+        explained = self.weigh(queries.coordinates**2, p, lam)
+        return queries.remainder[:, None] / lam + explained
 
     def covariance(self, X: Points, queries: Queries, p: float, lam: float) -> Array:
         t = queries.coordinates
@@ -134,10 +132,10 @@ class SparsePosterior(Posterior):
         within = self.weigh_squares(noise, lam)
         squares = noise * (self.squares - noise * within) / p**2
         targets = self.sums - noise * self.weigh_targets(self.ones[None], noise, lam)[0]
-        seen = Constants(
+        constants = Constants(
             ones=self.constants(noise, lam).ones, targets=noise * targets / p
         )
-        return float(squares.sum()) - mean.explained(seen)
+        return float(squares.sum()) - mean.explained(constants)
 
 
 def inverse_root(matrix: Array) -> Array:
@@ -152,7 +150,7 @@ def inverse_root(matrix: Array) -> Array:
     return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
 
 
-def _remainder(kernel: PointKernel, X: Points, features: Array) -> Array:
+def _remainder(kernel: PointKernel, X: Points, Phi: Array) -> Array:
     # k − ‖φ‖² is never negative but by rounding
-    known = np.einsum("nr,nr->n", features, features)
-    return np.maximum(kernel.diagonal(X) - known, 0.0)
+    explained = np.einsum("nr,nr->n", Phi, Phi)
+    return np.maximum(kernel.diagonal(X) - explained, 0.0)

@@ -77,8 +77,8 @@ def _labels_of(y: object, labels: Labels, shape: tuple[int, int]) -> Labels:
     """
     values, own = read_attributions(y, "gradients")
     names = None if own.columns == tuple(range(values.shape[1])) else own.features
-    known = set(names or ()) & set(labels.features or ())
-    if values.shape[1] == shape[1] or known:
+    shared = set(names or ()) & set(labels.features or ())
+    if values.shape[1] == shape[1] or shared:
         return labels
     return replace(labels, features=names, columns=None)
 

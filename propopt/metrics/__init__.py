@@ -7,7 +7,6 @@ Three kinds, by what they need to know: :class:`ComplexityMetric` the attributio
 The losses of :mod:`propopt.losses` can be optimised; these cannot.
 """
 
-from propopt.metrics.asking import BaselineMethod
 from propopt.metrics.base import (
     ComplexityMetric,
     FaithfulnessMetric,
@@ -22,6 +21,7 @@ from propopt.metrics.correlation import FaithfulnessCorrelation
 from propopt.metrics.evaluation import evaluate, evaluate_rows
 from propopt.metrics.gaps import PGI, PGU
 from propopt.metrics.infidelity import Infidelity, InfidelityParts
+from propopt.metrics.methods import BaselineMethod
 from propopt.metrics.sensitivity import AvgSensitivity, LocalLipschitz, MaxSensitivity
 from propopt.metrics.stability import RelativeInputStability, RelativeOutputStability
 

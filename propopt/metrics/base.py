@@ -17,8 +17,8 @@ from propopt.errors import PropoptWarning
 from propopt.explainers.request import Request
 from propopt.functions import Function
 from propopt.functions.base import read_function
-from propopt.metrics.asking import Asking, Explain
-from propopt.metrics.reading import attributions_of, read_rng, read_task
+from propopt.metrics.methods import Explain, MethodAtPoints
+from propopt.metrics.reading import attributions_of, metric_rng, read_task
 from propopt.results.foreign import Given
 from propopt.tables.alignment import read_attributions
 
@@ -30,8 +30,8 @@ class UndefinedRowsWarning(PropoptWarning):
 def quotient(numerator: ArrayLike, denominator: ArrayLike) -> Array:
     """The quotient as IEEE 754 has it: 0/0 is NaN, anything else over zero is ±∞."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        found: Array = np.divide(numerator, denominator)
-    return found
+        ratio: Array = np.divide(numerator, denominator)
+    return ratio
 
 
 def warn_undefined(values: Array, name: str) -> Array:
@@ -48,8 +48,8 @@ def warn_undefined(values: Array, name: str) -> Array:
 
 
 Better: TypeAlias = Literal["higher", "lower"]
-Seed: TypeAlias = int | np.random.Generator | None
-Table: TypeAlias = ArrayLike | pd.DataFrame
+RandomSeed: TypeAlias = int | np.random.Generator | None
+TableLike: TypeAlias = ArrayLike | pd.DataFrame
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,9 +126,9 @@ class FaithfulnessMetric(Metric):
         self,
         explanation: Given,
         function: Function,
-        X: Table,
+        X: TableLike,
         *,
-        rng: Seed = None,
+        rng: RandomSeed = None,
     ) -> Array:
         """One number per point, shape (N,).
 
@@ -161,7 +161,9 @@ class FaithfulnessMetric(Metric):
 class RobustnessMetric(Metric):
     """A metric of an explanation *method*, which can be asked about any points."""
 
-    def __call__(self, explain: Explain, X: Table, *, rng: Seed = None) -> Array:
+    def __call__(
+        self, explain: Explain, X: TableLike, *, rng: RandomSeed = None
+    ) -> Array:
         """One number per point, shape (N,).
 
         Parameters
@@ -181,11 +183,11 @@ class RobustnessMetric(Metric):
             If an argument cannot be used, or if the method gives attributions of
             another shape, or such as are not finite.
         """
-        asking = Asking.read(explain, X)
-        return warn_undefined(self._rows(asking, read_rng(rng)), self.name)
+        method = MethodAtPoints.read(explain, X)
+        return warn_undefined(self._rows(method, metric_rng(rng)), self.name)
 
     @abstractmethod
-    def _rows(self, asking: Asking, rng: np.random.Generator) -> Array:
+    def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
         """The number of each row."""
 
 
@@ -194,7 +196,12 @@ class OutputRobustnessMetric(Metric):
     """A metric of an explanation method against changes of the function's output."""
 
     def __call__(
-        self, explain: Explain, function: Function, X: Table, *, rng: Seed = None
+        self,
+        explain: Explain,
+        function: Function,
+        X: TableLike,
+        *,
+        rng: RandomSeed = None,
     ) -> Array:
         """One number per point, shape (N,).
 
@@ -215,14 +222,14 @@ class OutputRobustnessMetric(Metric):
         InvalidInput
             If an argument cannot be used.
         """
-        known = read_function(function)
-        asking = Asking.read(explain, X, known)
-        values = self._rows(asking, known, read_rng(rng))
+        f = read_function(function)
+        method = MethodAtPoints.read(explain, X, f)
+        values = self._rows(method, f, metric_rng(rng))
         return warn_undefined(values, self.name)
 
     @abstractmethod
     def _rows(
-        self, asking: Asking, function: Function, rng: np.random.Generator
+        self, method: MethodAtPoints, function: Function, rng: np.random.Generator
     ) -> Array:
         """The number of each row."""
 

@@ -12,7 +12,7 @@ from propopt._typing import Array, Attributions
 from propopt.explainers.background import checked_background, same_columns
 from propopt.explainers.request import Request
 from propopt.metrics.base import Better, FaithfulnessMetric, quotient
-from propopt.metrics.reading import Units, mean_point, read_units
+from propopt.metrics.reading import AbsoluteOrRelative, mean_point, read_units
 
 
 @final
@@ -44,7 +44,7 @@ class CompletenessGap(FaithfulnessMetric):
     better: ClassVar[Better] = "lower"
 
     background: Array | pd.DataFrame | None = None
-    units: Units = "absolute"
+    units: AbsoluteOrRelative = "absolute"
 
     def __post_init__(self) -> None:
         read_units(self.units)

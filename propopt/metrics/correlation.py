@@ -20,7 +20,7 @@ from propopt.sampling.perturbations import Perturbations
 from propopt.tables.alignment import aligned_vector
 
 
-NEGLIGIBLE = 1e-12
+_NEGLIGIBLE = 1e-12
 """Relative to the largest term, a spread below this is rounding."""
 
 
@@ -70,9 +70,9 @@ class FaithfulnessCorrelation(FaithfulnessMetric):
     def _rows(self, task: Request, attributions: Attributions) -> Array:
         values = task.value(task.points)
         sizes = np.stack([np.abs(attributions).max(axis=1), np.abs(values)], axis=1)
-        found = self._subsets(task).rows(self._pairs(task, attributions, values))
+        pieces = self._subsets(task).rows(self._pairs(task, attributions, values))
         return np.concatenate(
-            [_correlation(pairs, sizes[rows]) for rows, pairs in found]
+            [_correlation(pairs, sizes[rows]) for rows, pairs in pieces]
         )
 
     def _subsets(self, task: Request) -> Sampling:
@@ -105,13 +105,13 @@ class FaithfulnessCorrelation(FaithfulnessMetric):
         if self.baseline is None:
             return mean_point(task)
         features = task.labels.features
-        given = aligned_vector(self.baseline, features, "baseline", "X")
-        if len(given) != task.points.shape[1]:
+        baseline = aligned_vector(self.baseline, features, "baseline", "X")
+        if len(baseline) != task.points.shape[1]:
             raise InvalidInput(
                 f"baseline: expected {task.points.shape[1]} features as in X, got "
-                f"{len(given)}"
+                f"{len(baseline)}"
             )
-        return given
+        return baseline
 
 
 def _own(baseline: ArrayLike | pd.Series[Any]) -> Array | pd.Series[Any]:
@@ -136,10 +136,10 @@ def _correlation(pairs: Array, sizes: Array) -> Array:
     centred = pairs - pairs.mean(axis=1, keepdims=True)
     spread = np.abs(centred).max(axis=1)
     scale = np.maximum(np.abs(pairs).max(axis=1), sizes)
-    constant = (spread <= NEGLIGIBLE * scale).any(axis=1)
+    constant = (spread <= _NEGLIGIBLE * scale).any(axis=1)
     spread[constant] = 1
     unit = centred / spread[:, None]
     norms = np.linalg.norm(unit, axis=1)
     product = (unit[..., 0] * unit[..., 1]).sum(axis=1)
-    found = quotient(product, norms.prod(axis=1))
-    return np.where(constant, np.nan, np.clip(found, -1, 1))
+    correlation = quotient(product, norms.prod(axis=1))
+    return np.where(constant, np.nan, np.clip(correlation, -1, 1))

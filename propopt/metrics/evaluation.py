@@ -15,16 +15,16 @@ from propopt.errors import InvalidInput
 from propopt.explainers import Baseline
 from propopt.functions import Function
 from propopt.functions.base import read_function
-from propopt.metrics.asking import BaselineMethod, Explain
 from propopt.metrics.base import (
     ComplexityMetric,
     FaithfulnessMetric,
     Metric,
     OutputRobustnessMetric,
+    RandomSeed,
     RobustnessMetric,
-    Seed,
-    Table,
+    TableLike,
 )
+from propopt.metrics.methods import BaselineMethod, Explain
 from propopt.metrics.reading import attributions_of
 from propopt.results.foreign import Given, explanation_of
 
@@ -41,10 +41,10 @@ Metrics: TypeAlias = Mapping[str, Metric] | Iterable[Metric]
 def evaluate(
     metrics: Metrics,
     function: Function,
-    X: Table,
+    X: TableLike,
     methods: AllMeasured,
     *,
-    rng: Seed = None,
+    rng: RandomSeed = None,
 ) -> pd.DataFrame:
     """One row per method, one column per metric: means over the points.
 
@@ -100,10 +100,10 @@ def evaluate(
 def evaluate_rows(
     metrics: Metrics,
     function: Function,
-    X: Table,
+    X: TableLike,
     methods: AllMeasured,
     *,
-    rng: Seed = None,
+    rng: RandomSeed = None,
 ) -> pd.DataFrame:
     """One row per method and point, one column per metric.
 
@@ -148,14 +148,14 @@ class _Task:
     """Function, points and seed that all methods share."""
 
     function: Function
-    X: Table
+    X: TableLike
     seed: int
 
     def measure(self, metrics: Mapping[str, Metric], subject: Measured) -> pd.DataFrame:
         """The metrics of one method, one row per point."""
         points, labels = self.function.read(self.X)
-        given = self._explanation(subject)
-        W = attributions_of(given, points, labels)
+        explanation = self._explanation(subject)
+        W = attributions_of(explanation, points, labels)
         values = {
             name: self._value(metric, W, subject) for name, metric in metrics.items()
         }
@@ -216,8 +216,8 @@ def _rows(methods: AllMeasured) -> Mapping[str, Measured]:
         if isinstance(method, Baseline):
             pairs.append((method.method, method))
         else:
-            found = explanation_of(method, f"method {place}")
-            pairs.append((found.method, found))
+            explanation = explanation_of(method, f"method {place}")
+            pairs.append((explanation.method, explanation))
     return _named(pairs, "methods")
 
 
@@ -225,9 +225,9 @@ def _named(pairs: list[tuple[str, Named]], what: str) -> Mapping[str, Named]:
     names = [name for name, _ in pairs]
     repeated = [name for name in names if names.count(name) > 1]
     if repeated or not names:
-        found = f"two named {repeated[0]!r}" if repeated else "none"
+        clash = f"two named {repeated[0]!r}" if repeated else "none"
         raise InvalidInput(
-            f"{what}: expected at least one, of different names; got {found} (a "
+            f"{what}: expected at least one, of different names; got {clash} (a "
             "mapping gives names of your own)"
         )
     return dict(pairs)

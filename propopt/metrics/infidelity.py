@@ -12,7 +12,7 @@ from propopt._typing import Array, Attributions
 from propopt.errors import InvalidInput
 from propopt.explainers.request import Request
 from propopt.functions import Function
-from propopt.metrics.base import Better, FaithfulnessMetric, Seed, Table
+from propopt.metrics.base import Better, FaithfulnessMetric, RandomSeed, TableLike
 from propopt.metrics.reading import attributions_of, read_task
 from propopt.metrics.sampling import Noisy
 from propopt.results.foreign import Given
@@ -90,9 +90,9 @@ class Infidelity(Noisy, FaithfulnessMetric):
         self,
         explanation: Given,
         function: Function,
-        X: Table,
+        X: TableLike,
         *,
-        rng: Seed = None,
+        rng: RandomSeed = None,
     ) -> InfidelityParts:
         """Both infidelities, and the factor β between them; arguments as for a call."""
         task = read_task(function, X, rng)
@@ -104,8 +104,8 @@ class Infidelity(Noisy, FaithfulnessMetric):
         return parts.raw if self.rescaling == "none" else parts.scale_free
 
     def _parts(self, task: Request, attributions: Attributions) -> InfidelityParts:
-        found = [_errors(pairs) for pairs in self._forecasts(task, attributions)]
-        raw, scale_free, factor = np.concatenate(found, axis=1)
+        errors = [_errors(pairs) for pairs in self._forecasts(task, attributions)]
+        raw, scale_free, factor = np.concatenate(errors, axis=1)
         return InfidelityParts(raw=raw, scale_free=scale_free, factor=factor)
 
     def _forecasts(self, task: Request, attributions: Attributions) -> Iterator[Array]:
@@ -118,8 +118,8 @@ class Infidelity(Noisy, FaithfulnessMetric):
             return np.stack([forecast, change], axis=-1)
 
         sampling = self._sampling(task.categorical, len(points), task.rng)
-        for _, found in sampling.rows(pairs):
-            yield found
+        for _, forecasts in sampling.rows(pairs):
+            yield forecasts
 
 
 def _errors(pairs: Array) -> Array:

@@ -16,7 +16,7 @@ from propopt.tables.alignment import aligned
 from propopt.tables.names import Labels
 
 
-STREAM = 0x6D657472
+_STREAM = 0x6D657472
 """Sets the draws of metrics apart from those of explainers with the same seed.
 
 Were they the same, a sampled explanation would be judged on the very samples that it
@@ -24,23 +24,23 @@ was fitted to, and look better than it is.
 """
 
 
-def read_rng(rng: object) -> np.random.Generator:
+def metric_rng(rng: object) -> np.random.Generator:
     """A generator from a seed, None (seed 0) or a generator, which is then advanced."""
     if isinstance(rng, np.random.Generator):
         return rng
-    return np.random.default_rng([read_seed(rng), STREAM])
+    return np.random.default_rng([read_seed(rng), _STREAM])
 
 
-Units: TypeAlias = Literal["absolute", "relative"]
+AbsoluteOrRelative: TypeAlias = Literal["absolute", "relative"]
 
 
 def read_task(
     function: object, X: object, rng: int | np.random.Generator | None
 ) -> Request:
     """The function, the points as it reads them, and a generator of metrics."""
-    known = read_function(function)
-    points, labels = known.read(X)
-    return Request(function=known, points=points, labels=labels, rng=read_rng(rng))
+    f = read_function(function)
+    points, labels = f.read(X)
+    return Request(function=f, points=points, labels=labels, rng=metric_rng(rng))
 
 
 def attributions_of(
@@ -58,7 +58,7 @@ def attributions_of(
 
 def read_units(units: object) -> None:
     """Refuse units that are neither relative nor absolute."""
-    if units not in get_args(Units):
+    if units not in get_args(AbsoluteOrRelative):
         raise InvalidInput(f"units: expected 'absolute' or 'relative', got {units!r}")
 
 

@@ -86,12 +86,12 @@ class Sampling:
         shape = (self.n_points, len(self.fixed))
         blocks = self.perturbations.blocks(shape, self.rng, split=True)
         for rows, pieces in groupby(blocks, key=itemgetter(0)):
-            found = [statistic(rows, self._free(noise)) for _, noise in pieces]
-            yield rows, np.concatenate(found, axis=1)
+            values = [statistic(rows, self._free(noise)) for _, noise in pieces]
+            yield rows, np.concatenate(values, axis=1)
 
     def reduced(self, statistic: Statistic, reduce: Callable[[Array], Array]) -> Array:
         """One number per row, (N,): ``reduce`` of its statistic (n, S)."""
-        return np.concatenate([reduce(found) for _, found in self.rows(statistic)])
+        return np.concatenate([reduce(values) for _, values in self.rows(statistic)])
 
     def _free(self, noise: Array) -> Array:
         if self.fixed.any():

@@ -9,9 +9,9 @@ from typing import ClassVar, final
 import numpy as np
 
 from propopt._typing import Array
-from propopt.metrics.asking import Asking
 from propopt.metrics.base import Better, RobustnessMetric, quotient
-from propopt.metrics.reading import Units, read_units
+from propopt.metrics.methods import MethodAtPoints
+from propopt.metrics.reading import AbsoluteOrRelative, read_units
 from propopt.metrics.sampling import Noisy
 from propopt.sampling.perturbations import Distribution
 
@@ -35,7 +35,7 @@ class Sensitivity(Noisy, RobustnessMetric):
     better: ClassVar[Better] = "lower"
 
     distribution: Distribution = "uniform"
-    units: Units = "relative"
+    units: AbsoluteOrRelative = "relative"
 
     def __post_init__(self) -> None:
         self._perturbations()
@@ -43,22 +43,22 @@ class Sensitivity(Noisy, RobustnessMetric):
 
     def _distance(
         self,
-        asking: Asking,
+        method: MethodAtPoints,
         rng: np.random.Generator,
         reduce: Callable[[Array], Array],
     ) -> Array:
         """``reduce`` of ‖w(x) − w(x')‖ over x', in the units asked for."""
-        points, given = asking.points, asking.given
+        points, W = method.points, method.W
 
         def distance(rows: slice, noise: Array) -> Array:
-            moved = asking(points[rows, None] + noise)
-            return np.linalg.norm(moved - given[rows, None], axis=-1)
+            moved = method(points[rows, None] + noise)
+            return np.linalg.norm(moved - W[rows, None], axis=-1)
 
-        sampling = self._sampling(asking.categorical, len(points), rng)
-        found = sampling.reduced(distance, reduce)
+        sampling = self._sampling(method.categorical, len(points), rng)
+        change = sampling.reduced(distance, reduce)
         if self.units == "absolute":
-            return found
-        return quotient(found, np.linalg.norm(given, axis=1))
+            return change
+        return quotient(change, np.linalg.norm(W, axis=1))
 
 
 @final
@@ -83,13 +83,13 @@ class MaxSensitivity(Sensitivity):
     >>> from propopt.functions import Power
     >>> from propopt.metrics import BaselineMethod
     >>> square = BaselineMethod(explainer=Gradient(), function=Power(2))
-    >>> found = MaxSensitivity(scale=0.1, units="absolute")(square, [[5.0]])
-    >>> bool(0.19 < found[0] <= 0.2)
+    >>> values = MaxSensitivity(scale=0.1, units="absolute")(square, [[5.0]])
+    >>> bool(0.19 < values[0] <= 0.2)
     True
     """
 
-    def _rows(self, asking: Asking, rng: np.random.Generator) -> Array:
-        return self._distance(asking, rng, lambda d: d.max(axis=1))
+    def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
+        return self._distance(method, rng, lambda d: d.max(axis=1))
 
 
 @final
@@ -119,8 +119,8 @@ class AvgSensitivity(Sensitivity):
     array([0.])
     """
 
-    def _rows(self, asking: Asking, rng: np.random.Generator) -> Array:
-        return self._distance(asking, rng, lambda d: d.mean(axis=1))
+    def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
+        return self._distance(method, rng, lambda d: d.mean(axis=1))
 
 
 @final
@@ -149,16 +149,16 @@ class LocalLipschitz(Noisy, RobustnessMetric):
 
     better: ClassVar[Better] = "lower"
 
-    def _rows(self, asking: Asking, rng: np.random.Generator) -> Array:
-        points, given = asking.points, asking.given
+    def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
+        points, W = method.points, method.W
 
         def ratio(rows: slice, noise: Array) -> Array:
             moved = points[rows, None] + noise
-            change = np.linalg.norm(asking(moved) - given[rows, None], axis=-1)
+            change = np.linalg.norm(method(moved) - W[rows, None], axis=-1)
             step = np.linalg.norm(moved - points[rows, None], axis=-1)
             return np.where(step == 0, np.nan, quotient(change, step))
 
-        sampling = self._sampling(asking.categorical, len(points), rng)
+        sampling = self._sampling(method.categorical, len(points), rng)
         return sampling.reduced(ratio, largest_defined)
 
 

@@ -11,13 +11,13 @@ from propopt._typing import Array
 from propopt.checks import read_positive
 from propopt.explainers.request import Request
 from propopt.functions import Function
-from propopt.metrics.asking import Asking
 from propopt.metrics.base import (
     Better,
     OutputRobustnessMetric,
     RobustnessMetric,
     quotient,
 )
+from propopt.metrics.methods import MethodAtPoints
 from propopt.metrics.sampling import Noisy, Statistic
 from propopt.sampling.perturbations import Distribution
 
@@ -41,15 +41,15 @@ class Stability(Noisy):
         self._perturbations()
         read_positive(self.floor, "floor")
 
-    def _relative_change(self, moved: Array, given: Array) -> Array:
-        """‖(given − moved) / given‖₂ over the last axis; ε_min for a zero divisor."""
-        divisor = np.where(given == 0, self.floor, given)
-        return np.linalg.norm(quotient(given - moved, divisor), axis=-1)
+    def _relative_change(self, moved: Array, W: Array) -> Array:
+        """‖(W − moved) / W‖₂ over the last axis; ε_min for a zero divisor."""
+        divisor = np.where(W == 0, self.floor, W)
+        return np.linalg.norm(quotient(W - moved, divisor), axis=-1)
 
     def _largest(
-        self, asking: Asking, rng: np.random.Generator, ratio: Statistic
+        self, method: MethodAtPoints, rng: np.random.Generator, ratio: Statistic
     ) -> Array:
-        sampling = self._sampling(asking.categorical, len(asking.points), rng)
+        sampling = self._sampling(method.categorical, len(method.points), rng)
         return sampling.reduced(ratio, lambda ratios: ratios.max(axis=1))
 
 
@@ -84,16 +84,16 @@ class RelativeInputStability(Stability, RobustnessMetric):
 
     better: ClassVar[Better] = "lower"
 
-    def _rows(self, asking: Asking, rng: np.random.Generator) -> Array:
-        points, given = asking.points, asking.given
+    def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
+        points, W = method.points, method.W
 
         def ratio(rows: slice, noise: Array) -> Array:
             x = points[rows, None]
-            change = self._relative_change(asking(x + noise), given[rows, None])
+            change = self._relative_change(method(x + noise), W[rows, None])
             step = self._relative_change(x + noise, x)
             return change / np.maximum(step, self.floor)
 
-        return self._largest(asking, rng, ratio)
+        return self._largest(method, rng, ratio)
 
 
 @final
@@ -125,16 +125,16 @@ class RelativeOutputStability(Stability, OutputRobustnessMetric):
     better: ClassVar[Better] = "lower"
 
     def _rows(
-        self, asking: Asking, function: Function, rng: np.random.Generator
+        self, method: MethodAtPoints, function: Function, rng: np.random.Generator
     ) -> Array:
-        points, given = asking.points, asking.given
-        task = Request(function=function, points=points, labels=asking.labels, rng=rng)
+        points, W = method.points, method.W
+        task = Request(function=function, points=points, labels=method.labels, rng=rng)
         outputs = task.value(points)
 
         def ratio(rows: slice, noise: Array) -> Array:
             moved = points[rows, None] + noise
-            change = self._relative_change(asking(moved), given[rows, None])
+            change = self._relative_change(method(moved), W[rows, None])
             step = np.abs(outputs[rows, None] - task.value(moved))
             return change / np.maximum(step, self.floor)
 
-        return self._largest(asking, rng, ratio)
+        return self._largest(method, rng, ratio)

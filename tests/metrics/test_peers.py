@@ -20,7 +20,7 @@ from propopt.metrics import (
     RelativeOutputStability,
     Sparseness,
 )
-from propopt.metrics.reading import read_rng
+from propopt.metrics.reading import metric_rng
 from propopt.metrics.sampling import Noisy
 from propopt.sampling.perturbations import Perturbations
 
@@ -98,7 +98,7 @@ def draws(metric: Noisy) -> np.ndarray:
         n_samples=metric.n_samples,
         distribution=metric.distribution,
     )
-    return law.draw((N_POINTS, N_SAMPLES, N_FEATURES), read_rng(0))
+    return law.draw((N_POINTS, N_SAMPLES, N_FEATURES), metric_rng(0))
 
 
 class Replay:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -77,8 +77,10 @@ class BaselineMethod:
         rng = np.random.default_rng(read_seed(self.rng))
 
         def explain(X: Any) -> Attributions:
-            found = self.explainer.explain(self.function, X, rng=rng, progress=False)
-            return found.attributions
+            explanation = self.explainer.explain(
+                self.function, X, rng=rng, progress=False
+            )
+            return explanation.attributions
 
         return explain
 
@@ -88,7 +90,7 @@ Explain: TypeAlias = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Asking:
+class MethodAtPoints:
     """A method and the points that it explains.
 
     Parameters
@@ -109,9 +111,7 @@ class Asking:
     schema: TableSchema | None
 
     @classmethod
-    def read(
-        cls, explain: object, X: object, function: Function | None = None
-    ) -> Asking:
+    def read(cls, explain: object, X: object, function: Function | None = None) -> Self:
         """The method with the points, read as its function reads them."""
         if isinstance(explain, BaselineMethod):
             return cls._of(explain.begin(), X, explain.function)
@@ -124,7 +124,7 @@ class Asking:
         return cls._of(explain, X, function)
 
     @classmethod
-    def _of(cls, explain: Explain, X: object, function: Function | None) -> Asking:
+    def _of(cls, explain: Explain, X: object, function: Function | None) -> Self:
         if function is None:
             points, labels = read_table(X, "X")
             return cls(explain=explain, points=points, labels=labels, schema=None)
@@ -134,7 +134,7 @@ class Asking:
         )
 
     @cached_property
-    def given(self) -> Attributions:
+    def W(self) -> Attributions:
         """Attributions of the points themselves, (N, D)."""
         return self(self.points)
 
@@ -148,14 +148,14 @@ class Asking:
     def __call__(self, points: Array) -> Attributions:
         """Attributions at points (..., D), as an array of the same shape."""
         rows = points.reshape(-1, points.shape[-1])
-        given, names = self.explain(self._table(rows)), self.labels.of_columns()
-        found = aligned(given, names, "explain(X)", "X")
-        if found.shape != rows.shape:
+        answer, names = self.explain(self._table(rows)), self.labels.of_columns()
+        W = aligned(answer, names, "explain(X)", "X")
+        if W.shape != rows.shape:
             raise InvalidInput(
                 f"explain(X): expected attributions of shape {rows.shape}, got "
-                f"{found.shape}"
+                f"{W.shape}"
             )
-        return found.reshape(points.shape)
+        return W.reshape(points.shape)
 
     def _table(self, rows: Array) -> Array | pd.DataFrame:
         if self.schema is not None:
