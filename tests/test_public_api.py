@@ -7,17 +7,82 @@ import inspect
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import propopt as po
-from propopt import errors, explainers, functions, losses, metrics, plots, solvers
+from propopt import errors
+from propopt.explainers import Baseline
+from propopt.graphs import Graph
+from propopt.inductive import FeatureBasis, InducingRule
+from propopt.losses import PropertyLoss
+from propopt.metrics import Metric
+from propopt.solvers import Solver
 
 
-STUB = Path(po.__file__).with_name("__init__.pyi")
+ROOT = Path(po.__file__).parent
+STUB = ROOT / "__init__.pyi"
 NAMES = sorted(po.__all__)
-PACKAGES = (explainers, functions, losses, metrics, plots, solvers)
+NAMESPACES = (
+    "explainers",
+    "functions",
+    "graphs",
+    "inductive",
+    "losses",
+    "metrics",
+    "plots",
+    "problems",
+    "reproduce",
+    "solvers",
+)
+PACKAGES = tuple(getattr(po, name) for name in NAMESPACES)
+EVERYDAY = {
+    "Bound",
+    "Certificate",
+    "Explanation",
+    "FunctionMatching",
+    "GradientMatching",
+    "ImageShape",
+    "KernelRobustness",
+    "MaxDifferenceRobustness",
+    "Objective",
+    "PairwiseRobustness",
+    "PropertyLoss",
+    "Smoothness",
+    "Sparsity",
+    "TableSchema",
+    "TradeOffs",
+    "certify",
+    "chain_graph",
+    "complete_graph",
+    "correlation_graph",
+    "explain",
+    "gaussian_graph",
+    "graph_from_matrix",
+    "grid_gaussian_graph",
+    "group_graph",
+    "knn_graph",
+    "pixel_graph",
+    "run_problem",
+    "smoothed",
+    "solve",
+    "sweep",
+    "threshold_graph",
+    "wrap",
+}
+"""What needs no namespace."""
+
+KINDS = {
+    "explainers": {Baseline},
+    "graphs": {Graph},
+    "inductive": {FeatureBasis, InducingRule},
+    "losses": {PropertyLoss},
+    "metrics": {Metric},
+    "solvers": {Solver},
+}
+"""Base classes of which a namespace shows every kind."""
 
 
 def stub_names() -> list[str]:
@@ -88,24 +153,80 @@ def test_unknown_name_is_an_attribute_error():
         po.nothing  # noqa: B018  # the access is what raises
 
 
+def test_flat_are_everyday_names_and_namespaces():
+    assert set(po.__all__) == {*EVERYDAY, *NAMESPACES, "errors"}
+
+
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
-def test_names_of_a_package_are_there_once(package):
-    assert len(package.__all__) == len(set(package.__all__))
-    assert all(getattr(package, name) is not None for name in package.__all__)
+def test_a_namespace_names_each_thing_once_and_has_it(package):
+    names = list(package.__all__)
+    assert len(names) == len(set(names))
+    assert all(getattr(package, name) is not None for name in names)
 
 
-def test_every_loss_and_solver_for_users_is_public():
-    from propopt.losses import Faithfulness, PropertyLoss
-    from propopt.solvers import Solver
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_a_namespace_lists_all_that_it_holds(package):
+    assert set(package.__all__) == set(_bound(Path(package.__file__)))
 
+
+def _bound(path: Path) -> Iterator[str]:
+    """Names that a package imports from the library, or defines."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "")[:7] == "propopt":
+            yield from (alias.asname or alias.name for alias in node.names)
+    yield from public_definitions(tree)
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_a_namespace_says_what_it_is_for(package):
+    assert package.__doc__
+    assert len(package.__doc__.split("\n")[0].split()) >= 4
+
+
+def descendants(kind: type) -> Iterator[type]:
+    for child in kind.__subclasses__():
+        yield child
+        yield from descendants(child)
+
+
+@pytest.mark.parametrize("namespace", KINDS)
+def test_a_namespace_has_every_kind_of_what_it_is_for(namespace):
     kinds = {
-        *PropertyLoss.__subclasses__(),
-        *Faithfulness.__subclasses__(),
-        *Solver.__subclasses__(),
+        child
+        for kind in KINDS[namespace]
+        for child in (kind, *descendants(kind))
+        if child.__module__.startswith(f"propopt.{namespace}.")
+        and not child.__name__.startswith("_")
+        and (child is kind or not inspect.isabstract(child))
     }
-    ours = {kind.__name__ for kind in kinds if _ours(kind)} - {"Faithfulness"}
-    ours = {name for name in ours if not name.startswith("_")}
-    assert ours <= {*losses.__all__, *solvers.__all__}
+    assert {kind.__name__ for kind in kinds} <= set(getattr(po, namespace).__all__)
+
+
+def public_definitions(tree: ast.Module) -> Iterator[str]:
+    """Public names that a module defines: classes, functions, constants, types."""
+    for node in tree.body:
+        match node:
+            case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+                names = [node.name]
+            case ast.Assign():
+                names = [part.id for part in _parts(node.targets)]
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                names = [name]
+            case ast.stmt(name=ast.Name(id=name)):  # type X = ..., from Python 3.12
+                names = [name]
+            case _:
+                names = []
+        yield from (name for name in names if not name.startswith("_"))
+
+
+def _parts(targets: list[ast.expr]) -> Iterator[ast.Name]:
+    return (
+        part
+        for target in targets
+        for part in ast.walk(target)
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+    )
 
 
 @pytest.mark.parametrize("name", THINGS)
@@ -142,16 +263,22 @@ def test_version_is_that_of_the_package():
     assert po.__version__.count(".") == 2
 
 
+def test_a_namespace_is_loaded_when_it_is_first_used():
+    code = (
+        "import sys, json, propopt\n"
+        f"names = {NAMESPACES!r}\n"
+        "early = [name for name in names if f'propopt.{name}' in sys.modules]\n"
+        "late = [getattr(propopt, name).__name__ for name in names]\n"
+        "print(json.dumps([early, late]))"
+    )
+    early, late = json.loads(_python(code))
+    assert early == []
+    assert late == [f"propopt.{name}" for name in NAMESPACES]
+
+
 def test_importing_propopt_imports_nothing_heavy():
     code = "import sys, json, propopt; print(json.dumps(sorted(sys.modules)))"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        check=True,
-        text=True,
-        cwd=STUB.parents[1],
-    )
-    modules = set(json.loads(done.stdout))
+    modules = set(json.loads(_python(code)))
     heavy = {
         "cvxpy",
         "sklearn",
@@ -164,3 +291,15 @@ def test_importing_propopt_imports_nothing_heavy():
     }
     assert modules & heavy == set()
     assert "propopt" in modules
+
+
+def _python(code: str) -> str:
+    """What a new interpreter prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        check=True,
+        text=True,
+        cwd=ROOT.parent,
+    )
+    return done.stdout

@@ -5,6 +5,7 @@ from propopt.inductive.features import DenseFeatures, IndependentFeatures
 from propopt.inductive.gaussian_process import GaussianProcessExplainer
 from propopt.inductive.image_features import GridFeatures, KroneckerFeatures
 from propopt.inductive.inducing import (
+    Candidates,
     FarthestInputs,
     GivenInputs,
     GreedyVariance,
@@ -15,6 +16,7 @@ from propopt.inductive.inducing import (
 
 
 __all__ = [
+    "Candidates",
     "DenseFeatures",
     "FarthestInputs",
     "FeatureBasis",
