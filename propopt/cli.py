@@ -63,10 +63,11 @@ def _sweep(options: argparse.Namespace) -> int:
 
 
 def reproduce(options: argparse.Namespace) -> int:
-    """``propopt reproduce FIGURE...``: the paper's figures and statements."""
+    """``propopt reproduce FIGURE...``: a paper's figures and statements."""
     report = po.reproduce.reproduce_paper(
         options.figures,
         options.output,
+        paper=options.paper,
         csv=options.csv,
         target=options.target,
         task=options.task,
@@ -222,6 +223,9 @@ def _add_reproduce_arguments(sub: argparse.ArgumentParser) -> None:
     )
     sub.add_argument(
         "-o", "--output", default="results/paper", metavar="DIR", help="%(default)s"
+    )
+    sub.add_argument(
+        "--paper", default="properties", metavar="NAME", help="default: %(default)s"
     )
     sub.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="panels at once")
     sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")

@@ -1,10 +1,19 @@
-"""The paper's figures, made anew, with its statements checked.
+"""Figures of papers made anew, with their statements checked.
 
-A figure is one file in ``figures/`` and one entry in ``figures.FIGURES``.
+This is the engine; it knows no paper. Papers are in ``propopt.papers``.
 """
 
 from propopt.reproduce.findings import Claim, Finding, Invariant, Verdict
+from propopt.reproduce.paper import Paper
 from propopt.reproduce.run import Report, reproduce_paper
 
 
-__all__ = ["Claim", "Finding", "Invariant", "Report", "Verdict", "reproduce_paper"]
+__all__ = [
+    "Claim",
+    "Finding",
+    "Invariant",
+    "Paper",
+    "Report",
+    "Verdict",
+    "reproduce_paper",
+]

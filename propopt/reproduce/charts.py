@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from propopt.output.text import drawn
-from propopt.reproduce.panels import Result
+from propopt.reproduce.panels import PanelResult
 
 
 @dataclass(frozen=True)
@@ -47,20 +47,20 @@ _LABELS = {
     "sparsity": "complexity loss (sparsity)",
 }
 _ORDER = [_OPTIMIZED, _GRADIENT, *_LOOKS.values()]
-X_DECADES, Y_DECADES = 5.0, 4.0
-"""At most so many are shown, counted from the largest loss."""
+_X_DECADES, _Y_DECADES = 5.0, 4.0
+"""At most so many are looks, counted from the largest loss."""
 LEGEND_WIDTH = 2.2
 """Inches for each entry."""
-FAR = 30.0
+_FAR = 30.0
 """Baselines with so many times the largest loss of the front are off the chart."""
 
 
-def draw_fronts(results: Sequence[Result], size: tuple[float, float]) -> Figure:
+def draw_fronts(results: Sequence[PanelResult], size: tuple[float, float]) -> Figure:
     """One panel per result, in the rows and columns that their panels name.
 
     Parameters
     ----------
-    results : sequence of Result
+    results : sequence of PanelResult
         All with the same kinds of losses on their axes, row by row.
     size : (float, float)
         Width and height of one panel, in inches.
@@ -70,18 +70,18 @@ def draw_fronts(results: Sequence[Result], size: tuple[float, float]) -> Figure:
     figure, grid = panel_grid(len(rows), len(columns), size)
     for axes in grid.ravel():  # of an interrupted run, some stay empty
         axes.set_visible(False)
-    shown: set[Look] = set()
+    looks: set[Look] = set()
     for result in results:
         row, column = rows.index(result.panel.row), columns.index(result.panel.column)
         axes = grid[row, column]
         axes.set_visible(True)
-        shown |= draw_panel(axes, result, ("smoothgrad", "lime"))
+        looks |= draw_panel(axes, result, ("smoothgrad", "lime"))
         if row == 0:
             axes.set_title(drawn(result.panel.column), fontsize=11)
         if column == 0:
             axes.set_ylabel(drawn(result.panel.row), fontsize=10)
     label_axes(figure, results[0].axes)
-    add_legend(figure, shown)
+    add_legend(figure, looks)
     return figure
 
 
@@ -97,8 +97,8 @@ def panel_grid(
     return figure, grid
 
 
-def draw_panel(axes: Axes, result: Result, framed: Sequence[str]) -> set[Look]:
-    """Draw front and baselines, in a frame that holds the methods ``framed``."""
+def draw_panel(axes: Axes, result: PanelResult, methods: Sequence[str]) -> set[Look]:
+    """Draw front and baselines, in a frame that holds those of ``methods``."""
     table = result.table.assign(
         x=result.table[f"loss.{result.axes[0]}"],
         y=result.table[f"loss.{result.axes[1]}"],
@@ -106,9 +106,9 @@ def draw_panel(axes: Axes, result: Result, framed: Sequence[str]) -> set[Look]:
     families = dict(_families(table))
     front = table[table["method"] == "optimized"].sort_values(["x", "y"])
     front = front[front["y"] <= front["y"].cummin()]
-    inside = [families[name] for name in families if name in framed]
+    inside = [families[name] for name in families if name in methods]
     _frame(axes, pd.concat(inside), front)
-    shown = {_OPTIMIZED}
+    looks = {_OPTIMIZED}
     _draw_front(axes, front)
     for name, family in families.items():
         if name == "gradient" and (family["x"] == 0).all():
@@ -117,8 +117,8 @@ def draw_panel(axes: Axes, result: Result, framed: Sequence[str]) -> set[Look]:
         else:
             look = _LOOKS[name]
             _draw_family(axes, family, look)
-        shown.add(look)
-    return shown
+        looks.add(look)
+    return looks
 
 
 def _families(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -135,12 +135,12 @@ def _families(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
             yield str(method), rows.sort_values("parameter.scale") if ordered else rows
 
 
-def _frame(axes: Axes, framed: pd.DataFrame, front: pd.DataFrame) -> None:
+def _frame(axes: Axes, methods: pd.DataFrame, front: pd.DataFrame) -> None:
     """Logarithmic axes with room for the front, and for baselines not too far off."""
-    near = framed[framed["x"] <= FAR * front["x"].max()]
+    near = methods[methods["x"] <= _FAR * front["x"].max()]
     axes.set(xscale="log", yscale="log")
-    axes.set_xlim(*_limits(near["x"], front["x"], X_DECADES))
-    axes.set_ylim(*_limits(near["y"], front["y"], Y_DECADES))
+    axes.set_xlim(*_limits(near["x"], front["x"], _X_DECADES))
+    axes.set_ylim(*_limits(near["y"], front["y"], _Y_DECADES))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(LogLocator(numticks=5))
         axis.set_minor_formatter(NullFormatter())
@@ -187,9 +187,9 @@ def label_axes(figure: Figure, axes: tuple[str, str]) -> None:
     figure.supylabel(_LABELS[axes[1]], fontsize=11)
 
 
-def add_legend(figure: Figure, shown: set[Look]) -> None:
+def add_legend(figure: Figure, looks: set[Look]) -> None:
     """One legend below all panels."""
-    looks = [look for look in _ORDER if look in shown]
+    entries = [look for look in _ORDER if look in looks]
     handles = [
         Line2D(
             [],
@@ -200,7 +200,7 @@ def add_legend(figure: Figure, shown: set[Look]) -> None:
             markerfacecolor="none",
             label=look.label,
         )
-        for look in looks
+        for look in entries
     ]
     columns = min(len(handles), int(figure.get_figwidth() / LEGEND_WIDTH))
     figure.legend(

@@ -1,4 +1,4 @@
-"""What was found: a number, what it had to be, and what follows from it.
+"""What came out: a number, what it had to be, and what follows from it.
 
 An *invariant* is a promise of ours, which theory makes: certificates, dominance, closed
 forms. If it does not hold, something is broken. A *claim* is a statement of the paper;
@@ -88,8 +88,8 @@ class Invariant(Finding):
 
     Examples
     --------
-    >>> found = Invariant(statement="no gap", value=0.1, sense="<=", limit=1e-6)
-    >>> found.holds, found.condition, str(found.verdict)
+    >>> finding = Invariant(statement="no gap", value=0.1, sense="<=", limit=1e-6)
+    >>> finding.holds, finding.condition, str(finding.verdict)
     (False, '<= 1e-06', 'FAIL')
     """
 
@@ -110,8 +110,8 @@ class Claim(Finding):
 
     Examples
     --------
-    >>> found = Claim(statement="it falls", value=0.9, sense="<=", limit=1.0)
-    >>> str(found.verdict)
+    >>> finding = Claim(statement="it falls", value=0.9, sense="<=", limit=1.0)
+    >>> str(finding.verdict)
     'confirmed'
     """
 

@@ -1,10 +1,11 @@
-"""A panel: one problem file, solved, and what was found about its statements."""
+"""A panel: one problem, solved, and what follows for its statements."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,7 @@ import pandas as pd
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
-from propopt.problems import Problem, read_problem
+from propopt.problems import Problem, ProblemFile, read_problem
 from propopt.reproduce.findings import Claim, Finding
 from propopt.results.explanation import Explanation
 from propopt.tradeoffs.frontier import Enclosure, Frontier
@@ -23,14 +24,14 @@ from propopt.tradeoffs.table import TradeOffs
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """A problem file and its trade-offs.
+    """A problem and its trade-offs.
 
     Parameters
     ----------
     problem, trade_offs
-        The file, and what its sweep found.
+        The problem, and what its sweep gave.
     redrawn : tuple of Solved
-        The same file with its random inputs drawn by other seeds.
+        The same with its random inputs drawn by other seeds.
     """
 
     problem: Problem
@@ -57,11 +58,12 @@ class Solved:
         return tuple(frontier.enclose(b.losses) for b in self.trade_offs.baselines)
 
 
-Law: TypeAlias = Callable[[Solved], Finding]
+Statement: TypeAlias = Callable[[Solved], Finding]
+"""What is said of a solved problem: its finding."""
 
 
-class ClaimLaw(Protocol):
-    """A law on a statement of the paper, told in what the set-up differs."""
+class ClaimStatement(Protocol):
+    """A statement of the paper, which is told in what the set-up differs."""
 
     def __call__(self, solved: Solved, *, difference: str = ...) -> Claim: ...
 
@@ -97,44 +99,51 @@ class Panel:
     ----------
     column, row : str
         Where it stands: the function, and the set-up.
-    file : path
-        The problem file.
-    laws : tuple
+    problem : path, ProblemFile or Problem
+        A problem file, or a problem made of objects.
+    statements : tuple
         The statements to check.
     rivals : callable
-        Baselines besides those of the file, made when the optima are known.
+        Baselines besides those of the file, rivals when the optima are known.
     pictures : callable
         Arrays that the drawing needs besides the losses.
     distances : callable
         The table of baselines, with what each gives away against the optima.
     seeds : tuple of int
-        The file is solved once more for each, with its random inputs drawn anew, so
-        that statements can tell their spread.
+        The problem is solved once more for each, with its random inputs drawn anew, so
+        that statements can tell their spread; a file says how.
     """
 
     column: str
     row: str
-    file: Path
-    laws: tuple[Law, ...]
+    problem: Path | ProblemFile | Problem
+    statements: tuple[Statement, ...]
     rivals: Rivals = no_rivals
     pictures: Pictures = no_pictures
     distances: Distances = enclosed_distances
     seeds: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.seeds and isinstance(self.problem, Problem):
+            raise InvalidInput(
+                "seeds: a problem made of objects has no inputs to draw anew; give the "
+                "panel a problem file"
+            )
 
     @property
     def title(self) -> str:
         """Column and row."""
         return ", ".join(filter(None, (self.column, self.row)))
 
-    def run(self) -> Result:
-        """Solve the file and check the statements; warnings are kept."""
+    def run(self) -> PanelResult:
+        """Solve the problem and check the statements; warnings are kept."""
         began = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             solved = self._solved()
-            findings = tuple(law(solved) for law in self.laws)
+            findings = tuple(statement(solved) for statement in self.statements)
             pictures = self.pictures(solved)
-        return Result(
+        return PanelResult(
             panel=self,
             axes=solved.problem.axes,
             table=solved.trade_offs.to_frame(),
@@ -146,26 +155,40 @@ class Panel:
         )
 
     def _solved(self) -> Solved:
-        file = read_problem(self.file)
-        redrawn = [self._solve(file.with_seed(seed).build()) for seed in self.seeds]
-        return replace(self._solve(file.build()), redrawn=tuple(redrawn))
+        first, *others = map(self._solve, self._problems())
+        return replace(first, redrawn=tuple(others))
+
+    def _problems(self) -> Iterator[Problem]:
+        """The problem, and the same with its random inputs drawn anew.
+
+        Copies compute: nothing of that is sent home with the panel.
+        """
+        if isinstance(self.problem, Problem):
+            yield copy(self.problem)
+        else:
+            file = self._file(self.problem)
+            yield file.build()
+            yield from (file.with_seed(seed).build() for seed in self.seeds)
+
+    def _file(self, problem: Path | ProblemFile) -> ProblemFile:
+        return read_problem(problem) if isinstance(problem, Path) else copy(problem)
 
     def _solve(self, problem: Problem) -> Solved:
         trade_offs = problem.sweep(problem.baselines(), progress=False)
         if trade_offs.interrupted:
             raise KeyboardInterrupt
-        made = [
+        rivals = [
             rival.measured(problem.objective)
             for rival in self.rivals(problem, trade_offs)
         ]
         return Solved(
             problem,
-            replace(trade_offs, baselines=(*trade_offs.baselines, *made)),
+            replace(trade_offs, baselines=(*trade_offs.baselines, *rivals)),
         )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Result:
+class PanelResult:
     """What a panel found: tables and numbers, light enough to be sent home."""
 
     panel: Panel
@@ -176,15 +199,3 @@ class Result:
     pictures: Mapping[str, Array] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
-
-
-def paper_file(name: str) -> Path:
-    """A problem file of the paper, in the checkout or in the installed package."""
-    here = Path(__file__).parent
-    for folder in (here.parents[1] / "problems" / "paper", here / "problems"):
-        if (folder / f"{name}.yaml").is_file():
-            return folder / f"{name}.yaml"
-    raise InvalidInput(
-        f"there is no problem file {name}.yaml, neither in problems/paper nor in the "
-        "installed package; install propopt again"
-    )

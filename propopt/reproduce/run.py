@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 from rich.console import Console
 
-from propopt.checks import did_you_mean
 from propopt.errors import InvalidInput
 from propopt.output.files import require_free_name, writable_folder
 from propopt.output.progress import PlainConsole
 from propopt.reproduce.figure import PaperFigure
-from propopt.reproduce.figures import FIGURES
-from propopt.reproduce.figures.tables import UserTable
 from propopt.reproduce.findings import Finding, Verdict
-from propopt.reproduce.markdown import write_figure, write_index, written_files
-from propopt.reproduce.panels import Panel, Result
-from propopt.reproduce.statements import FigureReport, Tally, findings_table
+from propopt.reproduce.pages import write_figure, write_index, written_files
+from propopt.reproduce.panels import Panel, PanelResult
+from propopt.reproduce.paper import Paper, find_paper
+from propopt.reproduce.tally import FigureReport, Record, Tally, findings_table
 from propopt.threads import threads_of_run
 from propopt.workers import in_workers, read_workers
-
-
-ALL = "all"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,13 +57,14 @@ def reproduce_paper(
     figures: Sequence[str],
     folder: str | Path,
     *,
+    paper: str | Paper = "properties",
     csv: str | Path | None = None,
     target: str | None = None,
     task: str | None = None,
     n_jobs: int | None = None,
     quiet: bool = False,
 ) -> Report:
-    """Run the paper's figures, draw them and check the paper's statements.
+    """Run a paper's figures, draw them and check the paper's statements.
 
     Writes ``<figure>.svg`` and ``<figure>.md`` as each figure is finished, then
     ``README.md``, the index, ``claims.csv`` (statements of the paper) and
@@ -77,9 +73,12 @@ def reproduce_paper(
     Parameters
     ----------
     figures : sequence of str
-        ``"fig1"`` to ``"fig6"``, ``"appendix"``, ``"tables"``, or ``"all"``.
+        ``"all"``, or some; of the paper ``"properties"`` there are ``"fig1"`` to
+        ``"fig6"``, ``"appendix"`` and ``"tables"``.
     folder : path
         Where to write; made if it is not there.
+    paper : str or Paper
+        One of ``propopt.papers.PAPERS``, or its name there.
     csv, target, task
         A table of your own beside those of ``tables``: the file, the column to learn,
         and ``"classification"`` or ``"regression"``; by default the former where the
@@ -97,45 +96,28 @@ def reproduce_paper(
     Raises
     ------
     InvalidInput
-        For an unknown figure, a folder or a name that cannot be written to, or a table
-        that cannot be read.
+        For an unknown paper or figure, a folder or a name that cannot be written to,
+        or a table that cannot be read.
     Unwritten
         If a page cannot be written after all; those before it are whole.
     MissingExtra
         If ``shap`` is needed and not installed.
     """
-    chosen = _chosen(figures)
+    source = find_paper(paper) if isinstance(paper, str) else paper
+    chosen = source.chosen(figures)
     place = writable_folder(folder)
     for file in written_files(chosen):
         require_free_name(place / file, [] if csv is None else [Path(csv)])
-    table = _read_table(csv, target, task, chosen)
+    table = _read_table(csv, target, task)
     if table is not None:
-        extra = table.panel(place)
-        plain = chosen["tables"]
-        chosen["tables"] = replace(plain, panels=(*plain.panels, extra))
-    return _run(chosen, place, n_jobs, PlainConsole(quiet=quiet))
-
-
-def _chosen(names: Sequence[str]) -> dict[str, PaperFigure]:
-    wanted = list(FIGURES) if ALL in names else list(dict.fromkeys(names))
-    for name in wanted:
-        if name not in FIGURES:
-            hint = did_you_mean(name, [*FIGURES, ALL])
-            raise InvalidInput(
-                f"figure: there is no {name!r}{hint}; there are {', '.join(FIGURES)}, "
-                f"and {ALL}"
-            )
-    if not wanted:
-        raise InvalidInput("figures: expected at least one, got none")
-    return {name: FIGURES[name]() for name in wanted}
+        chosen = source.with_table(chosen, *table)
+    return _Run(source.record, place, n_jobs, PlainConsole(quiet=quiet)).all(chosen)
 
 
 def _read_table(
-    csv: str | Path | None,
-    target: str | None,
-    task: str | None,
-    chosen: dict[str, PaperFigure],
-) -> UserTable | None:
+    csv: str | Path | None, target: str | None, task: str | None
+) -> tuple[Path, str, str | None] | None:
+    """The table of the user's own: the file, the column to learn and the task."""
     if csv is None:
         if target is not None or task is not None:
             raise InvalidInput(
@@ -144,59 +126,57 @@ def _read_table(
         return None
     if target is None:
         raise InvalidInput("--csv needs --target, the column to learn")
-    if "tables" not in chosen:
-        raise InvalidInput("--csv is a table for the figure tables; add it, or all")
-    match task:
-        case None | "classification" | "regression":
-            return UserTable(csv=Path(csv), target=target, task=task)
-        case _:
-            raise InvalidInput(
-                f"--task: expected classification or regression, got {task!r}"
-            )
+    return Path(csv), target, task
 
 
-def _run(
-    chosen: dict[str, PaperFigure], folder: Path, n_jobs: int | None, console: Console
-) -> Report:
-    reports: list[FigureReport] = []
-    interrupted = False
-    for name, figure in chosen.items():
-        report = _run_figure(name, figure, n_jobs, console)
-        interrupted = not report.complete
-        if report.results:
-            write_figure(report, folder)
-            reports.append(report)
-            write_index(reports, folder)
-        if interrupted:
-            break
-    if not reports:
-        raise KeyboardInterrupt
-    _print_verdict(reports, folder, console)
-    return Report(figures=tuple(reports), interrupted=interrupted)
+@dataclass(frozen=True)
+class _Run:
+    """Where a run writes, what it prints, and what its verdicts are held against."""
+
+    record: Record
+    folder: Path
+    n_jobs: int | None
+    console: Console
+
+    def all(self, figures: Mapping[str, PaperFigure]) -> Report:
+        """Each figure in turn, with its pages; until it is interrupted."""
+        reports: list[FigureReport] = []
+        interrupted = False
+        for name, figure in figures.items():
+            report = self._figure(name, figure)
+            interrupted = not report.complete
+            if report.results:
+                write_figure(report, self.folder)
+                reports.append(report)
+                write_index(reports, self.folder)
+            if interrupted:
+                break
+        if not reports:
+            raise KeyboardInterrupt
+        _print_verdict(reports, self.folder, self.console)
+        return Report(figures=tuple(reports), interrupted=interrupted)
+
+    def _figure(self, name: str, figure: PaperFigure) -> FigureReport:
+        began = time.perf_counter()
+        self.console.print(f"{name}: {figure.title}", style="bold", markup=False)
+        results: list[PanelResult] = []
+        try:
+            with self.console.status(f"{name}: {len(figure.panels)} panels"):
+                for result in panel_results(figure.panels, self.n_jobs):
+                    results.append(result)
+                    _print_panel(result, self.console)
+        except KeyboardInterrupt:
+            self.console.print("interrupted", style="bold red")
+        return FigureReport(
+            name=name,
+            figure=figure,
+            results=tuple(results),
+            seconds=time.perf_counter() - began,
+            record=self.record,
+        )
 
 
-def _run_figure(
-    name: str, figure: PaperFigure, n_jobs: int | None, console: Console
-) -> FigureReport:
-    began = time.perf_counter()
-    console.print(f"{name}: {figure.title}", style="bold", markup=False)
-    results: list[Result] = []
-    try:
-        with console.status(f"{name}: {len(figure.panels)} panels"):
-            for result in panel_results(figure.panels, n_jobs):
-                results.append(result)
-                _print_panel(result, console)
-    except KeyboardInterrupt:
-        console.print("interrupted", style="bold red")
-    return FigureReport(
-        name=name,
-        figure=figure,
-        results=tuple(results),
-        seconds=time.perf_counter() - began,
-    )
-
-
-def panel_results(panels: Sequence[Panel], n_jobs: int | None) -> Iterator[Result]:
+def panel_results(panels: Sequence[Panel], n_jobs: int | None) -> Iterator[PanelResult]:
     """The results in the order of the panels, each as soon as it is there."""
     workers = read_workers(n_jobs)
     with threads_of_run(0):  # tables are small, here as in workers
@@ -206,7 +186,7 @@ def panel_results(panels: Sequence[Panel], n_jobs: int | None) -> Iterator[Resul
             yield from in_workers((panel.run for panel in panels), workers)
 
 
-def _print_panel(result: Result, console: Console) -> None:
+def _print_panel(result: PanelResult, console: Console) -> None:
     unmet = [finding for finding in result.findings if not finding.holds]
     holding = len(result.findings) - len(unmet)
     console.print(

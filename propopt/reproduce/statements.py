@@ -1,211 +1,155 @@
-"""Findings of many panels, gathered: each statement once, and how many of each kind."""
+"""Statements that hold for every function and every model."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+from collections.abc import Iterable
+from itertools import pairwise
 
-import pandas as pd
-
-from propopt.reproduce.figure import PaperFigure
-from propopt.reproduce.findings import Claim, Finding, Invariant, Verdict
-from propopt.reproduce.panels import Result
+from propopt.reproduce.findings import Claim, Invariant
+from propopt.reproduce.panels import Solved, Statement
+from propopt.results.explanation import Explanation
+from propopt.tradeoffs.table import TradeOffs
 
 
-RECORD = Path(__file__).with_name("recorded.csv")
-"""The verdicts on the paper's statements that docs/paper.md has."""
-KEY = ["figure", "statement", "difference"]
-_WORDS = {
-    Verdict.CONFIRMED: "confirmed",
-    Verdict.DIFFERS: "true in a set-up that differs",
-    Verdict.NOT_CONFIRMED: "not confirmed",
-}
+_ROUNDING = 1e-12
+_RIVALS = ("smoothgrad", "lime")
 
 
-@dataclass(frozen=True, eq=False)
-class Statement:
-    """What was found about it, in each panel where it was checked.
-
-    Parameters
-    ----------
-    figure : str
-        The name of the figure.
-    found : tuple
-        Titles of panels, each with its finding; at least one.
-    """
-
-    figure: str
-    found: tuple[tuple[str, Finding], ...]
-
-    @property
-    def narrowest(self) -> tuple[str, Finding]:
-        """That which decides: one that does not hold, or else by the least margin."""
-        return min(self.found, key=lambda pair: (pair[1].holds, pair[1].margin))
-
-    @property
-    def verdict(self) -> Verdict:
-        """It has to hold in every panel."""
-        return self.narrowest[1].verdict
-
-    @property
-    def text(self) -> str:
-        """What is said."""
-        return self.found[0][1].statement
-
-    @property
-    def difference(self) -> str:
-        """In what the set-up differs from the paper's."""
-        return _difference(self.found[0][1])
-
-    @property
-    def n_holding(self) -> int:
-        """In how many panels it holds."""
-        return sum(finding.holds for _, finding in self.found)
-
-    @property
-    def recorded(self) -> Verdict | None:
-        """The verdict on record; None for a statement that is not there."""
-        return record().get((self.figure, self.text, self.difference))
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class FigureReport:
-    """A figure that was run: its panels' results, perhaps not all of them."""
-
-    name: str
-    figure: PaperFigure
-    results: tuple[Result, ...]
-    seconds: float
-
-    @property
-    def findings(self) -> list[tuple[str, Finding]]:
-        """All findings, with the title of their panel."""
-        return [(r.panel.title, f) for r in self.results for f in r.findings]
-
-    @property
-    def complete(self) -> bool:
-        """True if every panel was run."""
-        return len(self.results) == len(self.figure.panels)
-
-    @property
-    def invariants(self) -> list[Statement]:
-        """What theory promises."""
-        return self._gathered(Invariant)
-
-    @property
-    def claims(self) -> list[Statement]:
-        """What the paper states; apart where set-ups differ."""
-        return self._gathered(Claim)
-
-    @property
-    def changed(self) -> list[Statement]:
-        """Claims whose verdict is not that on record, of a figure that is complete."""
-        return [c for c in self.claims if self.complete and c.verdict != c.recorded]
-
-    def _gathered(self, kind: type[Finding]) -> list[Statement]:
-        groups: dict[str, dict[str, list[tuple[str, Finding]]]] = {}
-        for title, finding in self.findings:
-            if isinstance(finding, kind):
-                alike = groups.setdefault(finding.statement, {})
-                alike.setdefault(_difference(finding), []).append((title, finding))
-        return [
-            Statement(self.name, tuple(group))
-            for alike in groups.values()
-            for group in alike.values()
-        ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tally:
-    """How many of each kind: invariants by panel, statements of the paper once.
-
-    Parameters
-    ----------
-    n_invariants, n_failed : int
-        Findings on what theory promises, and how many of them fail.
-    claims : mapping of Verdict to int
-        Statements of the paper by what became of them.
-    n_changed : int
-        Statements of the paper with another verdict than that on record.
-    """
-
-    n_invariants: int
-    n_failed: int
-    claims: Mapping[Verdict, int]
-    n_changed: int
-
-    @classmethod
-    def of(cls, reports: Iterable[FigureReport]) -> Tally:
-        """Of all figures together."""
-        every = list(reports)
-        invariants = [s for report in every for s in report.invariants]
-        total = sum(len(s.found) for s in invariants)
-        return cls(
-            n_invariants=total,
-            n_failed=total - sum(s.n_holding for s in invariants),
-            claims=Counter(c.verdict for report in every for c in report.claims),
-            n_changed=sum(len(report.changed) for report in every),
-        )
-
-    def in_words(self) -> str:
-        """Two sentences, or three."""
-        held = self.n_invariants - self.n_failed
-        claims = ", ".join(f"{self.claims.get(v, 0)} {w}" for v, w in _WORDS.items())
-        changed = f" {self.n_changed} not as on record." * bool(self.n_changed)
-        return (
-            f"Invariants of ours: {held} of {self.n_invariants} PASS, {self.n_failed} "
-            f"FAIL. Statements of the paper: {claims}.{changed}"
-        )
-
-
-def findings_table(reports: Iterable[FigureReport]) -> pd.DataFrame:
-    """One row per finding."""
-    rows = [
-        {
-            "figure": report.name,
-            "panel": title,
-            "kind": "claim" if isinstance(finding, Claim) else "invariant",
-            "statement": finding.statement,
-            "difference": _difference(finding),
-            "value": finding.value,
-            "sense": finding.sense,
-            "limit": finding.limit,
-            "verdict": finding.verdict.value,
-            "note": finding.note,
-        }
-        for report in reports
-        for title, finding in report.findings
+def none_beats(solved: Solved) -> Invariant:
+    """F_c(b) >= F_c* − gap for every baseline b and all weights c of the sweep."""
+    margins = [
+        (_above(baseline, best), baseline)
+        for baseline in solved.trade_offs.baselines
+        for best in solved.trade_offs.optimized
     ]
-    return pd.DataFrame(rows)
+    least, baseline = min(margins, key=lambda pair: pair[0])
+    return Invariant(
+        statement="no baseline beats the optimum less its certified gap, for any weight"
+        ": least 1 − (F* − gap)/F(baseline)",
+        value=least,
+        sense=">=",
+        limit=-_ROUNDING,
+        note=named(baseline),
+    )
 
 
-def claims_table(reports: Sequence[FigureReport]) -> pd.DataFrame:
-    """One row per statement of the paper, as in the record, and what decided it."""
-    rows = [
-        {
-            "figure": claim.figure,
-            "statement": claim.text,
-            "difference": claim.difference,
-            "verdict": claim.verdict.value,
-            "panels": len(claim.found),
-            "holding": claim.n_holding,
-        }
-        for report in reports
-        for claim in report.claims
-    ]
-    return pd.DataFrame(rows, columns=[*KEY, "verdict", "panels", "holding"])
+def certified(solved: Solved) -> Invariant:
+    """Every optimum is there, and its certified gap is within the tolerance.
+
+    A curve claims the losses of its points. At both ends and at three points between
+    they are compared with those of the attributions, which are certified themselves.
+    """
+    gaps = [gap for one in solved.draws for gap in _gaps(one.trade_offs)]
+    missing = sum(len(one.trade_offs.failures) for one in solved.draws)
+    return Invariant(
+        statement="every optimum is certified, that of a curve from the attributions "
+        "at its ends and three points: largest relative gap",
+        value=float("inf") if missing else float(max(gaps)),
+        sense="<=",
+        limit=solved.problem.tolerance,
+        note=f"{len(gaps)} optima" + (f", {missing} not solved" * bool(missing)),
+    )
 
 
-@cache
-def record() -> Mapping[tuple[str, str, str], Verdict]:
-    """The verdicts on record, by figure, statement and difference."""
-    table = pd.read_csv(RECORD, keep_default_na=False)
-    keys = table[KEY].itertuples(index=False, name=None)
-    return dict(zip(keys, map(Verdict, table["verdict"]), strict=True))
+def dominated(solved: Solved) -> Invariant:
+    """At the other losses of a baseline, the optimum is at least as faithful."""
+    pairs = zip(solved.enclosures, solved.trade_offs.baselines, strict=True)
+    rivals = [(e.saved, b) for e, b in pairs if e.cost > 0]
+    saved, closest = min(rivals, key=lambda pair: pair[0])
+    return Invariant(
+        statement="every baseline lies above the front or on it: least share of its "
+        "faithfulness loss that the optimum at equal other losses saves",
+        value=saved,
+        sense=">=",
+        limit=-1e-6,
+        note=f"closest: {named(closest)}",
+    )
 
 
-def _difference(finding: Finding) -> str:
-    return finding.difference if isinstance(finding, Claim) else ""
+def give_away(solved: Solved, *, difference: str = "") -> Claim:
+    """SmoothGrad and LIME are worse than they could be, by more than rounding."""
+    pairs = zip(solved.enclosures, solved.trade_offs.baselines, strict=True)
+    rivals = [(e.saved, b) for e, b in pairs if b.method in _RIVALS and e.cost > 0]
+    saved, closest = min(rivals, key=lambda pair: pair[0])
+    return Claim(
+        statement="SmoothGrad and LIME lie above the front, not on it: least share of "
+        "its faithfulness loss that the optimum at equal other losses saves",
+        value=saved,
+        sense=">=",
+        limit=solved.problem.tolerance,
+        note=f"closest: {named(closest)}",
+        difference=difference,
+    )
+
+
+def falls_with_its_weight(solved: Solved, *, loss: str) -> Invariant:
+    """A loss never grows with its own weight, the other weights being the same."""
+    rises = rises_with_weight(solved.trade_offs.optimized, loss)
+    return Invariant(
+        statement=f"{loss.replace('_', ' ')} loss falls as its weight grows: largest "
+        "relative rise",
+        value=max(rises),
+        sense="<=",
+        limit=1e-6,
+        note=f"{len(rises)} steps",
+    )
+
+
+EVERYWHERE: tuple[Statement, ...] = (certified, none_beats, dominated)
+
+
+def rises_with_weight(outcomes: Iterable[Explanation], loss: str) -> list[float]:
+    """Each relative rise of a loss as its own weight grows, others being the same."""
+    runs: dict[tuple[float, ...], list[Explanation]] = {}
+    for outcome in outcomes:
+        others = tuple(c for name, c in outcome.weights.items() if name != loss)
+        runs.setdefault(others, []).append(outcome)
+    return [rise for run in runs.values() for rise in _rises(run, loss)]
+
+
+def named(baseline: Explanation) -> str:
+    """A baseline with the setting that tells it from its like."""
+    for setting in ("scale", "units"):
+        if setting in baseline.parameters:
+            return f"{baseline.method} {setting}={baseline.parameters[setting]}"
+    return baseline.method
+
+
+def _above(baseline: Explanation, best: Explanation) -> float:
+    """1 − (F* − gap)/F(baseline) for the weights of an optimum.
+
+    Infinite where the baseline has no loss and so is an optimum itself: that it equals
+    another says nothing.
+    """
+    value = sum(c * baseline.losses[name] for name, c in best.weights.items())
+    bound = best.certificate.lower_bound if best.certificate else 0.0
+    if value > 0.0:
+        return 1.0 - bound / value
+    return -bound if bound > 0.0 else float("inf")
+
+
+def _rises(run: list[Explanation], loss: str) -> list[float]:
+    """Each relative rise of a loss from one weight of its own to the next."""
+    ordered = sorted(run, key=lambda best: best.weights[loss])
+    values = [best.losses[loss] for best in ordered]
+    return [b / a - 1.0 if a > 0.0 else b for a, b in pairwise(values)]
+
+
+def _gaps(trade_offs: TradeOffs) -> list[float]:
+    """The gap of each optimum, or by how much attributions contradict its curve."""
+    claims = [best.objective for best in trade_offs.optimized]
+    trade_offs.prove()
+    pairs = zip(trade_offs.optimized, claims, strict=True)
+    return [max(_gap(best), _contradiction(best, claim)) for best, claim in pairs]
+
+
+def _gap(best: Explanation) -> float:
+    return float("inf") if best.gap is None else best.gap
+
+
+def _contradiction(best: Explanation, claim: float | None) -> float:
+    """|claim − F| on the scale of the gap; zero where attributions were not read."""
+    proof, value = best.certificate, best.objective
+    if proof is None or claim is None or value is None or claim == value:
+        return 0.0
+    return abs(claim - value) / proof.scale if proof.scale else float("inf")

@@ -7,13 +7,12 @@ from xml.etree import ElementTree
 
 import matplotlib as mpl
 import pandas as pd
+from reproduction import paper
 
 import propopt as po
-from propopt.cli import main
+from propopt.papers.properties.own_table import panel_of_table
 from propopt.reproduce.charts import draw_fronts
 from propopt.reproduce.figure import PaperFigure
-from propopt.reproduce.figures import FIGURES
-from propopt.reproduce.figures.tables import UserTable
 from propopt.reproduce.panels import Panel
 
 
@@ -30,19 +29,18 @@ baselines:
 """
 
 
-def test_panels_are_named_as_text(tmp_path, monkeypatch):
+def test_panels_are_named_as_text(tmp_path):
     file = tmp_path / "tiny.yaml"
     file.write_text(FILE)
-    panel = Panel(column="<b>*x* $a$", row="$b$", file=file, laws=())
+    panel = Panel(column="<b>*x* $a$", row="$b$", problem=file, statements=())
     made = PaperFigure(
         title="A figure",
         about="What it shows.",
         panels=(panel,),
         draw=partial(draw_fronts, size=(2.0, 2.0)),
     )
-    monkeypatch.setitem(FIGURES, "tiny", lambda: made)
     with mpl.rc_context({"svg.fonttype": "none"}):  # text, not outlines
-        assert main(["reproduce", "tiny", "-o", str(tmp_path), "-q"]) == 0
+        po.reproduce.reproduce_paper(["tiny"], tmp_path, paper=paper(made), quiet=True)
     page = (tmp_path / "tiny.md").read_text("utf-8")
     assert r"### \<b>\*x\* \$a\$, \$b\$" in page
     drawn = ElementTree.fromstring((tmp_path / "tiny.svg").read_text("utf-8"))
@@ -52,9 +50,7 @@ def test_panels_are_named_as_text(tmp_path, monkeypatch):
 def test_a_table_of_the_users_own_is_named_as_text(tmp_path):
     csv = tmp_path / "a\n\x1b[31m_b.csv"
     pd.DataFrame({"x": range(30), "y": [0, 1] * 15}).to_csv(csv, index=False)
-    panel = UserTable(csv=csv, target="y").panel(tmp_path)
+    panel = panel_of_table(csv, "y", None)
     assert panel.column == r"a\n\x1b[31m b"
-    assert panel.file.read_text().startswith(
-        "# A network with two hidden layers on a\\n\\x1b[31m_b.csv\ndata:"
-    )
-    assert po.problems.read_problem(panel.file).schema.data.target == "y"
+    assert panel.problem.schema.data.target == "y"
+    assert list(tmp_path.iterdir()) == [csv]

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pandas as pd
 import pytest
-from reproduction import FILE, figure, panel
+from reproduction import FILE, figure, panel, paper
 
 from propopt.cli import main
-from propopt.reproduce import Claim, Invariant, Verdict, statements
-from propopt.reproduce.figures import FIGURES
-from propopt.reproduce.induction import PROTOCOL
-from propopt.reproduce.statements import FigureReport, Tally, record
-
-
-DOCS = Path(__file__).parents[2] / "docs" / "paper.md"
+from propopt.papers import PAPERS
+from propopt.reproduce import Claim, Invariant
+from propopt.reproduce.tally import FigureReport, Tally
 
 
 @pytest.fixture
@@ -77,9 +70,8 @@ def test_verdicts(found, verdict):
 # running
 
 
-def reproduce(monkeypatch, folder, *findings, options=()):
+def reproduce(monkeypatch, folder, *findings, options=(), recorded=()):
     """The exit code, and the first page, of a figure with one panel for each."""
-    monkeypatch.setitem(FIGURES, "tiny", lambda: made)
     file = folder / "tiny.yaml"
     file.write_text(FILE, encoding="utf-8")
     made = figure(
@@ -88,13 +80,13 @@ def reproduce(monkeypatch, folder, *findings, options=()):
             for number, found in enumerate(findings)
         )
     )
-    code = main(["reproduce", "tiny", "--output", str(folder), *options])
+    record = folder / "recorded.csv"
+    columns = ["figure", "statement", "difference", "verdict"]
+    pd.DataFrame(recorded, columns=columns).to_csv(record, index=False)
+    monkeypatch.setitem(PAPERS, "small", paper(made, record))
+    arguments = ["tiny", "--paper", "small", "--output", str(folder)]
+    code = main(["reproduce", *arguments, *options])
     return code, (folder / "README.md").read_text(encoding="utf-8")
-
-
-def put_on_record(monkeypatch, **verdicts):
-    known = {("tiny", name, ""): verdict for name, verdict in verdicts.items()}
-    monkeypatch.setattr(statements, "record", lambda: known)
 
 
 def test_the_headline_counts_invariants_and_statements_apart(tmp_path, monkeypatch):
@@ -139,7 +131,6 @@ def test_a_statement_has_to_hold_in_every_panel(tmp_path, monkeypatch):
 
 
 def test_set_ups_that_differ_are_told_apart(tmp_path, monkeypatch):
-    put_on_record(monkeypatch)
     reproduce(monkeypatch, tmp_path, claim(0.5), claim(0.6, difference="few points"))
     table = pd.read_csv(tmp_path / "claims.csv", keep_default_na=False)
     assert table["difference"].tolist() == ["", "few points"]
@@ -150,10 +141,13 @@ def test_set_ups_that_differ_are_told_apart(tmp_path, monkeypatch):
 def test_a_verdict_that_is_not_the_one_on_record_is_visible(
     quiet, tmp_path, monkeypatch, capsys
 ):
-    known = {("tiny", "it falls", ""): Verdict.CONFIRMED}
-    monkeypatch.setattr(statements, "record", lambda: known)
-    options = ["--quiet"] * quiet
-    code, page = reproduce(monkeypatch, tmp_path, claim(2.0), options=options)
+    code, page = reproduce(
+        monkeypatch,
+        tmp_path,
+        claim(2.0),
+        options=["--quiet"] * quiet,
+        recorded=[("tiny", "it falls", "", "confirmed")],
+    )
     assert code == 0
     assert "1 not as on record." in page.splitlines()[2]
     assert "- tiny: it falls: **not confirmed** (on record: confirmed)" in page
@@ -162,9 +156,8 @@ def test_a_verdict_that_is_not_the_one_on_record_is_visible(
 
 
 def test_a_verdict_that_is_on_record_is_told_quietly(tmp_path, monkeypatch, capsys):
-    known = {("tiny", "it falls", ""): Verdict.NOT_CONFIRMED}
-    monkeypatch.setattr(statements, "record", lambda: known)
-    _, page = reproduce(monkeypatch, tmp_path, claim(2.0))
+    recorded = [("tiny", "it falls", "", "not confirmed")]
+    _, page = reproduce(monkeypatch, tmp_path, claim(2.0), recorded=recorded)
     assert "on record" not in page
     assert "on record" not in capsys.readouterr().out
 
@@ -175,51 +168,3 @@ def test_a_figure_that_is_not_complete_changes_no_verdict(file):
         name="tiny", figure=figure(one, one), results=(one.run(),), seconds=0.0
     )
     assert Tally.of([report]).n_changed == 0
-
-
-# the record
-
-
-def test_every_verdict_on_record_stands_in_the_docs():
-    text = DOCS.read_text(encoding="utf-8")
-    sections = dict(
-        re.findall(r"^### (\w+)\n(.*?)(?=^##|\Z)", text, flags=re.DOTALL | re.MULTILINE)
-    )
-    for (name, statement, difference), verdict in record().items():
-        row = next(
-            line
-            for line in sections[name].splitlines()
-            if line.startswith(f"| {statement} |")
-            and line.endswith(f"| {difference or '–'} |")
-        )
-        assert f"| {statement} | {verdict} |" in row
-
-
-def test_docs_have_tables_and_the_statement_on_them_from_one_run():
-    """Shares are told to a hundredth of a per cent."""
-    text = DOCS.read_text(encoding="utf-8")
-    statement, tables = text.split("## Distances on tables")
-    (told,) = re.findall(r"\| differs \| ([\d.]+) \|.*nearest rows \|", statement)
-    rows = re.findall(r"^\| (?:smoothgrad|lime),.* ([\d.]+)% \|$", tables, re.MULTILINE)
-    assert len(rows) == 64
-    assert min(map(float, rows)) / 100 == pytest.approx(float(told), abs=5.1e-5)
-
-
-def test_what_docs_say_of_figure_5_is_on_record():
-    verdicts = {
-        statement: verdict
-        for (name, statement, _), verdict in record().items()
-        if name == "fig5" and statement.startswith(PROTOCOL)
-    }
-    assert set(verdicts.values()) == {Verdict.NOT_CONFIRMED}
-    assert len(verdicts) == 3
-
-
-@pytest.mark.parametrize("name", ["fig4"])
-def test_a_run_has_the_verdicts_on_record(name):
-    made = FIGURES[name]()
-    results = tuple(one.run() for one in made.panels)
-    report = FigureReport(name=name, figure=made, results=results, seconds=0.0)
-    known = {key for key in record() if key[0] == name}
-    assert {(name, c.text, c.difference) for c in report.claims} == known
-    assert report.changed == []

@@ -6,22 +6,17 @@ import dataclasses
 from pathlib import Path
 from xml.etree import ElementTree
 
-import numpy as np
 import pandas as pd
 import pytest
-from reproduction import FILE, INDUCTIVE, figure, panel
+from reproduction import FILE, INDUCTIVE, figure, panel, paper
 
 import propopt as po
 from propopt.cli import main
 from propopt.errors import InvalidInput
-from propopt.problems import read_problem
-from propopt.reproduce import Invariant, induction, laws, run
-from propopt.reproduce.figures import FIGURES
-from propopt.reproduce.figures.tables import UserTable
-from propopt.reproduce.panels import Panel
-
-
-PAPER = Path(__file__).parents[2] / "problems" / "paper"
+from propopt.papers import PAPERS
+from propopt.papers.properties import induction
+from propopt.papers.properties.paper import PROPERTIES
+from propopt.reproduce import Invariant, run, statements
 
 
 @pytest.fixture
@@ -35,16 +30,11 @@ def test_a_panel_tells_the_excess_of_each_inductive_explanation(tmp_path, monkey
     path = tmp_path / "later.yaml"
     path.write_text(INDUCTIVE, encoding="utf-8")
     one = dataclasses.replace(
-        panel(path, induction.never_below), distances=induction.distances
+        panel(path, induction.never_below), distances=induction.inductive_distances
     )
-    made = figure(one)
-    made = dataclasses.replace(made, draw=FIGURES["fig5"]().draw)
-    made = dataclasses.replace(
-        made,
-        panels=(
-            dataclasses.replace(one, pictures=FIGURES["fig5"]().panels[0].pictures),
-        ),
-    )
+    fig5 = PROPERTIES.figures["fig5"]()
+    drawn = dataclasses.replace(one, pictures=fig5.panels[0].pictures)
+    made = dataclasses.replace(figure(drawn), draw=fig5.draw)
     assert reproduce(monkeypatch, tmp_path / "out", made, "--quiet") == 0
     page = (tmp_path / "out" / "tiny.md").read_text(encoding="utf-8")
     assert "| inductive, rule = greedy, own gradients = False, inputs = 40," in page
@@ -53,120 +43,13 @@ def test_a_panel_tells_the_excess_of_each_inductive_explanation(tmp_path, monkey
     ElementTree.parse(tmp_path / "out" / "tiny.svg")
 
 
-# problem files
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_every_panel_has_a_valid_file(name):
-    for one in FIGURES[name]().panels:
-        assert read_problem(one.file).build().swept
-
-
-def test_every_problem_file_of_the_paper_is_in_a_figure():
-    used = {one.file for make in FIGURES.values() for one in make().panels}
-    assert used == set(PAPER.glob("*.yaml"))
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_panels_of_a_figure_have_titles_of_their_own(name):
-    titles = [one.title for one in FIGURES[name]().panels]
-    assert len(titles) == len(set(titles))
-
-
-# a table of the user's
-
-
-def write_table(folder, target):
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(30, 3)), columns=list("abc"))
-    path = folder / "my table.csv"
-    table.assign(y=target).to_csv(path, index=False)
-    return path
-
-
-@pytest.mark.parametrize(
-    ("target", "task", "found"),
-    [
-        (np.arange(30) / 7, None, ("regression", None)),
-        (["no", "yes", "yes"] * 10, None, ("classification", "yes")),
-        ([0, 1, 1] * 10, None, ("classification", 1)),
-        ([3, 4, 4, 5, 6] * 6, None, ("regression", None)),
-        ([3, 4, 4, 5, 6] * 6, "classification", ("classification", 4)),
-    ],
-)
-def test_a_table_of_the_users_becomes_a_problem_file(tmp_path, target, task, found):
-    csv = write_table(tmp_path, target)
-    made = UserTable(csv=csv, target="y", task=task).panel(tmp_path)
-    problem = read_problem(made.file)
-    assert made.file == tmp_path / "table_my table.yaml"
-    assert (problem.schema.model.task, problem.schema.model.target_class) == found
-    assert problem.schema.data.explain == 10
-    assert problem.build().points.shape == (10, 3)
-
-
-def test_text_columns_of_a_table_of_ones_own_are_categories(tmp_path, rng):
-    csv = tmp_path / "customers.csv"
-    table = pd.DataFrame({"age": rng.normal(size=30), "plan": list("abc") * 10})
-    table.assign(y=table["age"] + (table["plan"] == "a")).to_csv(csv, index=False)
-    problem = read_problem(UserTable(csv=csv, target="y").panel(tmp_path).file)
-    assert problem.schema.data.categorical == ["plan"]
-    built = problem.build()
-    assert list(built.function.gradient(built.points)) == ["age", "plan"]
-
-
-def test_names_of_all_characters_reach_the_problem_file(tmp_path, rng):
-    half = "\\ud83d\\ude00"
-    names = ["emoji \U0001f600", "漢字", half, "a\u2028b\x85c\x7f\x1b", '"\\']
-    table = pd.DataFrame(rng.normal(size=(30, 5)), columns=names)
-    csv = tmp_path / "\U0001f600.csv"
-    table.assign(**{names[0]: list("abc") * 10, "y": np.arange(30) / 7}).to_csv(
-        csv, index=False
-    )
-    problem = read_problem(UserTable(csv=csv, target="y").panel(tmp_path).file)
-    assert problem.schema.data.categorical == [names[0]]
-    assert list(problem.build().points) == names
-
-
-@pytest.mark.usefixtures("no_panel")
-def test_a_table_too_short_is_refused_before_any_work(tmp_path, capsys):
-    csv = tmp_path / "short.csv"
-    csv.write_text("a,y\n1,2\n2,3\n3,4\n")
-    own = ["--csv", str(csv), "--target", "y", "-o", str(tmp_path)]
-    assert main(["reproduce", "tables", *own]) == 2
-    assert "short.yaml:6: objective.pairwise_robustness" in capsys.readouterr().err
-
-
-@pytest.fixture
-def no_panel(monkeypatch):
-    monkeypatch.setattr(Panel, "run", None)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["fig1", "--csv", "t.csv", "--target", "y"], "add it, or all"),
-        (["tables", "--csv", "t.csv"], "--csv needs --target"),
-        (["tables", "--target", "y"], "add --csv"),
-        (["tables", "--csv", "t.csv", "--target", "y"], "there is no file t.csv"),
-        (["tables", "--csv", __file__, "--target", "y"], "no column 'y'|not a CSV"),
-        (["fig7"], "there is no 'fig7' (did you mean 'fig"),
-    ],
-)
-def test_bad_arguments_are_refused_before_any_work(
-    options, message, tmp_path, capsys, monkeypatch
-):
-    monkeypatch.setattr(Panel, "run", None)
-    assert main(["reproduce", *options, "-o", str(tmp_path)]) == 2
-    error = capsys.readouterr().err
-    assert any(part in error for part in message.split("|"))
-
-
 # running
 
 
 def reproduce(monkeypatch, folder, made, *options):
-    monkeypatch.setitem(FIGURES, "tiny", lambda: made)
-    return main(["reproduce", "tiny", "--output", str(folder), *options])
+    monkeypatch.setitem(PAPERS, "small", paper(made))
+    arguments = ["tiny", "--paper", "small", "--output", str(folder)]
+    return main(["reproduce", *arguments, *options])
 
 
 def stop(solved):
@@ -180,7 +63,7 @@ def failing(solved):
 
 
 def test_a_figure_whose_statements_hold(file, tmp_path, monkeypatch, capsys):
-    made = figure(panel(file, *laws.EVERYWHERE), panel(file, column="again"))
+    made = figure(panel(file, *statements.EVERYWHERE), panel(file, column="again"))
     out = tmp_path / "out"
     assert reproduce(monkeypatch, out, made) == 0
     assert {path.name for path in out.iterdir()} == {
@@ -201,7 +84,7 @@ def test_a_figure_whose_statements_hold(file, tmp_path, monkeypatch, capsys):
 
 
 def test_a_statement_that_fails_is_told_everywhere(file, tmp_path, monkeypatch, capsys):
-    made = figure(panel(file, laws.certified, failing))
+    made = figure(panel(file, statements.certified, failing))
     assert reproduce(monkeypatch, tmp_path, made) == 4
     assert "FAIL: one is more than | two: 1, expected >= 2" in capsys.readouterr().out
     row = "| one is more than \\| two | FAIL | 1 | >= 2 | 0 of 1 | x³, D = 1 |"
@@ -225,13 +108,13 @@ def test_the_narrowest_finding_stands_for_a_statement(file, tmp_path, monkeypatc
 
 
 def test_quiet_prints_nothing(file, tmp_path, monkeypatch, capsys):
-    made = figure(panel(file, laws.certified))
+    made = figure(panel(file, statements.certified))
     assert reproduce(monkeypatch, tmp_path, made, "--quiet") == 0
     assert capsys.readouterr() == ("", "")
 
 
 def test_the_same_run_draws_the_same_picture(file, tmp_path, monkeypatch):
-    made = figure(panel(file, laws.certified))
+    made = figure(panel(file, statements.certified))
     pictures = []
     for folder in ("one", "two"):
         reproduce(monkeypatch, tmp_path / folder, made, "--quiet")
@@ -240,13 +123,13 @@ def test_the_same_run_draws_the_same_picture(file, tmp_path, monkeypatch):
 
 
 def test_two_jobs_find_the_same(file):
-    panels = [panel(file, laws.none_beats), panel(file, laws.certified)]
+    panels = [panel(file, statements.none_beats), panel(file, statements.certified)]
     together = list(run.panel_results(panels, 2))
     assert [r.findings for r in together] == [one.run().findings for one in panels]
 
 
 def test_an_interrupted_run_keeps_what_is_done(file, tmp_path, monkeypatch, capsys):
-    made = figure(panel(file, laws.certified), panel(file, stop, column="second"))
+    made = figure(panel(file, statements.certified), panel(file, stop, column="second"))
     assert reproduce(monkeypatch, tmp_path, made) == 130
     assert "interrupted" in capsys.readouterr().out
     page = (tmp_path / "tiny.md").read_text(encoding="utf-8")
@@ -265,14 +148,14 @@ def test_warnings_are_written_down(file, tmp_path, monkeypatch):
         import warnings
 
         warnings.warn("mind this", stacklevel=1)
-        return laws.certified(solved)
+        return statements.certified(solved)
 
     reproduce(monkeypatch, tmp_path, figure(panel(file, warning)), "--quiet")
     assert "- x³, D = 1: mind this" in (tmp_path / "tiny.md").read_text("utf-8")
 
 
 def test_a_page_is_the_old_one_or_the_new_one(file, tmp_path, monkeypatch, capsys):
-    made = figure(panel(file, laws.certified))
+    made = figure(panel(file, statements.certified))
     reproduce(monkeypatch, tmp_path, made, "--quiet")
     before = (tmp_path / "tiny.md").read_bytes()
 
@@ -304,13 +187,46 @@ def test_help_lists_every_figure(capsys):
     with pytest.raises(SystemExit):
         main(["reproduce", "--help"])
     listed = capsys.readouterr().out
-    assert all(name in listed for name in FIGURES)
+    assert all(name in listed for name in PROPERTIES.figures)
 
 
 def test_the_cheapest_panel_of_the_paper_holds():
     chosen = next(
-        p for p in FIGURES["fig2"]().panels if p.title.startswith("x², D = 1")
+        p
+        for p in PROPERTIES.figures["fig2"]().panels
+        if p.title.startswith("x², D = 1")
     )
     result = chosen.run()
     assert [f.statement for f in result.findings if not f.holds] == []
     assert (result.distances["saved"] >= 0).all()
+
+
+# papers
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("propertys", "(did you mean 'properties'?)"), ("x", "there are ")],
+)
+def test_a_paper_that_there_is_not_is_refused(name, near, tmp_path, capsys):
+    arguments = ["fig1", "--paper", name, "-o", str(tmp_path / "out")]
+    assert main(["reproduce", *arguments]) == 2
+    told = capsys.readouterr().err
+    assert f"paper: there is no {name!r}" in told
+    assert near in told
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_paper_without_a_use_for_tables_refuses_them(file, tmp_path):
+    made = paper(figure(panel(file, stop)))
+    with pytest.raises(InvalidInput, match="--csv: the paper small takes no table"):
+        po.reproduce.reproduce_paper(
+            ["tiny"], tmp_path, paper=made, csv="t.csv", target="y", quiet=True
+        )
+
+
+def test_a_paper_of_ones_own_needs_no_registry(file, tmp_path):
+    made = paper(figure(panel(file, statements.certified)))
+    report = po.reproduce.reproduce_paper(["all"], tmp_path, paper=made, quiet=True)
+    assert report.to_frame()["figure"].tolist() == ["tiny"]
+    assert report.n_failed == 0

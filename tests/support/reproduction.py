@@ -10,10 +10,12 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from propopt.problems import Problem, read_problem
+from propopt.problems import Problem, ProblemFile, read_problem
 from propopt.reproduce.charts import draw_fronts
 from propopt.reproduce.figure import PaperFigure
-from propopt.reproduce.panels import Law, Panel, Solved
+from propopt.reproduce.files import ProblemFiles
+from propopt.reproduce.panels import Panel, Solved, Statement
+from propopt.reproduce.paper import Paper
 from propopt.results.explanation import Explanation
 
 
@@ -69,8 +71,10 @@ def swept(problem: Problem) -> Solved:
     return Solved(problem, problem.sweep(problem.baselines(), progress=False))
 
 
-def panel(file: Path, *laws: Law, column: str = "x³") -> Panel:
-    return Panel(column=column, row="D = 1", file=file, laws=laws)
+def panel(
+    problem: Path | ProblemFile | Problem, *statements: Statement, column: str = "x³"
+) -> Panel:
+    return Panel(column=column, row="D = 1", problem=problem, statements=statements)
 
 
 def figure(*panels: Panel) -> PaperFigure:
@@ -79,6 +83,17 @@ def figure(*panels: Panel) -> PaperFigure:
         about="What it shows.",
         panels=panels,
         draw=partial(draw_fronts, size=(2.0, 2.0)),
+    )
+
+
+def paper(made: PaperFigure, recorded: Path | None = None) -> Paper:
+    """A paper with one figure, called tiny."""
+    return Paper(
+        name="small",
+        title="A paper",
+        figures={"tiny": lambda: made},
+        problems=ProblemFiles(checkout="none", installed=Path("none")),
+        recorded=recorded,
     )
 
 

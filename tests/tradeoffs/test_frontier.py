@@ -7,7 +7,7 @@ import pytest
 from reproduction import solved, with_baseline
 
 import propopt as po
-from propopt.reproduce import laws
+from propopt.reproduce import statements as statements
 from propopt.tradeoffs.frontier import Frontier
 
 
@@ -109,11 +109,11 @@ def test_a_constant_baseline_gives_away_what_it_is_off_the_mean():
     constant = np.broadcast_to(G.mean(axis=0), G.shape)
     best = po.GradientMatching(G).value(constant)
     losses = {"gradient_matching": best / 0.9, "pairwise_robustness": 0.0}
-    assert laws.dominated(with_baseline(solved(), losses=losses)).holds
-    found = laws.give_away(with_baseline(solved(), losses=losses))
+    assert statements.dominated(with_baseline(solved(), losses=losses)).holds
+    found = statements.give_away(with_baseline(solved(), losses=losses))
     assert found.value == pytest.approx(0.1, rel=1e-6)
     losses["gradient_matching"] = 0.999 * best
-    assert not laws.dominated(with_baseline(solved(), losses=losses)).holds
+    assert not statements.dominated(with_baseline(solved(), losses=losses)).holds
 
 
 @pytest.mark.parametrize("part", [0.02, 0.3, 0.9, 2.0])

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
-from matplotlib import rc_context
-from matplotlib.figure import Figure
 
 from propopt.output.files import written_whole
+from propopt.output.markdown import markdown_list, markdown_table, write_markdown
+from propopt.output.svg import write_svg
 from propopt.output.text import in_markdown
 from propopt.reproduce.findings import Verdict
-from propopt.reproduce.panels import Result
-from propopt.reproduce.statements import (
+from propopt.reproduce.panels import PanelResult
+from propopt.reproduce.tally import (
+    Conclusion,
     FigureReport,
-    Statement,
     Tally,
     claims_table,
     findings_table,
@@ -25,13 +25,13 @@ from propopt.reproduce.statements import (
 def write_figure(report: FigureReport, folder: Path) -> None:
     """``<name>.svg`` and ``<name>.md``."""
     drawing = report.figure.draw(report.results)
-    _write_svg(drawing, folder / f"{report.name}.svg", report.name)
-    _write(folder / f"{report.name}.md", _page(report))
+    write_svg(drawing, folder / f"{report.name}.svg", salt=report.name)
+    write_markdown(folder / f"{report.name}.md", _page(report))
 
 
 def write_index(reports: Sequence[FigureReport], folder: Path) -> None:
     """``README.md``, ``claims.csv`` and, with every finding, ``statements.csv``."""
-    _write(folder / "README.md", _index(reports))
+    write_markdown(folder / "README.md", _index(reports))
     for name, table in (
         ("claims", claims_table(reports)),
         ("statements", findings_table(reports)),
@@ -63,7 +63,7 @@ def _page(report: FigureReport) -> Iterator[str]:
         )
         for title, f in report.findings
     ]
-    yield _table(("panel", "statement", "verdict", "measured", "note"), rows)
+    yield markdown_table(("panel", "statement", "verdict", "measured", "note"), rows)
     yield "## Distances of the baselines"
     yield (
         "`excess`: the least relative excess of a baseline's objective over the "
@@ -89,7 +89,7 @@ def _state(report: FigureReport) -> Iterator[str]:
         )
 
 
-def _distances(result: Result) -> Iterator[str]:
+def _distances(result: PanelResult) -> Iterator[str]:
     yield f"### {in_markdown(result.panel.title)}"
     table = result.distances
     losses = [str(c) for c in table if str(c).startswith("loss.")]
@@ -103,7 +103,7 @@ def _distances(result: Result) -> Iterator[str]:
         )
         for _, row in table.iterrows()
     ]
-    yield _table(head, rows)
+    yield markdown_table(head, rows)
 
 
 _SETTINGS = {
@@ -127,10 +127,14 @@ def _method(row: pd.Series) -> str:
 
 
 def _warnings(report: FigureReport) -> Iterator[str]:
-    found = [(r.panel.title, w) for r in report.results for w in r.warnings]
-    if found:
+    lines = [
+        f"{in_markdown(r.panel.title)}: {in_markdown(text)}"
+        for r in report.results
+        for text in r.warnings
+    ]
+    if lines:
         yield "## Warnings"
-        yield "\n".join(f"- {in_markdown(t)}: {in_markdown(text)}" for t, text in found)
+        yield markdown_list(lines)
 
 
 def _index(reports: Sequence[FigureReport]) -> Iterator[str]:
@@ -148,7 +152,9 @@ def _index(reports: Sequence[FigureReport]) -> Iterator[str]:
         )
         for r in reports
     ]
-    yield _table(("figure", "", "panels", "PASS", *_CLAIM_WORDS, "seconds"), rows)
+    yield markdown_table(
+        ("figure", "", "panels", "PASS", *_CLAIM_WORDS, "seconds"), rows
+    )
     for report in reports:
         yield f"## {report.name}: {report.figure.title}"
         yield f"![{report.figure.title}]({report.name}.svg)"
@@ -169,18 +175,18 @@ panel where it is narrowest. Every finding stands in `statements.csv`."""
 def _remarkable(reports: Sequence[FigureReport]) -> Iterator[str]:
     """What must not be overlooked: failures, changes, and what is not confirmed."""
     failed = [
-        f"- {s.figure}: {s.text}: {_measured(s)}"
+        f"{s.figure}: {s.text}: {_measured(s)}"
         for report in reports
         for s in report.invariants
         if s.verdict is Verdict.FAIL
     ]
     changed = [
-        f"- {s.figure}: {s.text}: {_told(s)}"
+        f"{s.figure}: {s.text}: {_told(s)}"
         for report in reports
         for s in report.changed
     ]
     refuted = [
-        f"- {s.figure}: {s.text}{_aside(s.difference)}: {_measured(s)}"
+        f"{s.figure}: {s.text}{_aside(s.difference)}: {_measured(s)}"
         for report in reports
         for s in report.claims
         if s.verdict is Verdict.NOT_CONFIRMED
@@ -192,7 +198,7 @@ def _remarkable(reports: Sequence[FigureReport]) -> Iterator[str]:
     ):
         if lines:
             yield f"{title}:"
-            yield "\n".join(lines)
+            yield markdown_list(lines)
 
 
 def _counts(report: FigureReport) -> Iterator[str]:
@@ -206,7 +212,7 @@ def _statements(report: FigureReport, level: str) -> Iterator[str]:
     """What the paper states, then what theory promises."""
     if report.claims:
         yield f"{level} Statements of the paper"
-        yield _table(
+        yield markdown_table(
             ("statement", "verdict", *_HEAD, "set-up differs in"),
             (
                 (s.text, _told(s), *_decided(s), s.difference or "–")
@@ -215,7 +221,7 @@ def _statements(report: FigureReport, level: str) -> Iterator[str]:
         )
     if report.invariants:
         yield f"{level} Invariants"
-        yield _table(
+        yield markdown_table(
             ("invariant", "verdict", *_HEAD),
             ((s.text, str(s.verdict), *_decided(s)) for s in report.invariants),
         )
@@ -224,39 +230,30 @@ def _statements(report: FigureReport, level: str) -> Iterator[str]:
 _HEAD = ("measured", "has to be", "panels", "narrowest in")
 
 
-def _decided(statement: Statement) -> tuple[str, ...]:
+def _decided(statement: Conclusion) -> tuple[str, ...]:
     title, finding = statement.narrowest
     return (
         _number(finding.value),
         finding.condition,
-        f"{statement.n_holding} of {len(statement.found)}",
+        f"{statement.n_holding} of {len(statement.findings)}",
         in_markdown(title) + _aside(finding.note),
     )
 
 
-def _told(statement: Statement) -> str:
+def _told(statement: Conclusion) -> str:
     """The verdict, loudly if it is not the one on record."""
     if statement.verdict == statement.recorded:
         return str(statement.verdict)
     return f"**{statement.verdict}** (on record: {statement.recorded or 'none'})"
 
 
-def _measured(statement: Statement) -> str:
+def _measured(statement: Conclusion) -> str:
     value, condition, panels, where = _decided(statement)
     return f"{value}, expected {condition}; holds in {panels} panels; {where}"
 
 
 def _aside(text: str) -> str:
     return f" ({text})" if text else ""
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 def _share(value: float) -> str:
@@ -266,16 +263,3 @@ def _share(value: float) -> str:
 
 def _number(value: float) -> str:
     return f"{value + 0.0:.4g}"  # no −0
-
-
-def _write(path: Path, paragraphs: Iterable[str]) -> None:
-    with written_whole(path) as draft:
-        draft.write_text("\n\n".join(paragraphs) + "\n", encoding="utf-8")
-
-
-def _write_svg(drawing: Figure, path: Path, name: str) -> None:
-    with (
-        rc_context({"svg.hashsalt": name}),  # the same run, the same file
-        written_whole(path) as draft,
-    ):
-        drawing.savefig(draft, format="svg", metadata={"Date": None})

@@ -14,16 +14,16 @@ from propopt.results.explanation import Explanation
 INDUCTIVE = "inductive"
 OWN = " + own gradients"
 PROTOCOL = "the paper's own protocol, inducing inputs apart from the points"
-KNOWN = {
+_PREMISES = {
     "subset": "gradients at the inducing inputs alone",
     "random": "all gradients, through random inducing inputs",
     "farthest": "all gradients, through farthest inducing inputs",
     "greedy": "all gradients, through greedy inducing inputs",
 }
 """What is known of the function, by the rule."""
-NONE = 1e-9
+_NONE = 1e-9
 """Smaller excesses are rounding: the optimum is known to a certified 1e-6 or better."""
-REACHED = 0.01
+_REACHED = 0.01
 """An excess of one per cent counts as none; chosen, not measured."""
 
 
@@ -33,17 +33,19 @@ def excesses(solved: Solved) -> pd.DataFrame:
     Columns ``rule`` (with a note where own gradients are used), ``count`` (of inducing
     inputs), ``excess`` and the losses.
     """
-    return pd.DataFrame([_row(solved, found) for found in solved.of_method(INDUCTIVE)])
+    return pd.DataFrame(
+        [_row(solved, explanation) for explanation in solved.of_method(INDUCTIVE)]
+    )
 
 
-def excess(solved: Solved, found: Explanation) -> float:
+def excess(solved: Solved, explanation: Explanation) -> float:
     """F/F* − 1 under the weights of an inductive explanation."""
     (optimum,) = (
         best.objective
         for best in solved.trade_offs.optimized
-        if best.weights == found.weights
+        if best.weights == explanation.weights
     )
-    return float(found.objective or np.nan) / float(optimum or np.nan) - 1.0
+    return float(explanation.objective or np.nan) / float(optimum or np.nan) - 1.0
 
 
 def curve(table: pd.DataFrame, rule: str) -> tuple[Array, Array]:
@@ -83,7 +85,7 @@ def never_rises(solved: Solved, *, rule: str) -> Invariant:
     """E is the least of F over a space that grows with nested inducing inputs."""
     _, gaps = curve(excesses(solved), rule)
     return Invariant(
-        statement=f"{KNOWN[rule]}: if these are nested, the excess never rises: "
+        statement=f"{_PREMISES[rule]}: if these are nested, the excess never rises: "
         "largest rise",
         value=float(np.diff(gaps).max()),
         sense="<=",
@@ -107,11 +109,11 @@ def own_gradients_are_faithful(solved: Solved) -> Invariant:
 
 def falls(solved: Solved, *, rule: str = "subset", difference: str = "") -> Claim:
     """More inducing inputs, less excess."""
-    found = [gaps[1:] / gaps[:-1] for _, gaps in _curves(solved, rule)]
+    ratios = [gaps[1:] / gaps[:-1] for _, gaps in _curves(solved, rule)]
     return _claim(
-        statement=f"{_known(rule, difference)}: the excess falls whenever inducing "
+        statement=f"{_premise(rule, difference)}: the excess falls whenever inducing "
         "inputs are added: largest ratio of one to that before",
-        values=[float(steps.max()) for steps in found],
+        values=[float(steps.max()) for steps in ratios],
         limit=1.0,
         difference=difference,
     )
@@ -130,7 +132,7 @@ def falls_exponentially(
         for counts, gaps in _curves(solved, rule)
     ]
     return _claim(
-        statement=f"{_known(rule, difference)}: the excess falls exponentially with "
+        statement=f"{_premise(rule, difference)}: the excess falls exponentially with "
         "the number of inducing inputs, rather than as a power of it: ratio of the "
         "squares that both fits leave",
         values=values,
@@ -143,21 +145,21 @@ def vanishes(solved: Solved, *, difference: str = "") -> Claim:
     """With as many observations as there are points, hardly anything is left."""
     values = [float(gaps[-1]) for _, gaps in _curves(solved, "subset")]
     return _claim(
-        statement=f"{_known('subset', difference)}: the optimum is reached: F/F* − 1 "
+        statement=f"{_premise('subset', difference)}: the optimum is reached: F/F* − 1 "
         "with as many inducing inputs as points",
         values=values,
-        limit=REACHED,
+        limit=_REACHED,
         difference=difference,
     )
 
 
-def distances(solved: Solved) -> pd.DataFrame:
+def inductive_distances(solved: Solved) -> pd.DataFrame:
     """The baselines with their excess; of an inductive one under its own weights."""
     table = solved.trade_offs.distances()
     own = pd.Series(
         [
-            excess(solved, b) if b.method == INDUCTIVE else known
-            for b, known in zip(
+            excess(solved, b) if b.method == INDUCTIVE else least
+            for b, least in zip(
                 solved.trade_offs.baselines, table["excess"], strict=True
             )
         ],
@@ -166,13 +168,13 @@ def distances(solved: Solved) -> pd.DataFrame:
     return table.assign(excess=own)
 
 
-def _row(solved: Solved, found: Explanation) -> dict[str, object]:
-    rule = str(found.parameters["rule"])
+def _row(solved: Solved, explanation: Explanation) -> dict[str, object]:
+    rule = str(explanation.parameters["rule"])
     return {
-        "rule": rule + OWN * bool(found.parameters["own_gradients"]),
-        "count": found.parameters["n_inducing"],
-        "excess": excess(solved, found),
-        **found.losses,
+        "rule": rule + OWN * bool(explanation.parameters["own_gradients"]),
+        "count": explanation.parameters["n_inducing"],
+        "excess": excess(solved, explanation),
+        **explanation.losses,
     }
 
 
@@ -188,12 +190,12 @@ def _own_ratios(table: pd.DataFrame) -> pd.Series:
 
 def _curves(solved: Solved, rule: str) -> list[tuple[Array, Array]]:
     """The curve of each draw, without what is no excess but rounding."""
-    found = (curve(excesses(one), rule) for one in solved.draws)
-    return [(counts[gaps > NONE], gaps[gaps > NONE]) for counts, gaps in found]
+    curves = (curve(excesses(one), rule) for one in solved.draws)
+    return [(counts[gaps > _NONE], gaps[gaps > _NONE]) for counts, gaps in curves]
 
 
-def _known(rule: str, difference: str) -> str:
-    return KNOWN[rule] if difference else PROTOCOL
+def _premise(rule: str, difference: str) -> str:
+    return _PREMISES[rule] if difference else PROTOCOL
 
 
 def _misfit(x: Array, gaps: Array) -> float:

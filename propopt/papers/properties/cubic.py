@@ -17,31 +17,31 @@ from propopt._typing import Array
 from propopt.functions import Power
 from propopt.losses import PropertyLoss
 from propopt.reproduce.findings import Claim
-from propopt.reproduce.panels import ClaimLaw, Solved
+from propopt.reproduce.panels import ClaimStatement, Solved
 from propopt.results.explanation import Explanation
 
 
-Stated: TypeAlias = Callable[[float], float]
+_LossByScale: TypeAlias = Callable[[float], float]
 """A loss without noise, as the paper has it, by δ."""
-Z = 6.0
+_Z = 6.0
 """Standard errors allowed: a false alarm once in 5e8 comparisons, if gaussian."""
 
 
 def sampled_faithfulness(solved: Solved, *, difference: str = "") -> Claim:
-    """The sampled loss is 9NDδ⁴ within Z standard errors."""
+    """The sampled loss is 9NDδ⁴ within six standard errors."""
     size = _points(solved).size
     statement = "x³: the faithfulness loss of SmoothGrad is 9NDδ⁴"
     return _sampled(solved, 0, statement, difference, lambda δ: 9 * size * δ**4)
 
 
 def sampled_robustness(solved: Solved, *, difference: str = "") -> Claim:
-    """The sampled loss is that of the gradient within Z standard errors."""
+    """The sampled loss is that of the gradient within six standard errors."""
     flat = solved.problem.objective.losses[1].value(_limit(_points(solved), 0.0))
     statement = "x³: the robustness loss of SmoothGrad does not depend on δ"
     return _sampled(solved, 1, statement, difference, lambda _: flat)
 
 
-SAMPLED: tuple[ClaimLaw, ...] = (sampled_faithfulness, sampled_robustness)
+SAMPLED: tuple[ClaimStatement, ...] = (sampled_faithfulness, sampled_robustness)
 
 
 def _sampled(
@@ -49,13 +49,13 @@ def _sampled(
     place: int,
     statement: str,
     difference: str,
-    stated: Stated,
+    expected: _LossByScale,
 ) -> Claim:
-    """How far a sampled loss is from what is stated of every δ, and noise."""
+    """How far a sampled loss is from what is expected of every δ, and noise."""
     loss = solved.problem.objective.losses[place]
     matrix = loss.map.normal(np.eye(len(_points(solved))))
     scores = [
-        abs(_score(solved, loss, matrix, explanation, stated))
+        abs(_score(solved, loss, matrix, explanation, expected))
         for explanation in solved.of_method("smoothgrad")
     ]
     return Claim(
@@ -63,7 +63,7 @@ def _sampled(
         "most",
         value=max(scores),
         sense="<=",
-        limit=Z,
+        limit=_Z,
         note=f"{len(scores)} scales",
         difference=difference,
     )
@@ -73,8 +73,8 @@ def _score(
     solved: Solved,
     loss: PropertyLoss,
     matrix: Array,
-    found: Explanation,
-    stated: Stated,
+    explanation: Explanation,
+    expected: _LossByScale,
 ) -> float:
     """(measured − expected)/standard deviation for ‖A(B + E) − T‖², E noise.
 
@@ -83,14 +83,14 @@ def _score(
     + 2 Σ M²_nm v_nd v_md for gaussian noise.
     """
     X = _points(solved)
-    scale = float(found.parameters["scale"] or 0.0)
-    samples = int(found.parameters["n_samples"] or 0)
+    scale = float(explanation.parameters["scale"] or 0.0)
+    samples = int(explanation.parameters["n_samples"] or 0)
     v = 9 * (4 * X**2 * scale**2 + 2 * scale**4) / samples
     limit = _limit(X, scale)
     slope = loss.gradient(limit)  # 2M(B − T)
-    mean = stated(scale) + float((np.diag(matrix)[:, None] * v).sum())
+    mean = expected(scale) + float((np.diag(matrix)[:, None] * v).sum())
     variance = (slope**2 * v).sum() + 2 * np.vdot(v, matrix**2 @ v)
-    return float((loss.value(found.attributions) - mean) / math.sqrt(variance))
+    return float((loss.value(explanation.attributions) - mean) / math.sqrt(variance))
 
 
 def _limit(X: Array, scale: float) -> Array:

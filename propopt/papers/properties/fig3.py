@@ -7,18 +7,19 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
+from propopt.papers.properties.setups import DIFFERENCES, PROBLEM_FILES, SMALL_SETUPS
 from propopt.reproduce.charts import draw_fronts
-from propopt.reproduce.figure import DIFFERENCES, SMALL_SETUPS, PaperFigure
+from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.findings import Claim
-from propopt.reproduce.laws import EVERYWHERE, named
-from propopt.reproduce.panels import Panel, Result, Solved, paper_file
+from propopt.reproduce.panels import Panel, PanelResult, Solved
+from propopt.reproduce.statements import EVERYWHERE, named
 
 
-NEAR = 0.1
+_NEAR = 0.1
 """So near a baseline has to be, that there is something to match."""
 
 
-def figure() -> PaperFigure:
+def figure_3() -> PaperFigure:
     """Two functions in three set-ups."""
     return PaperFigure(
         title="Function matching against robustness",
@@ -27,8 +28,8 @@ def figure() -> PaperFigure:
             Panel(
                 column=column,
                 row=SMALL_SETUPS[setup],
-                file=paper_file(f"fig3_{function}_{setup}"),
-                laws=(
+                problem=PROBLEM_FILES.path(f"fig3_{function}_{setup}"),
+                statements=(
                     *EVERYWHERE,
                     partial(matches_where_no_worse, difference=DIFFERENCES[setup]),
                 ),
@@ -50,19 +51,19 @@ def matches_where_no_worse(solved: Solved, *, difference: str = "") -> Claim:
     """min_c F_c(b)/F_c* − 1: for the weights that suit it best."""
     table = solved.trade_offs.distances()
     order = table["excess"].argsort()
-    close = int((table["excess"] <= NEAR).sum())
+    close = int((table["excess"] <= _NEAR).sum())
     best = solved.trade_offs.baselines[int(order.iloc[0])]
-    nothing = f"no baseline comes within {NEAR:.0%} of the optimum" * (not close)
+    nothing = f"no baseline comes within {_NEAR:.0%} of the optimum" * (not close)
     return Claim(
         statement="where baselines are no worse, the optimum matches them: least "
         "excess of a baseline over the optimum, for the weights that suit it best",
         value=float(table["excess"].min()),
         sense=">=",
         limit=-solved.problem.tolerance,
-        note=f"{named(best)}; {close} of {len(table)} within {NEAR:.0%}",
+        note=f"{named(best)}; {close} of {len(table)} within {_NEAR:.0%}",
         difference="; ".join(filter(None, (nothing, difference))),
     )
 
 
-def _draw(results: Sequence[Result]) -> Figure:
+def _draw(results: Sequence[PanelResult]) -> Figure:
     return draw_fronts(results, (3.2, 2.3))

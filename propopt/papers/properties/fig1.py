@@ -7,14 +7,20 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from propopt.reproduce import cubic
+from propopt.papers.properties import cubic
+from propopt.papers.properties.setups import (
+    DIFFERENCES,
+    FUNCTIONS,
+    PROBLEM_FILES,
+    SETUPS,
+)
 from propopt.reproduce.charts import draw_fronts
-from propopt.reproduce.figure import DIFFERENCES, FUNCTIONS, SETUPS, PaperFigure
-from propopt.reproduce.laws import EVERYWHERE, give_away
-from propopt.reproduce.panels import ClaimLaw, Law, Panel, Result, paper_file
+from propopt.reproduce.figure import PaperFigure
+from propopt.reproduce.panels import ClaimStatement, Panel, PanelResult, Statement
+from propopt.reproduce.statements import EVERYWHERE, give_away
 
 
-def figure() -> PaperFigure:
+def figure_1() -> PaperFigure:
     """Six functions in four set-ups."""
     return PaperFigure(
         title="Faithfulness against robustness",
@@ -23,8 +29,8 @@ def figure() -> PaperFigure:
             Panel(
                 column=column,
                 row=row,
-                file=paper_file(f"fig1_{function}_{setup}"),
-                laws=_laws(function, setup),
+                problem=PROBLEM_FILES.path(f"fig1_{function}_{setup}"),
+                statements=_statements(function, setup),
             )
             for setup, row in SETUPS.items()
             for function, column in FUNCTIONS.items()
@@ -42,15 +48,15 @@ per point instead of 500 to 10,000, and fewer scales: their noise shows as a los
 robustness."""
 
 
-def _laws(function: str, setup: str) -> tuple[Law, ...]:
+def _statements(function: str, setup: str) -> tuple[Statement, ...]:
     if setup == "d3":  # noise of 10 perturbations says nothing of the paper's 500
         return EVERYWHERE
-    claims: tuple[ClaimLaw, ...] = (give_away,)
+    claims: tuple[ClaimStatement, ...] = (give_away,)
     if function == "cubic" and setup != "d2":  # the noise takes all N² similarities
         claims += cubic.SAMPLED
     difference = DIFFERENCES[setup]
     return (*EVERYWHERE, *(partial(law, difference=difference) for law in claims))
 
 
-def _draw(results: Sequence[Result]) -> Figure:
+def _draw(results: Sequence[PanelResult]) -> Figure:
     return draw_fronts(results, (2.1, 1.9))

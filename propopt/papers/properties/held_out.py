@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from propopt.reproduce import induction
+from propopt.papers.properties import induction
 from propopt.reproduce.findings import Claim
-from propopt.reproduce.laws import rises_with_weight
 from propopt.reproduce.panels import Solved
+from propopt.reproduce.statements import rises_with_weight
 from propopt.results.explanation import Explanation
 
 
-DIFFERENCE = (
+_DIFFERENCE = (
     "digits and a small network instead of ImageNet and ResNet-50; inducing inputs are "
     "other images, not perturbations of the one explained"
 )
@@ -22,8 +22,11 @@ DIFFERENCE = (
 def beats_smoothgrad(solved: Solved) -> Claim:
     """F(inductive)/F(best other), under the weights of each inductive explanation."""
     ratios = [
-        (float(found.objective or np.nan) / _best_other(solved, found), found.weights)
-        for found in solved.of_method(induction.INDUCTIVE)
+        (
+            float(explanation.objective or np.nan) / _best_other(solved, explanation),
+            explanation.weights,
+        )
+        for explanation in solved.of_method(induction.INDUCTIVE)
     ]
     worst, weights = max(ratios, key=lambda pair: pair[0])
     better = sum(ratio <= 1.0 for ratio, _ in ratios)
@@ -34,7 +37,7 @@ def beats_smoothgrad(solved: Solved) -> Claim:
         sense="<=",
         limit=1.0,
         note=f"{_weights_in_words(weights)}; less under {better} of {len(ratios)}",
-        difference=DIFFERENCE,
+        difference=_DIFFERENCE,
     )
 
 
@@ -42,8 +45,8 @@ def is_smooth(solved: Solved) -> Claim:
     """Smoothness loss over that of the gradient, largest over all weights."""
     (gradient,) = solved.of_method("gradient")
     ratios = [
-        found.losses["smoothness"] / gradient.losses["smoothness"]
-        for found in solved.of_method(induction.INDUCTIVE)
+        explanation.losses["smoothness"] / gradient.losses["smoothness"]
+        for explanation in solved.of_method(induction.INDUCTIVE)
     ]
     return Claim(
         statement="inductive maps are smoother than the gradient: largest ratio of "
@@ -52,11 +55,11 @@ def is_smooth(solved: Solved) -> Claim:
         sense="<=",
         limit=1.0,
         note=f"smallest {min(ratios):.2g}",
-        difference=DIFFERENCE,
+        difference=_DIFFERENCE,
     )
 
 
-def falls_with_its_weight(solved: Solved, *, loss: str) -> Claim:
+def inductive_loss_falls(solved: Solved, *, loss: str) -> Claim:
     """A loss of inductive explanations of new images falls with its own weight."""
     rises = rises_with_weight(solved.of_method(induction.INDUCTIVE), loss)
     return Claim(
@@ -66,13 +69,13 @@ def falls_with_its_weight(solved: Solved, *, loss: str) -> Claim:
         sense="<=",
         limit=0.0,
         note=f"{len(rises)} steps",
-        difference=DIFFERENCE,
+        difference=_DIFFERENCE,
     )
 
 
-def _best_other(solved: Solved, found: Explanation) -> float:
+def _best_other(solved: Solved, explanation: Explanation) -> float:
     return min(
-        sum(c * b.losses[name] for name, c in found.weights.items())
+        sum(c * b.losses[name] for name, c in explanation.weights.items())
         for b in solved.trade_offs.baselines
         if b.method != induction.INDUCTIVE
     )

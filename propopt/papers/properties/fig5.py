@@ -11,14 +11,15 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from propopt._typing import Array
-from propopt.reproduce import induction
+from propopt.papers.properties import induction
+from propopt.papers.properties.setups import PROBLEM_FILES
 from propopt.reproduce.charts import LEGEND_WIDTH, panel_grid
 from propopt.reproduce.figure import PaperFigure
-from propopt.reproduce.laws import certified
-from propopt.reproduce.panels import Law, Panel, Result, Solved, paper_file
+from propopt.reproduce.panels import Panel, PanelResult, Solved, Statement
+from propopt.reproduce.statements import certified
 
 
-FUNCTIONS = {
+_FUNCTIONS = {
     "cubic": "x³",
     "interactions": "Σx² + (Σx)²",
     "sine": "sin x",
@@ -28,24 +29,24 @@ FUNCTIONS = {
     "sine_of_exponential": "sin(eˣ)",
     "linear_plus_sine_of_exponential": "x + sin(eˣ)",
 }
-ROWS = {"same": "among the points", "others": "at other points"}
-SPARSE = ("random", "farthest", "greedy")
+_ROWS = {"same": "among the points", "others": "at other points"}
+_SPARSE = ("random", "farthest", "greedy")
 """Ways to choose inputs through which all gradients are seen; each nested."""
-SEEDS = {"same": (), "others": (1, 2, 3, 4)}
+_SEEDS = {"same": (), "others": (1, 2, 3, 4)}
 """The paper's own protocol is drawn five times: zero is the seed of the files."""
-LOOKS = {
+_LOOKS = {
     "subset": ("gradients at these inputs alone", "#1f4e79", "o"),
     "subset" + induction.OWN: ("the same, and the input's own", "#7f7f7f", "v"),
     "random": ("all gradients, random inputs", "#dd8452", "s"),
     "farthest": ("all gradients, farthest inputs", "#55a868", "^"),
     "greedy": ("all gradients, greedy inputs", "#c44e52", "D"),
 }
-FLOOR = 1e-7
+_FLOOR = 1e-7
 """Smaller excesses are rounding; they are drawn here."""
-N_COLUMNS = 4
+_N_COLUMNS = 4
 
 
-def figure() -> PaperFigure:
+def figure_5() -> PaperFigure:
     """Eight functions, with observations among the points and elsewhere."""
     return PaperFigure(
         title="From inductive to transductive, by the number of inducing inputs",
@@ -54,14 +55,14 @@ def figure() -> PaperFigure:
             Panel(
                 column=column,
                 row=row,
-                file=paper_file(f"fig5_{function}_{end}"),
-                laws=LAWS[end],
-                pictures=curves,
-                distances=induction.distances,
-                seeds=SEEDS[end],
+                problem=PROBLEM_FILES.path(f"fig5_{function}_{end}"),
+                statements=_STATEMENTS[end],
+                pictures=excess_curves,
+                distances=induction.inductive_distances,
+                seeds=_SEEDS[end],
             )
-            for end, row in ROWS.items()
-            for function, column in FUNCTIONS.items()
+            for end, row in _ROWS.items()
+            for function, column in _FUNCTIONS.items()
         ),
         draw=_draw,
     )
@@ -84,25 +85,25 @@ one more observation every row comes from a function of its own, which is more f
 and less robust. Excesses below 1e-7 are drawn at 1e-7."""
 
 
-def curves(solved: Solved) -> Mapping[str, Array]:
+def excess_curves(solved: Solved) -> Mapping[str, Array]:
     """Counts, excesses, and the least and largest of all draws (4, n), by rule."""
     tables = [induction.excesses(one) for one in solved.draws]
-    found = {}
+    bands = {}
     for rule in tables[0]["rule"].unique():
-        drawn = [induction.curve(table, rule) for table in tables]
-        gaps = np.stack([gaps for _, gaps in drawn])
-        found[rule] = np.stack([*drawn[0], gaps.min(axis=0), gaps.max(axis=0)])
-    return found
+        draws = [induction.curve(table, rule) for table in tables]
+        gaps = np.stack([gaps for _, gaps in draws])
+        bands[rule] = np.stack([*draws[0], gaps.min(axis=0), gaps.max(axis=0)])
+    return bands
 
 
 _AMONG = "inducing inputs are among the points that are explained"
 _THROUGH = "all gradients are known, and seen through the inducing inputs"
-_EVERYWHERE: tuple[Law, ...] = (
+_EVERYWHERE: tuple[Statement, ...] = (
     certified,
     induction.never_below,
     induction.own_gradients_are_faithful,
 )
-LAWS: Mapping[str, tuple[Law, ...]] = {
+_STATEMENTS: Mapping[str, tuple[Statement, ...]] = {
     "others": (
         *_EVERYWHERE,
         induction.falls,
@@ -112,20 +113,20 @@ LAWS: Mapping[str, tuple[Law, ...]] = {
     "same": (
         *_EVERYWHERE,
         induction.reaches_optimum,
-        *(partial(induction.never_rises, rule=rule) for rule in SPARSE),
+        *(partial(induction.never_rises, rule=rule) for rule in _SPARSE),
         partial(induction.falls, difference=_AMONG),
         partial(induction.falls_exponentially, difference=_AMONG),
         *(
             partial(induction.falls_exponentially, rule=rule, difference=_THROUGH)
-            for rule in SPARSE
+            for rule in _SPARSE
         ),
     ),
 }
 
 
-def _draw(results: Sequence[Result]) -> Figure:
-    n_rows = -(-len(results) // N_COLUMNS)
-    figure, grid = panel_grid(n_rows, N_COLUMNS, (2.9, 2.2))
+def _draw(results: Sequence[PanelResult]) -> Figure:
+    n_rows = -(-len(results) // _N_COLUMNS)
+    figure, grid = panel_grid(n_rows, _N_COLUMNS, (2.9, 2.2))
     for axes in grid.ravel()[len(results) :]:
         axes.set_visible(False)
     for axes, result in zip(grid.ravel(), results, strict=False):
@@ -136,15 +137,15 @@ def _draw(results: Sequence[Result]) -> Figure:
     return figure
 
 
-def _draw_panel(axes: Axes, result: Result) -> None:
+def _draw_panel(axes: Axes, result: PanelResult) -> None:
     lowest = min(float(curves[2].min()) for curves in result.pictures.values())
     for rule, (counts, gaps, least, most) in result.pictures.items():
-        _, colour, marker = LOOKS[rule]
+        _, colour, marker = _LOOKS[rule]
         if result.panel.seeds:
             axes.fill_between(counts, least, most, color=colour, alpha=0.2, linewidth=0)
         axes.plot(
             counts,
-            np.maximum(gaps, FLOOR),
+            np.maximum(gaps, _FLOOR),
             color=colour,
             marker=marker,
             markersize=3.5,
@@ -152,7 +153,7 @@ def _draw_panel(axes: Axes, result: Result) -> None:
             linewidth=1.2,
         )
     axes.set(yscale="log")
-    axes.set_ylim(bottom=max(lowest, FLOOR) / 3)
+    axes.set_ylim(bottom=max(lowest, _FLOOR) / 3)
     axes.set_title(f"{result.panel.column}, {result.panel.row}", fontsize=10)
     axes.tick_params(labelsize=8)
     axes.grid(True, color="0.92", linewidth=0.7)
@@ -163,7 +164,7 @@ def _draw_panel(axes: Axes, result: Result) -> None:
 def _add_legend(figure: Figure) -> None:
     handles = [
         Line2D([], [], color=colour, marker=marker, markerfacecolor="none", label=label)
-        for label, colour, marker in LOOKS.values()
+        for label, colour, marker in _LOOKS.values()
     ]
     figure.legend(
         handles=handles,

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from reproduction import INDUCTIVE, read, solved, swept, with_baselines, with_losses
 
-from propopt.reproduce import held_out, induction, laws
-from propopt.reproduce.figures import FIGURES
+from propopt.papers.properties import held_out, induction
+from propopt.papers.properties.paper import PROPERTIES
+from propopt.reproduce import statements
 from propopt.reproduce.findings import Claim, Invariant
 from propopt.reproduce.panels import Panel
 
@@ -38,9 +39,9 @@ def with_excesses(rule, excesses):
     )
 
 
-@pytest.mark.parametrize("law", HOLD)
-def test_statements_on_inductive_explanations_hold(law):
-    assert law(later()).holds
+@pytest.mark.parametrize("statement", HOLD)
+def test_statements_on_inductive_explanations_hold(statement):
+    assert statement(later()).holds
 
 
 def test_excesses_are_those_of_the_objective():
@@ -150,11 +151,11 @@ def test_a_panel_is_drawn_anew_for_each_seed(tmp_path):
     file.write_text(INDUCTIVE, encoding="utf-8")
     seen = []
 
-    def law(found):
+    def statement(found):
         seen.extend(np.asarray(one.problem.points) for one in found.draws)
         return induction.falls(found)
 
-    plain = Panel(column="x³", row="", file=file, laws=(law,))
+    plain = Panel(column="x³", row="", problem=file, statements=(statement,))
     found = dataclasses.replace(plain, seeds=(1, 0, 2)).run().findings[0]
     assert found.note.endswith("over 4 draws")
     first, other, same, another = seen
@@ -164,7 +165,7 @@ def test_a_panel_is_drawn_anew_for_each_seed(tmp_path):
 
 
 def test_curves_are_drawn_with_the_range_of_all_draws():
-    curves = FIGURES["fig5"]().panels[0].pictures(drawn(0.5, 0.002, 0.004))
+    curves = PROPERTIES.figures["fig5"]().panels[0].pictures(drawn(0.5, 0.002, 0.004))
     counts, gaps, least, most = curves["subset"]
     assert counts.tolist() == list(COUNTS)
     assert (gaps[-1], least[-1], most[-1]) == pytest.approx((0.5, 0.002, 0.5))
@@ -178,9 +179,11 @@ def test_curves_are_drawn_with_the_range_of_all_draws():
     [("at other points", 4, True), ("among the points", 0, False)],
 )
 def test_figure_5_at_other_points_is_the_papers_own_protocol(row, n_seeds, is_papers):
-    one = next(panel for panel in FIGURES["fig5"]().panels if panel.row == row)
-    known = [law for law in one.laws if "farthest" not in str(law)]
-    found = [law(later()) for law in known]
+    one = next(
+        panel for panel in PROPERTIES.figures["fig5"]().panels if panel.row == row
+    )
+    checked = [s for s in one.statements if "farthest" not in str(s)]
+    found = [statement(later()) for statement in checked]
     claims = [finding for finding in found if isinstance(finding, Claim)]
     assert len(one.seeds) == n_seeds
     assert all((finding.difference == "") is is_papers for finding in claims)
@@ -192,19 +195,21 @@ def test_figure_5_at_other_points_is_the_papers_own_protocol(row, n_seeds, is_pa
 
 @cache
 def held_out_digits():
-    return swept(read(FIGURES["fig6"]().panels[1].file.read_text(encoding="utf-8")))
+    return swept(
+        read(PROPERTIES.figures["fig6"]().panels[1].problem.read_text(encoding="utf-8"))
+    )
 
 
 MAPS = (
     held_out.is_smooth,
-    partial(held_out.falls_with_its_weight, loss="smoothness"),
-    partial(held_out.falls_with_its_weight, loss="kernel_robustness"),
+    partial(held_out.inductive_loss_falls, loss="smoothness"),
+    partial(held_out.inductive_loss_falls, loss="kernel_robustness"),
 )
 
 
-@pytest.mark.parametrize("law", MAPS)
-def test_statements_on_held_out_maps_hold_in_another_set_up(law):
-    found = law(held_out_digits())
+@pytest.mark.parametrize("statement", MAPS)
+def test_statements_on_held_out_maps_hold_in_another_set_up(statement):
+    found = statement(held_out_digits())
     assert found.holds
     assert "digits" in found.difference
 
@@ -215,7 +220,7 @@ def test_inductive_maps_do_not_beat_smoothgrad_where_little_robustness_is_asked(
     assert found.note == "λ_r = 0.01, λ_s = 0; less under 21 of 25"
     cheap = with_losses(held_out_digits(), "all", lambda _: 0.3)
     assert held_out.beats_smoothgrad(cheap).holds
-    assert not laws.none_beats(cheap).holds
+    assert not statements.none_beats(cheap).holds
 
 
 def test_maps_that_are_rougher_than_the_gradient_by_a_thousandth_fail():
@@ -226,8 +231,8 @@ def test_maps_that_are_rougher_than_the_gradient_by_a_thousandth_fail():
         assert held_out.is_smooth(rough).holds is holds
 
 
-@pytest.mark.parametrize("law", MAPS[1:])
-def test_losses_of_maps_under_other_weights_fail(law):
+@pytest.mark.parametrize("statement", MAPS[1:])
+def test_losses_of_maps_under_other_weights_fail(statement):
     """Each explanation is given the losses of the next."""
     made = held_out_digits().of_method("inductive")
     names = [
@@ -241,4 +246,4 @@ def test_losses_of_maps_under_other_weights_fail(law):
         key = one.weights["kernel_robustness"], one.weights["smoothness"]
         return dataclasses.replace(one, losses=losses[key])
 
-    assert not law(with_baselines(held_out_digits(), changed)).holds
+    assert not statement(with_baselines(held_out_digits(), changed)).holds

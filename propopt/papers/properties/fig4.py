@@ -9,26 +9,33 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from propopt._typing import Array
+from propopt.papers.properties.setups import DIFFERENCES, PROBLEM_FILES, SETUPS
 from propopt.reproduce.charts import (
     add_legend,
     draw_panel,
     label_axes,
     panel_grid,
 )
-from propopt.reproduce.figure import DIFFERENCES, SETUPS, PaperFigure
+from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.findings import Claim, Invariant
-from propopt.reproduce.laws import EVERYWHERE, give_away
-from propopt.reproduce.panels import ClaimLaw, Law, Panel, Result, Solved, paper_file
+from propopt.reproduce.panels import (
+    ClaimStatement,
+    Panel,
+    PanelResult,
+    Solved,
+    Statement,
+)
+from propopt.reproduce.statements import EVERYWHERE, give_away
 from propopt.results.explanation import Explanation
 
 
-FRAMES = {
+_FRAMES = {
     "all": ("smoothgrad", "lime", "shap output", "shap gradient"),
     "enlarged": ("smoothgrad", "lime"),
 }
 
 
-def figure() -> PaperFigure:
+def figure_4() -> PaperFigure:
     """x³ in two set-ups."""
     return PaperFigure(
         title="SHAP beside the others",
@@ -37,8 +44,8 @@ def figure() -> PaperFigure:
             Panel(
                 column=f"x³, {SETUPS[setup]}",
                 row="",
-                file=paper_file(f"fig4_cubic_{setup}"),
-                laws=_laws(setup),
+                problem=PROBLEM_FILES.path(f"fig4_cubic_{setup}"),
+                statements=_statements(setup),
             )
             for setup in ("d1", "authors")
         ),
@@ -107,19 +114,23 @@ def _plain(name: str) -> str:
     return "robustness" if name.endswith("robustness") else "faithfulness"
 
 
-def _laws(setup: str) -> tuple[Law, ...]:
-    claims: tuple[ClaimLaw, ...] = (shap_is_unfaithful, shap_is_not_robust, give_away)
-    told = (partial(claim, difference=DIFFERENCES[setup]) for claim in claims)
-    return (*EVERYWHERE, shap_has_its_closed_form, *told)
+def _statements(setup: str) -> tuple[Statement, ...]:
+    claims: tuple[ClaimStatement, ...] = (
+        shap_is_unfaithful,
+        shap_is_not_robust,
+        give_away,
+    )
+    statements = (partial(claim, difference=DIFFERENCES[setup]) for claim in claims)
+    return (*EVERYWHERE, shap_has_its_closed_form, *statements)
 
 
-def _draw(results: Sequence[Result]) -> Figure:
-    figure, grid = panel_grid(len(FRAMES), len(results), (3.6, 2.6))
-    shown = set()
+def _draw(results: Sequence[PanelResult]) -> Figure:
+    figure, grid = panel_grid(len(_FRAMES), len(results), (3.6, 2.6))
+    looks = set()
     for place, result in enumerate(results):
-        for axes, (name, framed) in zip(grid[:, place], FRAMES.items(), strict=True):
-            shown |= draw_panel(axes, result, framed)
+        for axes, (name, methods) in zip(grid[:, place], _FRAMES.items(), strict=True):
+            looks |= draw_panel(axes, result, methods)
             axes.set_title(f"{result.panel.column}: {name}", fontsize=10)
     label_axes(figure, results[0].axes)
-    add_legend(figure, shown)
+    add_legend(figure, looks)
     return figure

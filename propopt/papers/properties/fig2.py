@@ -9,14 +9,15 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
+from propopt.papers.properties.setups import DIFFERENCES, PROBLEM_FILES, SMALL_SETUPS
 from propopt.reproduce.charts import draw_fronts
-from propopt.reproduce.figure import DIFFERENCES, SMALL_SETUPS, PaperFigure
+from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.findings import Invariant
-from propopt.reproduce.laws import EVERYWHERE, falls_with_its_weight, give_away
-from propopt.reproduce.panels import Law, Panel, Result, Solved, paper_file
+from propopt.reproduce.panels import Panel, PanelResult, Solved, Statement
+from propopt.reproduce.statements import EVERYWHERE, falls_with_its_weight, give_away
 
 
-FUNCTIONS = {
+_FUNCTIONS = {
     "cubic": "x³",
     "exponential": "eˣ",
     "square": "x²",
@@ -24,7 +25,7 @@ FUNCTIONS = {
 }
 
 
-def figure() -> PaperFigure:
+def figure_2() -> PaperFigure:
     """Four functions in three set-ups."""
     return PaperFigure(
         title="Faithfulness against complexity",
@@ -33,11 +34,11 @@ def figure() -> PaperFigure:
             Panel(
                 column=column,
                 row=SMALL_SETUPS[setup],
-                file=paper_file(f"fig2_{function}_{setup}"),
-                laws=_laws(setup),
+                problem=PROBLEM_FILES.path(f"fig2_{function}_{setup}"),
+                statements=_statements(setup),
             )
             for setup in ("d1", "d2", "authors")
-            for function, column in FUNCTIONS.items()
+            for function, column in _FUNCTIONS.items()
         ),
         draw=_draw,
     )
@@ -71,7 +72,7 @@ def zero_where_theory_says(solved: Solved) -> Invariant:
     )
 
 
-def _laws(setup: str) -> tuple[Law, ...]:
+def _statements(setup: str) -> tuple[Statement, ...]:
     differences = (DIFFERENCES[setup], "one weight of robustness, 0.01")
     return (
         *EVERYWHERE,
@@ -81,5 +82,5 @@ def _laws(setup: str) -> tuple[Law, ...]:
     )
 
 
-def _draw(results: Sequence[Result]) -> Figure:
+def _draw(results: Sequence[PanelResult]) -> Figure:
     return draw_fronts(results, (2.5, 2.1))

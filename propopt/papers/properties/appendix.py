@@ -7,25 +7,26 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
+from propopt.papers.properties.setups import FUNCTIONS, PROBLEM_FILES
 from propopt.reproduce.charts import draw_fronts
-from propopt.reproduce.figure import FUNCTIONS, PaperFigure
-from propopt.reproduce.laws import EVERYWHERE, give_away
-from propopt.reproduce.panels import Panel, Result, paper_file
+from propopt.reproduce.figure import PaperFigure
+from propopt.reproduce.panels import Panel, PanelResult
+from propopt.reproduce.statements import EVERYWHERE, give_away
 
 
-ROWS = {
+_ROWS = {
     "max_d1": "largest, D = 1",
     "sum_d1": "sum, D = 1",
     "max_authors": "largest, D = 3",
     "sum_authors": "sum, D = 3",
 }
 _NEIGHBOURS = "neighbours are the four nearest points on either side"
-DIFFERENCES = {"max_d1": _NEIGHBOURS, "sum_d1": _NEIGHBOURS} | dict.fromkeys(
+_DIFFERENCES = {"max_d1": _NEIGHBOURS, "sum_d1": _NEIGHBOURS} | dict.fromkeys(
     ("max_authors", "sum_authors"), ""
 )
 
 
-def figure() -> PaperFigure:
+def appendix_figure() -> PaperFigure:
     """Six functions, two ways to aggregate, two set-ups."""
     return PaperFigure(
         title="Faithfulness against max-difference robustness",
@@ -34,10 +35,13 @@ def figure() -> PaperFigure:
             Panel(
                 column=column,
                 row=row,
-                file=paper_file(f"appendix_{function}_{end}"),
-                laws=(*EVERYWHERE, partial(give_away, difference=DIFFERENCES[end])),
+                problem=PROBLEM_FILES.path(f"appendix_{function}_{end}"),
+                statements=(
+                    *EVERYWHERE,
+                    partial(give_away, difference=_DIFFERENCES[end]),
+                ),
             )
-            for end, row in ROWS.items()
+            for end, row in _ROWS.items()
             for function, column in FUNCTIONS.items()
         ),
         draw=_draw,
@@ -51,5 +55,5 @@ neighbours of a point are the four nearest on either side; in the set-up of the 
 scripts (N = 100, D = 3) they are all points."""
 
 
-def _draw(results: Sequence[Result]) -> Figure:
+def _draw(results: Sequence[PanelResult]) -> Figure:
     return draw_fronts(results, (2.1, 1.9))

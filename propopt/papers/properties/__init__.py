@@ -1,0 +1,1 @@
+"""Directly optimizing explanations for desired properties: fronts of losses."""

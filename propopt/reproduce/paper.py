@@ -1,0 +1,140 @@
+"""A paper: its figures by name, its problem files, and the verdicts on record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import TypeAlias
+
+from propopt.checks import did_you_mean
+from propopt.errors import InvalidInput
+from propopt.reproduce.figure import PaperFigure
+from propopt.reproduce.files import ProblemFiles
+from propopt.reproduce.panels import Panel
+from propopt.reproduce.tally import Record, read_record
+
+
+ALL = "all"
+PanelOfTable: TypeAlias = Callable[[Path, str, str | None], Panel]
+"""From a CSV file, the column to learn and the task."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOption:
+    """What becomes of a table of the user's own.
+
+    Parameters
+    ----------
+    figure : str
+        The figure that it is shown in, beside the panels that are there.
+    panel : callable
+        Makes its panel; refuses a table that cannot be used before any work.
+    """
+
+    figure: str
+    panel: PanelOfTable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper:
+    """A paper whose figures are made anew, and whose statements are checked.
+
+    Parameters
+    ----------
+    name : str
+        What ``--paper`` calls it.
+    title : str
+        Authors, title and where it appeared.
+    figures : mapping
+        By their names, callables that make them.
+    problems : ProblemFiles
+        Where the panels' files are.
+    recorded : path, optional
+        A CSV table of the verdicts on its statements, as in ``claims.csv``.
+    own_table : TableOption, optional
+        What becomes of a table of the user's own; by default none is taken.
+    """
+
+    name: str
+    title: str
+    figures: Mapping[str, Callable[[], PaperFigure]]
+    problems: ProblemFiles
+    recorded: Path | None = None
+    own_table: TableOption | None = None
+
+    @property
+    def record(self) -> Record:
+        """The verdicts on record, by figure, statement and difference."""
+        return {} if self.recorded is None else read_record(self.recorded)
+
+    def chosen(self, names: Iterable[str]) -> dict[str, PaperFigure]:
+        """The figures of these names, or all.
+
+        Raises
+        ------
+        InvalidInput
+            For a name that is not known, or none.
+        """
+        choice = list(dict.fromkeys(names))
+        for name in choice:
+            _require(name, [*self.figures, ALL], "figure")
+        if not choice:
+            raise InvalidInput("figures: expected at least one, got none")
+        every = self.figures if ALL in choice else choice
+        return {name: self.figures[name]() for name in every}
+
+    def with_table(
+        self,
+        figures: Mapping[str, PaperFigure],
+        csv: Path,
+        target: str,
+        task: str | None,
+    ) -> dict[str, PaperFigure]:
+        """The figures, one of which shows a table of the user's, too.
+
+        Raises
+        ------
+        InvalidInput
+            If the paper takes none, its figure is not among these, or the table
+            cannot be used.
+        """
+        own = self.own_table
+        if own is None:
+            raise InvalidInput(f"--csv: the paper {self.name} takes no table")
+        if own.figure not in figures:
+            raise InvalidInput(
+                f"--csv is a table for the figure {own.figure}; add it, or all"
+            )
+        figure = figures[own.figure]
+        panels = (*figure.panels, own.panel(csv, target, task))
+        return {**figures, own.figure: replace(figure, panels=panels)}
+
+
+def find_paper(name: str) -> Paper:
+    """The paper of this name in the registry, which stands in the layer above.
+
+    As with plug-ins, it is imported when one of them is asked for.
+
+    Raises
+    ------
+    InvalidInput
+        If there is none.
+    """
+    papers: Mapping[str, Paper] = import_module("propopt.papers").PAPERS
+    _require(name, list(papers), "paper")
+    return papers[name]
+
+
+def _require(name: str, known: list[str], what: str) -> None:
+    if name not in known:
+        hint = did_you_mean(name, known)
+        raise InvalidInput(
+            f"{what}: there is no {name!r}{hint}; there are {_listed(known)}"
+        )
+
+
+def _listed(names: list[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)}, and {last}" if others else last

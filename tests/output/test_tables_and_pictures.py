@@ -1,0 +1,87 @@
+"""Tables of pages and terminals, and pictures: nothing is lost, all is repeatable."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import matplotlib as mpl
+import pytest
+from matplotlib.figure import Figure
+
+from propopt.errors import InvalidInput
+from propopt.output.markdown import markdown_list, markdown_table, write_markdown
+from propopt.output.progress import PlainConsole
+from propopt.output.svg import write_svg
+from propopt.output.terminal import print_table
+
+
+def drawing(height=1.0):
+    figure = Figure()
+    axes = figure.subplots()
+    axes.plot([0, 1], [0, height])
+    axes.set_title("a title")
+    return figure
+
+
+def test_the_same_figure_is_the_same_file(tmp_path):
+    for name in ("one", "two"):
+        write_svg(drawing(), tmp_path / f"{name}.svg", salt="tiny")
+    first = (tmp_path / "one.svg").read_bytes()
+    assert first == (tmp_path / "two.svg").read_bytes()
+    assert b"<dc:date>" not in first
+    write_svg(drawing(1.001), tmp_path / "two.svg", salt="tiny")
+    assert first != (tmp_path / "two.svg").read_bytes()
+
+
+def test_a_picture_is_xml_whatever_the_settings_of_the_user(tmp_path):
+    with mpl.rc_context({"svg.hashsalt": "mine"}):
+        write_svg(drawing(), tmp_path / "one.svg", salt="tiny")
+        assert mpl.rcParams["svg.hashsalt"] == "mine"
+    ElementTree.parse(tmp_path / "one.svg")
+
+
+def test_a_picture_that_cannot_be_drawn_leaves_the_old_one(tmp_path):
+    target = tmp_path / "one.svg"
+    write_svg(drawing(), target, salt="tiny")
+    before = target.read_bytes()
+    broken = drawing()
+    broken.axes[0].set_title("$\\nothing$")
+    with pytest.raises(ValueError, match="nothing"):
+        write_svg(broken, target, salt="tiny")
+    assert target.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_bars_in_cells_are_no_edges():
+    table = markdown_table(("|w|", "value"), [("a|b", "1"), ("c", "2")])
+    assert table.splitlines() == [
+        r"| \|w\| | value |",
+        "| --- | --- |",
+        r"| a\|b | 1 |",
+        "| c | 2 |",
+    ]
+
+
+def test_paragraphs_of_a_page_stand_apart(tmp_path):
+    write_markdown(tmp_path / "page.md", ["# δ", markdown_list(["a", "b"])])
+    page = (tmp_path / "page.md").read_text("utf-8")
+    assert page == "# δ\n\n- a\n- b\n"
+
+
+def test_a_page_without_a_folder_is_refused(tmp_path):
+    with pytest.raises(InvalidInput, match="there is no folder"):
+        write_markdown(tmp_path / "a" / "page.md", [])
+
+
+def test_no_digit_is_cut_off_on_a_narrow_terminal(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "20")
+    head = ["method", *(f"robustness_{n}" for n in range(8))]
+    cells = [f"{n}.23456789" for n in range(8)]
+    print_table(PlainConsole(), "The front", head, [["smooth\ngrad", *cells]])
+    blank, title, *broken, row = capsys.readouterr().out.splitlines()
+    assert (blank, title) == ("", "The front")
+    assert [line.split() for line in broken] == [
+        ["robustness"] * 8,
+        ["method", *map(str, range(8))],
+    ]
+    assert row.split() == ["smooth\\ngrad", *cells]

@@ -1,0 +1,63 @@
+"""The verdicts on record are those of the documentation, and of a run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from propopt.papers.properties.induction import PROTOCOL
+from propopt.papers.properties.paper import PROPERTIES
+from propopt.reproduce import Verdict
+from propopt.reproduce.tally import FigureReport
+
+
+DOCS = Path(__file__).parents[2] / "docs" / "paper.md"
+
+
+def test_every_verdict_on_record_stands_in_the_docs():
+    text = DOCS.read_text(encoding="utf-8")
+    sections = dict(
+        re.findall(r"^### (\w+)\n(.*?)(?=^##|\Z)", text, flags=re.DOTALL | re.MULTILINE)
+    )
+    for (name, statement, difference), verdict in PROPERTIES.record.items():
+        row = next(
+            line
+            for line in sections[name].splitlines()
+            if line.startswith(f"| {statement} |")
+            and line.endswith(f"| {difference or '–'} |")
+        )
+        assert f"| {statement} | {verdict} |" in row
+
+
+def test_docs_have_tables_and_the_statement_on_them_from_one_run():
+    """Shares are told to a hundredth of a per cent."""
+    text = DOCS.read_text(encoding="utf-8")
+    statement, tables = text.split("## Distances on tables")
+    (told,) = re.findall(r"\| differs \| ([\d.]+) \|.*nearest rows \|", statement)
+    rows = re.findall(r"^\| (?:smoothgrad|lime),.* ([\d.]+)% \|$", tables, re.MULTILINE)
+    assert len(rows) == 64
+    assert min(map(float, rows)) / 100 == pytest.approx(float(told), abs=5.1e-5)
+
+
+def test_what_docs_say_of_figure_5_is_on_record():
+    verdicts = {
+        statement: verdict
+        for (name, statement, _), verdict in PROPERTIES.record.items()
+        if name == "fig5" and statement.startswith(PROTOCOL)
+    }
+    assert set(verdicts.values()) == {Verdict.NOT_CONFIRMED}
+    assert len(verdicts) == 3
+
+
+@pytest.mark.parametrize("name", ["fig4"])
+def test_a_run_has_the_verdicts_on_record(name):
+    made = PROPERTIES.figures[name]()
+    results = tuple(one.run() for one in made.panels)
+    report = FigureReport(
+        name=name, figure=made, results=results, seconds=0.0, record=PROPERTIES.record
+    )
+    known = {key for key in PROPERTIES.record if key[0] == name}
+    assert {(name, c.text, c.difference) for c in report.claims} == known
+    assert report.changed == []
