@@ -213,11 +213,11 @@ def _is_squared(loss: PropertyLoss) -> bool:
 
 
 def values_at(
-    losses: Sequence[PropertyLoss], W: Attributions, known: Mapping[str, float]
+    losses: Sequence[PropertyLoss], W: Attributions, by_name: Mapping[str, float]
 ) -> dict[int, float]:
-    """The value of each loss at W; those that are known are not computed again."""
+    """The value of each loss at W; those known by name are not computed again."""
     return {
-        id(loss): known[loss.name] if loss.name in known else loss.value_at(W)
+        id(loss): by_name[loss.name] if loss.name in by_name else loss.value_at(W)
         for loss in losses
     }
 

@@ -94,14 +94,14 @@ class Identity(LinearMap):
 @final
 @dataclass(frozen=True, eq=False)
 class OverPoints(LinearMap):
-    """W ↦ K W with K (E, N): couples points, each feature alike.
+    """W ↦ B W with B (E, N): couples points, each feature alike.
 
     Parameters
     ----------
     matrix : matrix (E, N)
-        K.
+        B.
     components : Components, optional
-        Parts of the points; K maps what is constant on each to zero.
+        Parts of the points; B maps what is constant on each to zero.
     """
 
     matrix: Sparse | Array
@@ -130,12 +130,12 @@ class OverPoints(LinearMap):
 
     @cached_property
     def sees_all_but_constants(self) -> bool:
-        """True if K takes the constants of each part to zero, and nothing else."""
+        """True if B takes the constants of each part to zero, and nothing else."""
         return _sees_all_but_constants(self.matrix, self.components)
 
     @cached_property
     def gram(self) -> Sparse | Array:
-        """KᵀK (N, N), sparse where K is."""
+        """BᵀB (N, N), sparse where B is."""
         return self.matrix.T @ self.matrix
 
     @cached_property
@@ -150,16 +150,16 @@ class OverPoints(LinearMap):
 @final
 @dataclass(frozen=True, eq=False)
 class ImplicitOverPoints(LinearMap):
-    """W ↦ K W, known by KᵀK alone: for graphs too large to list their edges.
+    """W ↦ B W, known by BᵀB alone: for graphs too large to list their edges.
 
     Parameters
     ----------
     gram : Operator (N, N)
-        KᵀK.
+        BᵀB.
     explicit : callable
         Gives the same map with its edges listed, for programs that need them.
     components : Components, optional
-        Parts of the points; K maps what is constant on each to zero.
+        Parts of the points; B maps what is constant on each to zero.
     """
 
     gram: Operator

@@ -47,7 +47,7 @@ class Graph(ABC):
     @property
     @abstractmethod
     def differences(self) -> LinearMap:
-        """K over points with ‖K W‖² = Σ_{n,n'} ‖w_n − w_n'‖² S_nn' = 2 tr(Wᵀ L W)."""
+        """B over points with ‖B W‖² = Σ_{n,n'} ‖w_n − w_n'‖² S_nn' = 2 tr(Wᵀ L W)."""
 
     @cached_property
     def edges(self) -> Edges:

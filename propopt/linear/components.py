@@ -29,7 +29,7 @@ class Components:
     Parameters
     ----------
     labels : array of int (N,)
-        The part, 0 to C − 1, that each node belongs to; no part is empty.
+        The part, 0 to p − 1, that each node belongs to; no part is empty.
     """
 
     labels: NDArray[np.integer]
@@ -57,16 +57,16 @@ class Components:
 
     @cached_property
     def count(self) -> int:
-        """C, the number of parts."""
+        """p, the number of parts."""
         return int(self.labels.max(initial=-1)) + 1
 
     @cached_property
     def sizes(self) -> Array:
-        """Nodes of each part, shape (C,)."""
+        """Nodes of each part, shape (p,)."""
         return np.bincount(self.labels, minlength=self.count).astype(np.float64)
 
     def split(self, W: Array) -> tuple[Array, Array]:
-        """The means (C, D) of W (N, D), and the rest R (N, D); a constant leaves zero.
+        """The means (p, D) of W (N, D), and the rest R (N, D); a constant leaves zero.
 
         One node of each part is taken from the others before they are averaged: means
         of rounding, not of offsets.
@@ -78,7 +78,7 @@ class Components:
         return first + shift, R
 
     def firsts(self, W: Array) -> Array:
-        """The values (C, D) at the first node of each part."""
+        """The values (p, D) at the first node of each part."""
         return W[self._first]
 
     def centred(self, W: Array) -> Array:
@@ -111,7 +111,7 @@ class Components:
 
     @cached_property
     def _indicator(self) -> Sparse:
-        """One row per part (C, N), with ones at its nodes."""
+        """One row per part (p, N), with ones at its nodes."""
         n_nodes = len(self.labels)
         entries = (np.ones(n_nodes), (self.labels, np.arange(n_nodes)))
         return sp.csr_array(entries, shape=(self.count, n_nodes))

@@ -169,8 +169,8 @@ def _global_designs(
     reference: tuple[object, float] | None,
 ) -> tuple[Array, Array]:
     """One equation per point: f(x) − f(r) = wᵀ(x − r)."""
-    found = aligned_vector(values, labels.points, "values", "X")
-    outputs = _sized(found, points.shape[:1], "values")
+    vector = aligned_vector(values, labels.points, "values", "X")
+    outputs = _sized(vector, points.shape[:1], "values")
     if reference is None:
         return points[:, None, :], outputs[:, None]
     point, value = reference

@@ -3,10 +3,10 @@
 ``loss <= 0`` is linear in W: A(W) = T. It leaves one W alone (that of gradient
 matching, or zero), or what is constant on parts of the points and of the features,
 
-    W = L U Rᵀ,   L (N, C) and R (D, B) with orthonormal columns,
+    W = J U Ĵᵀ,   J (N, p) and Ĵ (D, q) with orthonormal columns,
 
-where column c of L is 1/√n_c on the n_c points of part c, and R is its like. A squared
-loss of W is one of U: ‖L U Rᵀ − G‖² = ‖U − LᵀG R‖² + a constant, ‖K L U Rᵀ‖ = ‖K L U‖.
+where column k of J is 1/√n_k on the n_k points of part k, and Ĵ is its like. A squared
+loss of W is one of U: ‖J U Ĵᵀ − G‖² = ‖U − JᵀG Ĵ‖² + a constant, ‖B J U Ĵᵀ‖ = ‖B J U‖.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ROUNDING = 1e-12  # of a limit: what is left of it below that is zero
 @final
 @dataclass(frozen=True, eq=False)
 class Restriction:
-    """The attributions W = L U Rᵀ, or a single W.
+    """The attributions W = J U Ĵᵀ, or a single W.
 
     Parameters
     ----------
@@ -113,14 +113,14 @@ class Restriction:
         return self.points.count, self.features.count
 
     def coordinates(self, W: Attributions) -> Array:
-        """LᵀW R, the nearest U."""
+        """JᵀW Ĵ, the nearest U."""
         over_points = self.points.split(W)[0] * np.sqrt(self.points.sizes)[:, None]
         over_both = self.features.split(over_points.T)[0].T
         return np.asarray(over_both * np.sqrt(self.features.sizes))
 
     def expanded(self, U: Array) -> Attributions:
-        """L U Rᵀ; equal to the last digit where it is constant."""
-        return np.asarray(self._L @ U @ self._R.T)
+        """J U Ĵᵀ; equal to the last digit where it is constant."""
+        return np.asarray(self._J @ U @ self._J_hat.T)
 
     def program(self, program: Program) -> Program:
         """The program of U, without the limits of zero.
@@ -148,26 +148,28 @@ class Restriction:
         return Bound(loss, rest if rest > _ROUNDING * bound.limit else 0.0)
 
     def loss(self, loss: PropertyLoss) -> _RestrictedLoss:
-        """The loss of L U Rᵀ as one of U."""
+        """The loss of J U Ĵᵀ as one of U."""
         if not isinstance(loss.penalty, Squared):
-            return _RestrictedLoss(loss, RestrictedMap(loss.map, self._L, self._R))
+            return _RestrictedLoss(loss, RestrictedMap(loss.map, self._J, self._J_hat))
         match loss.map:
             case Identity() as same:
                 return self._matching(loss, same)
             case OverPoints() | ImplicitOverPoints() as coupled:
                 return _RestrictedLoss(loss, self._over_points(coupled))
             case OverFeatures(matrix=C) as coupled:
-                over = OverFeatures(C @ self._R) if self._joins_features else coupled
+                over = (
+                    OverFeatures(C @ self._J_hat) if self._joins_features else coupled
+                )
                 return _RestrictedLoss(loss, over)
             case other:
-                return _RestrictedLoss(loss, RestrictedMap(other, self._L, self._R))
+                return _RestrictedLoss(loss, RestrictedMap(other, self._J, self._J_hat))
 
     def _matching(self, loss: PropertyLoss, same: Identity) -> _RestrictedLoss:
         if not loss.has_target:
             return _RestrictedLoss(loss, same)
         T = np.asarray(loss.target)
         means, rest = self.points.split(T)
-        # ‖T − LLᵀT RRᵀ‖² = ‖T − LLᵀT‖² + ‖LLᵀT(I − RRᵀ)‖²
+        # ‖T − JJᵀT ĴĴᵀ‖² = ‖T − JJᵀT‖² + ‖JJᵀT(I − ĴĴᵀ)‖²
         over_features = self.features.centred(means.T).T
         constant = np.vdot(rest, rest) + self.points.sizes @ (over_features**2).sum(1)
         return _RestrictedLoss(loss, same, self.coordinates(T), float(constant))
@@ -176,18 +178,18 @@ class Restriction:
         if self.points.count == len(self.points.labels):
             return coupled
         listed = coupled if isinstance(coupled, OverPoints) else coupled.explicit()
-        return OverPoints(listed.matrix @ self._L)
+        return OverPoints(listed.matrix @ self._J)
 
     @property
     def _joins_features(self) -> bool:
         return self.features.count < len(self.features.labels)
 
     @cached_property
-    def _L(self) -> Sparse:
+    def _J(self) -> Sparse:
         return _basis(self.points)
 
     @cached_property
-    def _R(self) -> Sparse:
+    def _J_hat(self) -> Sparse:
         return _basis(self.features)
 
 
@@ -210,7 +212,7 @@ def has_known_zeros(loss: PropertyLoss) -> bool:
 
 
 def _basis(parts: Components) -> Sparse:
-    """One column for each part, 1/√n_c on its n_c nodes."""
+    """One column for each part, 1/√n_k on its n_k nodes."""
     n_nodes = len(parts.labels)
     entries = 1.0 / np.sqrt(parts.sizes)[parts.labels]
     rows = np.arange(n_nodes + 1)
@@ -263,14 +265,14 @@ class _RestrictedLoss(PropertyLoss):
 @final
 @dataclass(frozen=True, eq=False)
 class RestrictedMap(LinearMap):
-    """U ↦ A(L U Rᵀ) for sparse L and R.
+    """U ↦ A(J U Ĵᵀ) for sparse J and Ĵ.
 
     Parameters
     ----------
     outer : LinearMap
         A.
     left, right : sparse matrix
-        L (N, C) and R (D, B).
+        J (N, p) and Ĵ (D, q).
     """
 
     outer: LinearMap

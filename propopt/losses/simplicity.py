@@ -16,13 +16,13 @@ from propopt.tables.names import Labels
 class Smoothness(PropertyLoss):
     """Similar features get similar attributions (Tadesse et al. 2024, Eq. 4).
 
-    Σ_n Σ_{d,d'} (w_nd − w_nd')² T_dd' over ordered pairs, equal to 2 tr(W M Wᵀ) with
-    the Laplacian M of the similarities T.
+    Σ_n Σ_{d,d'} (w_nd − w_nd')² S_dd' over ordered pairs, equal to 2 tr(W L Wᵀ) with
+    the Laplacian L of the similarities S.
 
     Parameters
     ----------
     graph : Graph
-        Similarities T of the D features.
+        Similarities S of the D features.
     name : str
         What the loss is called in weights, results and CSV columns.
 

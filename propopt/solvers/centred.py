@@ -1,7 +1,7 @@
 """Programs without the constants that no coupling sees.
 
-Where F(W) = Σ c φ(A W) + Σ c φ(B W − T), and A C = 0 for each A without a target, the
-optimum for the targets T is C beside the optimum for T − B C. With C near the targets
+Where F(W) = Σ c φ(A W) + Σ c φ(A' W − T), and A M = 0 for each A without a target, the
+optimum for the targets T is M beside the optimum for T − A' M. With M near the targets
 what is left is as small as it would be without an offset, and so is its rounding.
 """
 
@@ -40,8 +40,8 @@ def prepare_centred(
     parts = _free_parts(program)
     if parts is None:
         return prepare(program)
-    C = _constants(program, parts)
-    return _Centred(prepare(_without(program, C)), program.losses, C)
+    M = _constants(program, parts)
+    return _Centred(prepare(_without(program, M)), program.losses, M)
 
 
 def _free_parts(program: Program) -> Partitions | None:
@@ -61,13 +61,13 @@ def _free_parts(program: Program) -> Partitions | None:
 
 
 def _constants(program: Program, parts: Partitions) -> Attributions:
-    """C, near the targets."""
+    """M, near the targets."""
     points, features = parts
     for loss in program.all_losses:
         if loss.has_target and isinstance(loss.map, Identity):
-            C = points.spread(points.firsts(np.asarray(loss.target)))
+            M = points.spread(points.firsts(np.asarray(loss.target)))
             return np.broadcast_to(
-                features.spread(features.firsts(C.T)).T, program.shape
+                features.spread(features.firsts(M.T)).T, program.shape
             )
     w = _least_squares(program, features)[features.labels]
     return np.broadcast_to(w, program.shape)
@@ -90,24 +90,24 @@ def _regressions(program: Program) -> Iterator[tuple[Array, Array]]:
             yield loss.map.designs, np.asarray(loss.target)
 
 
-def _without(program: Program, C: Attributions) -> Program:
-    losses = tuple(_shifted(loss, C) for loss in program.losses)
-    bounds = tuple(Bound(_shifted(b.loss, C), b.limit) for b in program.bounds)
+def _without(program: Program, M: Attributions) -> Program:
+    losses = tuple(_shifted(loss, M) for loss in program.losses)
+    bounds = tuple(Bound(_shifted(b.loss, M), b.limit) for b in program.bounds)
     return Program(losses, bounds, program.shape)
 
 
-def _shifted(loss: PropertyLoss, C: Attributions) -> PropertyLoss:
-    return _Shifted(loss, C) if loss.has_target else loss
+def _shifted(loss: PropertyLoss, M: Attributions) -> PropertyLoss:
+    return _Shifted(loss, M) if loss.has_target else loss
 
 
 @final
 class _Shifted(PropertyLoss):
-    """φ(B(W + C) − T) as a loss of W."""
+    """φ(A(W + M) − T) as a loss of W."""
 
-    def __init__(self, loss: PropertyLoss, C: Attributions) -> None:
+    def __init__(self, loss: PropertyLoss, M: Attributions) -> None:
         self.name = loss.name
         self._loss = loss
-        self._target = np.asarray(loss.target - loss.map(C))
+        self._target = np.asarray(loss.target - loss.map(M))
 
     @property
     def map(self) -> LinearMap:
@@ -124,23 +124,23 @@ class _Shifted(PropertyLoss):
 
 class _Centred(Prepared):
     def __init__(
-        self, inner: Prepared, losses: tuple[PropertyLoss, ...], C: Attributions
+        self, inner: Prepared, losses: tuple[PropertyLoss, ...], M: Attributions
     ) -> None:
         self._inner = inner
         self._losses = losses
-        self._C = C
+        self._M = M
 
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
-        begin = None if start is None else replace(start, W=start.W - self._C)
-        found = self._inner.solve(weights, tolerance, begin)
-        duals = {**self._exact_duals(found.W, weights), **found.duals}
-        return replace(found, W=found.W + self._C, duals=duals)
+        begin = None if start is None else replace(start, W=start.W - self._M)
+        solution = self._inner.solve(weights, tolerance, begin)
+        duals = {**self._exact_duals(solution.W, weights), **solution.duals}
+        return replace(solution, W=solution.W + self._M, duals=duals)
 
     def _exact_duals(self, W: Attributions, weights: Array) -> dict[str, Array]:
-        """2c A(W) of squared losses, of which W + C forgets the last digits."""
-        if np.abs(self._C).max() <= LARGE * np.abs(W).max():
+        """2c A(W) of squared losses, of which W + M forgets the last digits."""
+        if np.abs(self._M).max() <= LARGE * np.abs(W).max():
             return {}
         return {
             loss.name: 2.0 * c * np.asarray(loss.map(W))

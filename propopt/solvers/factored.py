@@ -84,7 +84,7 @@ class _Factors(Curve):
         self._name = name
         self._elimination = Elimination.of(graph.gram)
         self._basis = Eigenbasis(
-            quadratic.features, quadratic.feature_parts, quadratic.G.shape[1]
+            quadratic.Q, quadratic.feature_parts, quadratic.G.shape[1]
         )
         self._means, self._G = self._split(quadratic.G)
         parts = graph.components
@@ -127,7 +127,7 @@ class _Factors(Curve):
     def _duals(
         self, W: Attributions, systems: _Systems, tolerance: float
     ) -> dict[str, Array]:
-        """2bK(W − δ) for the δ by which rounding moved W, where that matters.
+        """2bB(W − δ) for the δ by which rounding moved W, where that matters.
 
         The last digits of W, times a large b, are a slope that would prove nothing.
         """
@@ -178,7 +178,7 @@ class _Factors(Curve):
 
 @dataclass(frozen=True, eq=False)
 class _Systems:
-    """A w = r for all columns: A_j = s_j I + b KᵀK."""
+    """A w = r for all columns: A_j = s_j I + b BᵀB."""
 
     abc: _ABC
     shifts: Array

@@ -112,15 +112,15 @@ class Elimination:
         """
         try:
             if self.kind == "banded":
-                found: Factor = _Banded.of(self._band, shift, weight)
+                factor: Factor = _Banded.of(self._band, shift, weight)
             else:
-                found = _Sparse.of(self._ordered, shift, weight, self._column_order)
+                factor = _Sparse.of(self._ordered, shift, weight, self._column_order)
         except (la.LinAlgError, RuntimeError) as error:
             raise SolverFailure(
                 f"{shift:.1e} I + {weight:.1e} P has no Cholesky factor to rounding: "
                 "the similarities of the graph are of too many sizes"
             ) from error
-        return found if self.order is None else _Ordered(found, self.order)
+        return factor if self.order is None else _Ordered(factor, self.order)
 
     @cached_property
     def _ordered(self) -> Sparse:
@@ -218,8 +218,8 @@ def _narrow(P: sp.csr_array) -> tuple[NDArray[np.intp] | None, NDArray[np.intp]]
     if heights.max(initial=0) <= NARROW:
         return None, heights
     order = _by_breadth(P)
-    found = _heights(P, order)
-    return (order, found) if found.max() < heights.max() else (None, heights)
+    others = _heights(P, order)
+    return (order, others) if others.max() < heights.max() else (None, heights)
 
 
 def _heights(P: sp.csr_array, order: NDArray[np.integer] | None) -> NDArray[np.intp]:

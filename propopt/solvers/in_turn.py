@@ -30,7 +30,7 @@ class InTurn(Curve):
     program : Program
         What is solved.
     curve : Curve
-        NewInputs first.
+        Asked first.
     otherwise : Solver
         Prepares the other, once it is needed.
     """
@@ -43,46 +43,48 @@ class InTurn(Curve):
     def measure(self, weights: Array, tolerance: float) -> Measurement:
         enough = max(tolerance, _ROUNDING)
 
-        def wanted(found: Measurement) -> bool:
-            return found.excess <= enough * float(weights @ found.losses)
+        def is_enough(measured: Measurement) -> bool:
+            return measured.excess <= enough * float(weights @ measured.losses)
 
-        found = self._first(lambda curve: curve.measure(weights, tolerance), wanted)
-        return min(found, key=lambda measured: measured.excess)
+        answers = self._first(
+            lambda curve: curve.measure(weights, tolerance), is_enough
+        )
+        return min(answers, key=lambda measured: measured.excess)
 
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
-        def wanted(found: Solution) -> bool:
-            return self._gap(found, weights) <= max(tolerance, _ROUNDING)
+        def is_enough(solution: Solution) -> bool:
+            return self._gap(solution, weights) <= max(tolerance, _ROUNDING)
 
         def ask(curve: Curve) -> Solution:
             return curve.solve(weights, tolerance, start)
 
-        found = self._first(ask, wanted)
-        if len(found) == 1:
-            return found[0]
-        return min(found, key=lambda solved: self._gap(solved, weights))
+        answers = self._first(ask, is_enough)
+        if len(answers) == 1:
+            return answers[0]
+        return min(answers, key=lambda solution: self._gap(solution, weights))
 
     def _first(
-        self, ask: Callable[[Curve], _Answer], wanted: Callable[[_Answer], bool]
+        self, ask: Callable[[Curve], _Answer], is_enough: Callable[[_Answer], bool]
     ) -> list[_Answer]:
-        """What the first says, or what both say where that is not as it is wanted."""
-        found: list[_Answer] = []
+        """What the first says, or what both say where that is not enough."""
+        answers: list[_Answer] = []
         with suppress(SolverFailure):
-            found.append(ask(self._curve))
-            if wanted(found[0]):
-                return found
+            answers.append(ask(self._curve))
+            if is_enough(answers[0]):
+                return answers
         try:
-            return [*found, ask(self._other)]
+            return [*answers, ask(self._other)]
         except SolverFailure:
-            if found:
-                return found
+            if answers:
+                return answers
             raise
 
-    def _gap(self, found: Solution, weights: Array) -> float:
+    def _gap(self, solution: Solution, weights: Array) -> float:
         objective = self._program.weighed(weights)
-        values = values_at(objective.losses, found.W, {})
-        gap = certificate_of(objective, found.W, values, duals=found.duals).gap
+        values = values_at(objective.losses, solution.W, {})
+        gap = certificate_of(objective, solution.W, values, duals=solution.duals).gap
         return math.inf if math.isnan(gap) else gap
 
     @cached_property

@@ -2,7 +2,7 @@
 
 The minimiser of Σ_i c_i ‖A_i W − T_i‖² solves HW = Σ 2c_i A_iᵀT_i for
 H = Σ 2c_i A_iᵀA_i. The preconditioner is the part of H that acts on one point at a
-time: the (D, D) blocks 2a I + 2b p_nn I + 2c CᵀC + 2d Z_nᵀZ_n, with P = KᵀK for the
+time: the (D, D) blocks 2a I + 2b p_nn I + 2c CᵀC + 2d Z_nᵀZ_n, with P = BᵀB for the
 losses over points and the designs Z_n of function matching. What couples points is left
 to the iteration.
 

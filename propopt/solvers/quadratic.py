@@ -1,4 +1,4 @@
-"""The squared losses that structured solvers share: a‖W − G‖² + b‖K W‖² + c‖W Cᵀ‖²."""
+"""The squared losses that structured solvers share: a‖W − G‖² + b‖B W‖² + c‖W Cᵀ‖²."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ class Quadratic:
     ----------
     G : array (N, D)
         The target of the loss of W itself.
-    points, features : matrix or None
-        KᵀK (N, N), sparse, dense or an operator, and CᵀC (D, D), dense.
+    P, Q : matrix or None
+        BᵀB (N, N), sparse, dense or an operator, and CᵀC (D, D), dense.
     point_parts, feature_parts : Components or None
-        Parts on which K, or C, maps constants to zero, and which it does not couple.
+        Parts on which B, or C, maps constants to zero, and which it does not couple.
     places : tuple of (int or None)
         Where the three losses stand among those of the program.
     """
 
     G: Attributions
-    points: Sparse | Array | Operator | None
-    features: Array | None
+    P: Sparse | Array | Operator | None
+    Q: Array | None
     point_parts: Components | None
     feature_parts: Components | None
     places: tuple[int | None, int | None, int | None]
@@ -66,8 +66,8 @@ class Quadratic:
         assert own is not None, "the solver refuses programs without gradient matching"
         return cls(
             G=np.array(np.broadcast_to(losses[own].target, shape)),
-            points=_gram(losses, over_points),
-            features=_gram(losses, over_features),
+            P=_gram(losses, over_points),
+            Q=_gram(losses, over_features),
             point_parts=_parts(losses, over_points),
             feature_parts=_parts(losses, over_features),
             places=(own, over_points, over_features),
@@ -82,9 +82,9 @@ class Quadratic:
         difference: the rest is what it is without an offset.
         """
         constants = self.G
-        if self.points is not None:
+        if self.P is not None:
             constants = _constants(constants, self.point_parts)
-        if self.features is not None:
+        if self.Q is not None:
             constants = _constants(constants.T, self.feature_parts).T
         return constants
 

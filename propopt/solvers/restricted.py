@@ -97,13 +97,15 @@ class _Restricted(Prepared):
         self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
         begin = None if start is None else self._restricted(start)
-        found = self._inner.solve(weights, tolerance, begin)
-        known = iter(found.multipliers)
-        prices = tuple(math.inf if zero else next(known) for zero in self._is_zero)
-        W = self._restriction.expanded(found.W)
-        return replace(found, W=W, multipliers=prices)
+        solution = self._inner.solve(weights, tolerance, begin)
+        multipliers = iter(solution.multipliers)
+        prices = tuple(
+            math.inf if zero else next(multipliers) for zero in self._is_zero
+        )
+        W = self._restriction.expanded(solution.W)
+        return replace(solution, W=W, multipliers=prices)
 
-    def _restricted(self, found: Solution) -> Solution:
-        prices = tuple(mu for mu in found.multipliers if np.isfinite(mu))
-        W = self._restriction.coordinates(found.W)
-        return replace(found, W=W, multipliers=prices)
+    def _restricted(self, solution: Solution) -> Solution:
+        prices = tuple(mu for mu in solution.multipliers if np.isfinite(mu))
+        W = self._restriction.coordinates(solution.W)
+        return replace(solution, W=W, multipliers=prices)

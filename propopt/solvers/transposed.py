@@ -87,8 +87,8 @@ class _ExchangedLoss(PropertyLoss):
     @property
     def map(self) -> LinearMap:
         match self._loss.map:
-            case OverPoints(matrix=K, components=components):
-                return OverFeatures(K, components)
+            case OverPoints(matrix=B, components=components):
+                return OverFeatures(B, components)
             case OverFeatures(matrix=C, components=components):
                 return OverPoints(C, components)
             case other:
@@ -136,6 +136,6 @@ class _ExchangedCurve(Curve):
         return self._inner.measure(weights, tolerance)
 
 
-def _transposed(found: Solution) -> Solution:
-    duals = {name: dual.T for name, dual in found.duals.items()}
-    return replace(found, W=np.ascontiguousarray(found.W.T), duals=duals)
+def _transposed(solution: Solution) -> Solution:
+    duals = {name: dual.T for name, dual in solution.duals.items()}
+    return replace(solution, W=np.ascontiguousarray(solution.W.T), duals=duals)

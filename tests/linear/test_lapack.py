@@ -73,7 +73,7 @@ def test_a_heavy_graph_never_makes_attributions_larger(weight):
 def test_penalties_of_admm_stay_where_systems_keep_digits(rng):
     G = rng.normal(size=(12, 2))
     term = Term.of(po.MaxDifferenceRobustness(po.chain_graph(12)), as_dense=True)
-    program = Composite(G=G, points=None, features=None, terms=(term,), layout="dense")
+    program = Composite(G=G, P=None, Q=None, terms=(term,), layout="dense")
     agreed = np.ones((12, 2)) + 1e-15 * G  # all differences are rounding
     admm = Admm(program, agreed, [np.ones_like(term.map(G))])
     assert admm.run(300, tolerance=1e-9).gap <= 1e-6

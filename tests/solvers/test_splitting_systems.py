@@ -56,8 +56,8 @@ def newton_program(layout: str, smooth: bool) -> Composite:
     features = po.chain_graph(3).laplacian.toarray() if smooth else None
     return Composite(
         G=G,
-        points=None,
-        features=features,
+        P=None,
+        Q=features,
         terms=(Term.of(loss, as_dense=layout == "dense"),),
         layout=layout,
     )

@@ -116,8 +116,8 @@ class _OnCurve(Prepared):
             return Solution(W=W, multipliers=(0.0,))
         limit -= MARGIN * tolerance * min(limit, free - limit)
         multiplier = self._root(weights, limit, free, fine)
-        found = self._curve.solve(np.append(weights, multiplier), fine)
-        return Solution(W=found.W, multipliers=(multiplier,))
+        solution = self._curve.solve(np.append(weights, multiplier), fine)
+        return Solution(W=solution.W, multipliers=(multiplier,))
 
     def _root(
         self, weights: Array, limit: float, free: float, tolerance: float

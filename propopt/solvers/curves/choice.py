@@ -83,9 +83,9 @@ def _entries(program: Program) -> float:
     total = 0.0
     for loss in program.losses:
         match loss.map:
-            case OverPoints(matrix=K) if not isinstance(K, np.ndarray):
-                # a row of K with two entries gives two of KᵀK off its diagonal
-                total += K.nnz
+            case OverPoints(matrix=B) if not isinstance(B, np.ndarray):
+                # a row of B with two entries gives two of BᵀB off its diagonal
+                total += B.nnz
             case ImplicitOverPoints(gram=gram):
                 total += 20.0 * gram.size
             case _:

@@ -1,7 +1,7 @@
 """The same losses as the closed form, for graphs too large for an eigenbasis.
 
 Rotating the columns of G by the eigenvectors of CᵀC decouples the features: column j of
-W solves the shifted system (s_j + b P) w = a g with P = KᵀK and s_j = a + c ν_j.
+W solves the shifted system (s_j + b P) w = a g with P = BᵀB and s_j = a + c ν_j.
 
 **Curves.** Krylov spaces do not depend on the shift. One Lanczos run with P from g_j
 gives a tridiagonal T with eigenvalues θ_k and weights τ_k (squared first components of
@@ -109,9 +109,7 @@ class _KrylovSpaces(Curve):
         self._most_gradients = most_steps or MOST_GRADIENTS
         self._preconditioner = preconditioner
         n_features = quadratic.G.shape[1]
-        self._basis = Eigenbasis(
-            quadratic.features, quadratic.feature_parts, n_features
-        )
+        self._basis = Eigenbasis(quadratic.Q, quadratic.feature_parts, n_features)
         self._nu = self._basis.values
         self._parts = quadratic.point_parts
         self._means = np.zeros((n_features, 0))
@@ -120,7 +118,7 @@ class _KrylovSpaces(Curve):
             means, R = self._parts.split(R)
             self._means = self._basis.forward(means.T)
         self._columns = self._basis.forward(R.T)
-        P = quadratic.points
+        P = quadratic.P
         self._lots = [] if P is None else lots_of(P, self._parts)
         self._gauss = self._earlier = self._radau = NO_NODES
         self._exhausted = False

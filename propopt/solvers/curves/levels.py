@@ -54,11 +54,11 @@ def refine(P: Array, values: Array, vectors: Array, errors: Array) -> None:
             return
         U = vectors[:, :small]
         T = form(U)
-        lower, Q = la.eigh(T)
+        lower, turn = la.eigh(T)
         values[:small] = np.maximum(lower, 0.0)
-        vectors[:, :small] = U @ Q
+        vectors[:, :small] = U @ turn
         vectors[:, :small] -= vectors[:, :small].mean(axis=0)
-        residual = float(np.linalg.norm(T @ Q - Q * lower))
+        residual = float(np.linalg.norm(T @ turn - turn * lower))
         # a heavy edge still sees the last digits of vectors that are alike at its ends
         rounding = EPSILON * root * (float(lower[-1]) + EPSILON * root * norm)
         errors[:small] = residual + rounding

@@ -1,11 +1,11 @@
 """Losses of the optimum from what the objective sees of G: masses at pairs (θ, ν).
 
-With G = Σ ĝ u vᵀ over eigenvectors u of KᵀK (eigenvalue θ) and v of CᵀC (ν), the
+With G = Σ ĝ u vᵀ over eigenvectors u of BᵀB (eigenvalue θ) and v of CᵀC (ν), the
 optimum keeps the share h = a/(a + bθ + cν) of each part, so that with τ = ĝ²
 
-    ‖W − G‖² = Σ τ (1 − h)²,   ‖K W‖² = Σ τ θ h²,   ‖W Cᵀ‖² = Σ τ ν h²,
+    ‖W − G‖² = Σ τ (1 − h)²,   ‖B W‖² = Σ τ θ h²,   ‖W Cᵀ‖² = Σ τ ν h²,
 
-and the optimum is Σ τ a (1 − h). A matrix KᵀK that is known to ΔP leaves the optimum to
+and the optimum is Σ τ a (1 − h). A matrix BᵀB that is known to ΔP leaves the optimum to
 within b ⟨W, ΔP W⟩: that is its slope.
 """
 

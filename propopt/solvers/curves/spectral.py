@@ -1,8 +1,8 @@
 """Gradient matching, one robustness and one smoothness loss, in closed form.
 
-With a‖W − G‖² + b‖K W‖² + c‖W Cᵀ‖², KᵀK = U diag(μ) Uᵀ and CᵀC = V diag(ν) Vᵀ, the
-optimality condition a(W − G) + b KᵀK W + c W CᵀC = 0 is diagonal in U ⊗ V:
-Ŵ_ij = a Ĝ_ij / (a + b μ_i + c ν_j), where Ĝ = Uᵀ G V (Tadesse et al. 2024, Eq. 10).
+With a‖W − G‖² + b‖B W‖² + c‖W Cᵀ‖², BᵀB = U diag(θ) Uᵀ and CᵀC = V diag(ν) Vᵀ, the
+optimality condition a(W − G) + b BᵀB W + c W CᵀC = 0 is diagonal in U ⊗ V:
+Ŵ_ij = a Ĝ_ij / (a + b θ_i + c ν_j), where Ĝ = Uᵀ G V (Tadesse et al. 2024, Eq. 10).
 Each loss is a sum of N·D terms in that basis (``nodes``). Preparing costs O(N³ + D³),
 the losses for one weight vector O(N·D), its attributions O(N·D·(N + D)).
 """
@@ -52,11 +52,9 @@ class _Diagonal(Curve):
     def __init__(self, quadratic: Quadratic) -> None:
         self._quadratic = quadratic
         n_points, n_features = quadratic.G.shape
-        self._over_points = Eigenbasis(
-            quadratic.points, quadratic.point_parts, n_points
-        )
+        self._over_points = Eigenbasis(quadratic.P, quadratic.point_parts, n_points)
         self._over_features = Eigenbasis(
-            quadratic.features, quadratic.feature_parts, n_features
+            quadratic.Q, quadratic.feature_parts, n_features
         )
         turned = self._over_points.forward(quadratic.G - quadratic.constants)
         self._G_hat = self._over_features.forward(turned.T).T
@@ -66,9 +64,9 @@ class _Diagonal(Curve):
     ) -> Solution:
         del tolerance, start  # a closed form is exact, and needs no start
         a, b, c = self._quadratic.coefficients(weights)
-        # a (W − G) + b KᵀK W + c W CᵀC = 0
-        mu, nu = self._over_points.values[:, None], self._over_features.values
-        W_hat = a * self._G_hat / (a + b * mu + c * nu)
+        # a (W − G) + b BᵀB W + c W CᵀC = 0
+        theta, nu = self._over_points.values[:, None], self._over_features.values
+        W_hat = a * self._G_hat / (a + b * theta + c * nu)
         turned = self._over_features.backward(W_hat.T).T
         W = self._over_points.backward(turned)
         W += self._quadratic.constants

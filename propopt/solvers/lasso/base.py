@@ -2,11 +2,11 @@
 
     F(W) = q(W) + λ‖W‖₁,   q(W) = ‖W − G‖² + β tr(Wᵀ P W) + γ tr(W Q Wᵀ).
 
-q is 2-strongly convex. So for any |U| ≤ λ
+q is 2-strongly convex. So for any |Y| ≤ λ
 
-    F(W) − min F ≤ λ‖W‖₁ − ⟨U, W⟩ + ‖∇q(W) + U‖²/4,
+    F(W) − min F ≤ λ‖W‖₁ − ⟨Y, W⟩ + ‖∇q(W) + Y‖²/4,
 
-and the U for which that is smallest is 2W − ∇q(W), cut to ±λ, entry by entry.
+and the Y for which that is smallest is 2W − ∇q(W), cut to ±λ, entry by entry.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class LassoOptimum:
     ----------
     W : array (N, D)
         Attributions, with exact zeros.
-    U : array (N, D)
-        |U| ≤ λ, near −∇q(W).
+    Y : array (N, D)
+        |Y| ≤ λ, near −∇q(W).
     gap : float
         The proven relative gap.
     """
 
     W: Attributions
-    U: Array
+    Y: Array
     gap: float
 
 
@@ -67,13 +67,13 @@ class LassoMethod(ABC):
 
 
 def best_dual(W: Array, slope: Array, weight: float) -> Array:
-    """The |U| ≤ λ with the smallest proven gap at W, where q has this slope."""
+    """The |Y| ≤ λ with the smallest proven gap at W, where q has this slope."""
     return np.clip(2.0 * W - slope, -weight, weight)
 
 
 def proven_gap(W: Array, slope: Array, weight: float) -> float:
-    """λ‖W‖₁ − ⟨U, W⟩ + ‖∇q(W) + U‖²/4 for the best U."""
-    U = best_dual(W, slope, weight)
-    excess = weight * float(np.abs(W).sum()) - float(np.vdot(U, W))
-    U += slope
-    return max(excess, 0.0) + 0.25 * float(np.vdot(U, U))
+    """λ‖W‖₁ − ⟨Y, W⟩ + ‖∇q(W) + Y‖²/4 for the best Y."""
+    Y = best_dual(W, slope, weight)
+    excess = weight * float(np.abs(W).sum()) - float(np.vdot(Y, W))
+    Y += slope
+    return max(excess, 0.0) + 0.25 * float(np.vdot(Y, Y))

@@ -76,14 +76,14 @@ class StoredCurvature(Curvature):
 
     def __init__(
         self,
-        points: Sparse | Array | None,
-        features: Array | None,
+        P: Sparse | Array | None,
+        Q: Array | None,
         beta: float,
         gamma: float,
     ) -> None:
         super().__init__(beta, gamma)
-        self._points = points
-        self._features = features
+        self._P = P
+        self._Q = Q
 
     def stored(self, W: Attributions) -> Array:
         return np.array(W, order="C")
@@ -93,19 +93,19 @@ class StoredCurvature(Curvature):
 
     def product(self, X: Array) -> Array:
         product = 2.0 * X
-        if self._points is not None and self.beta:
-            coupled = self._points @ X
+        if self._P is not None and self.beta:
+            coupled = self._P @ X
             coupled *= 2.0 * self.beta
             product += coupled
-        if self._features is not None and self.gamma:
-            product += X @ ((2.0 * self.gamma) * self._features)
+        if self._Q is not None and self.gamma:
+            product += X @ ((2.0 * self.gamma) * self._Q)
         return product
 
     @cached_property
     def bound(self) -> Array:
         # |P|1 bounds P, for symmetric P (Gershgorin)
-        over_points = _row_sums(self._points) * self.beta
-        over_features = _row_sums(self._features) * self.gamma
+        over_points = _row_sums(self._P) * self.beta
+        over_features = _row_sums(self._Q) * self.gamma
         return np.asarray(2.0 + 2.0 * np.add.outer(over_points, over_features))
 
     def precondition(self, R: Array) -> Array:
@@ -122,13 +122,13 @@ class StoredCurvature(Curvature):
 
     @property
     def _points_diagonal(self) -> Array:
-        return np.zeros(1) if self._points is None else diagonal(self._points)
+        return np.zeros(1) if self._P is None else diagonal(self._P)
 
     @cached_property
     def _feature_basis(self) -> tuple[Array, Array | None]:
-        if self._features is None or self.gamma == 0.0:
+        if self._Q is None or self.gamma == 0.0:
             return np.zeros(1), None
-        values, vectors = la.eigh(self._features)
+        values, vectors = la.eigh(self._Q)
         return np.maximum(values, 0.0), vectors
 
 
@@ -142,16 +142,16 @@ class OperatorCurvature(Curvature):
 
     def __init__(
         self,
-        points: Operator,
-        features: Array | None,
+        P: Operator,
+        Q: Array | None,
         beta: float,
         gamma: float,
         basis: CosineBasis | None,
     ) -> None:
         super().__init__(beta, gamma)
-        self._points = points
-        self._features = features
-        worthwhile = beta * points.largest >= PRECONDITIONED
+        self._P = P
+        self._Q = Q
+        worthwhile = beta * P.largest >= PRECONDITIONED
         self._basis = basis if worthwhile else None
 
     def stored(self, W: Attributions) -> Array:
@@ -165,21 +165,21 @@ class OperatorCurvature(Curvature):
 
         def fill(column: int) -> None:
             row = product[column]
-            self._points.apply(X[column], row)
+            self._P.apply(X[column], row)
             row *= 2.0 * self.beta
             row += X[column]
             row += X[column]
 
         for_each_column(fill, *X.shape)
-        if self._features is not None and self.gamma:
-            product += ((2.0 * self.gamma) * self._features) @ X
+        if self._Q is not None and self.gamma:
+            product += ((2.0 * self.gamma) * self._Q) @ X
         return product
 
     @cached_property
     def bound(self) -> Array:
-        over_features = _row_sums(self._features) * self.gamma
+        over_features = _row_sums(self._Q) * self.gamma
         # P ≼ 2·diag(P) for a Laplacian of similarities ≥ 0
-        over_points = (2.0 * self.beta) * diagonal(self._points)
+        over_points = (2.0 * self.beta) * diagonal(self._P)
         return np.asarray(2.0 + 2.0 * np.add.outer(over_features, over_points))
 
     def precondition(self, R: Array) -> Array:
@@ -207,9 +207,9 @@ class OperatorCurvature(Curvature):
 
     @cached_property
     def _feature_basis(self) -> tuple[Array, Array | None]:
-        if self._features is None:
+        if self._Q is None:
             return np.zeros(1), None
-        values, vectors = la.eigh(self._features)
+        values, vectors = la.eigh(self._Q)
         return np.maximum(values, 0.0), vectors
 
 
@@ -251,42 +251,40 @@ class Couplings:
 
     Parameters
     ----------
-    points : matrix or None
-        P (N, N), sparse, dense or an operator.
-    features : array or None
-        Q (D, D).
+    P : matrix or None
+        (N, N), sparse, dense or an operator.
+    Q : array or None
+        (D, D).
     """
 
-    points: Sparse | Array | Operator | None
-    features: Array | None
+    P: Sparse | Array | Operator | None
+    Q: Array | None
 
     @classmethod
     def of(cls, quadratic: Quadratic) -> Couplings:
         """Those of a quadratic."""
-        points = quadratic.points
-        if points is not None and not isinstance(points, np.ndarray | Operator):
-            points = sp.csr_array(points)  # by rows, for products write each row once
-            if points.nnz > DENSITY * points.shape[0] ** 2:
-                points = dense_matrix(points)
-        return cls(points, quadratic.features)
+        P = quadratic.P
+        if P is not None and not isinstance(P, np.ndarray | Operator):
+            P = sp.csr_array(P)  # by rows, for products write each row once
+            if P.nnz > DENSITY * P.shape[0] ** 2:
+                P = dense_matrix(P)
+        return cls(P, quadratic.Q)
 
     @property
     def dense_size(self) -> int:
         """N where products with P are dense; zero where BLAS has nothing to share."""
-        return len(self.points) if isinstance(self.points, np.ndarray) else 0
+        return len(self.P) if isinstance(self.P, np.ndarray) else 0
 
     def curvature(self, beta: float, gamma: float) -> Curvature:
         """H = 2(I + βP + γQ)."""
-        if isinstance(self.points, Operator):
-            return OperatorCurvature(
-                self.points, self.features, beta, gamma, self._cosine_basis
-            )
-        return StoredCurvature(self.points, self.features, beta, gamma)
+        if isinstance(self.P, Operator):
+            return OperatorCurvature(self.P, self.Q, beta, gamma, self._cosine_basis)
+        return StoredCurvature(self.P, self.Q, beta, gamma)
 
     @cached_property
     def _cosine_basis(self) -> CosineBasis | None:
-        if isinstance(self.points, LatticeLaplacian):
-            return CosineBasis(self.points)
+        if isinstance(self.P, LatticeLaplacian):
+            return CosineBasis(self.P)
         return None
 
 

@@ -1,7 +1,7 @@
 """The alternating direction method for a lasso whose quadratic is diagonal.
 
 Minimises ½⟨W, HW⟩ − 2⟨G, W⟩ + ‖G‖² + λ‖W‖₁ where H = 2(I + βP + γQ) has eigenvalues
-h_ij = 2(1 + βμ_i + γν_j) in the basis U ⊗ V. With hats for coefficients in that basis:
+h_ij = 2(1 + βθ_i + γν_j) in the basis U ⊗ V. With hats for coefficients in that basis:
 
     X̂ = (2Ĝ + ρẐ − Ŷ)/(h + ρ),  X ← 1.7X − 0.7Z,  Z = soft(X + Y/ρ, λ/ρ),
     Y ← Y + ρ(X − Z).
@@ -41,27 +41,25 @@ class DiagonalLasso(LassoMethod):
 
     def __init__(self, quadratic: Quadratic) -> None:
         n_points, n_features = quadratic.G.shape
-        self._over_points = Eigenbasis(
-            quadratic.points, quadratic.point_parts, n_points
-        )
+        self._over_points = Eigenbasis(quadratic.P, quadratic.point_parts, n_points)
         self._over_features = Eigenbasis(
-            quadratic.features, quadratic.feature_parts, n_features
+            quadratic.Q, quadratic.feature_parts, n_features
         )
-        self._mu, self._nu = self._over_points.values, self._over_features.values
+        self._theta, self._nu = self._over_points.values, self._over_features.values
         self._zero = float(np.vdot(quadratic.G, quadratic.G))
         self._pull = 2.0 * self._forward(quadratic.G)
 
     def minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
-        with few_threads(len(self._mu)):
+        with few_threads(len(self._theta)):
             return self._minimum(lasso, start)
 
     def _minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
-        h = 2.0 * (1.0 + lasso.beta * self._mu[:, None] + lasso.gamma * self._nu)
+        h = 2.0 * (1.0 + lasso.beta * self._theta[:, None] + lasso.gamma * self._nu)
         weight = lasso.weight
         smooth = self._backward(self._pull / h)
         if weight == 0.0:
-            return LassoOptimum(W=smooth, U=np.zeros_like(smooth), gap=0.0)
-        Z, Y = (smooth, 0.0 * smooth) if start is None else (start.W, start.U)
+            return LassoOptimum(W=smooth, Y=np.zeros_like(smooth), gap=0.0)
+        Z, Y = (smooth, 0.0 * smooth) if start is None else (start.W, start.Y)
         Y = np.clip(Y, -weight, weight)
         Z_hat, Y_hat = self._forward(Z), self._forward(Y)
         rho = float(np.sqrt(h.min() * np.quantile(h, 0.9)))
@@ -83,7 +81,7 @@ class DiagonalLasso(LassoMethod):
             if step % _BALANCED_EVERY == 0 and step < 0.8 * _MOST_STEPS:
                 rho *= _imbalance(apart, Z_hat - last, Z_hat, Y_hat, rho)
         slope = self._backward(h * Z_hat - self._pull)
-        return LassoOptimum(W=Z, U=best_dual(Z, slope, weight), gap=proven)
+        return LassoOptimum(W=Z, Y=best_dual(Z, slope, weight), gap=proven)
 
     def _relative_gap(
         self, h: Array, Z_hat: Array, Y_hat: Array, Z: Array, weight: float

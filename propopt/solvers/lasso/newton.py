@@ -59,12 +59,12 @@ class NewtonLasso(LassoMethod):
         W = _first(H, G, lasso.weight) if start is None else H.stored(start.W)
         objective = _Objective(H, G, lasso.weight)
         with few_threads(self._couplings.dense_size):
-            found = _descend(objective, W, lasso.tolerance)
-        U = best_dual(found.W, found.slope, lasso.weight)
+            point = _descend(objective, W, lasso.tolerance)
+        Y = best_dual(point.W, point.slope, lasso.weight)
         return LassoOptimum(
-            W=H.restored(found.W),
-            U=H.restored(U),
-            gap=objective.gap(found) / objective.scale(found),
+            W=H.restored(point.W),
+            Y=H.restored(Y),
+            gap=objective.gap(point) / objective.scale(point),
         )
 
 
@@ -124,12 +124,12 @@ class _Objective:
         signs = np.sign(gradient_step)
         gradient_step -= point.W
         needed = 0.5 * _DESCENT * float(np.vdot(gradient_step, bound * gradient_step))
-        found = self._newton(point, signs, goal)
-        if self.change(point, found) <= -needed:
-            return found
+        lower = self._newton(point, signs, goal)
+        if self.change(point, lower) <= -needed:
+            return lower
         gradient_step += point.W
-        found = self.at(gradient_step)
-        return found if self.change(point, found) < 0.0 else None
+        lower = self.at(gradient_step)
+        return lower if self.change(point, lower) < 0.0 else None
 
     def _newton(self, point: _Point, signs: Array, goal: float) -> _Point:
         """The better of two ways to x: as far as F falls, or all the way and cut."""

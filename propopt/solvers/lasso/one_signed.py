@@ -90,16 +90,16 @@ class OneSigned(Prepared):
         apart = 2.0 * a * self._reach > weight
         if not apart.any():
             return self._rest(apart).solve(weights, tolerance, start)
-        found = self._smooth.solve(np.delete(weights, self._place), tolerance)
+        smooth = self._smooth.solve(np.delete(weights, self._place), tolerance)
         name = self._program.losses[self._place].name
-        W = found.W - self._signs * (weight / (2.0 * a))
-        U = weight * self._signs
+        W = smooth.W - self._signs * (weight / (2.0 * a))
+        Y = weight * self._signs
         if apart.all():
-            return Solution(W=W, duals={**found.duals, name: U})
+            return Solution(W=W, duals={**smooth.duals, name: Y})
         begin = None if start is None else _columns(start, ~apart, name)
         rest = self._rest(apart).solve(weights, tolerance, begin)
-        W[:, ~apart], U[:, ~apart] = rest.W, rest.duals[name]
-        return Solution(W=W, duals={name: U})
+        W[:, ~apart], Y[:, ~apart] = rest.W, rest.duals[name]
+        return Solution(W=W, duals={name: Y})
 
     def _rest(self, apart: Columns) -> Prepared:
         key = apart.tobytes()
@@ -127,6 +127,6 @@ def _reach(G: Attributions, parts: Components | None) -> Array:
     return np.where(same, np.abs(G).min(axis=0), 0.0)
 
 
-def _columns(found: Solution, kept: Columns, name: str) -> Solution:
-    duals = {name: found.duals[name][:, kept]} if name in found.duals else {}
-    return Solution(W=found.W[:, kept], duals=duals)
+def _columns(solution: Solution, kept: Columns, name: str) -> Solution:
+    duals = {name: solution.duals[name][:, kept]} if name in solution.duals else {}
+    return Solution(W=solution.W[:, kept], duals=duals)

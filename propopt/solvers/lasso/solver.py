@@ -1,6 +1,6 @@
 """Gradient matching, robustness and smoothness with an ℓ1 loss: sparse attributions.
 
-    min_W  a‖W − G‖² + b tr(Wᵀ P W) + c tr(W Q Wᵀ) + λ‖W‖₁,   P = KᵀK,  Q = CᵀC.
+    min_W  a‖W − G‖² + b tr(Wᵀ P W) + c tr(W Q Wᵀ) + λ‖W‖₁,   P = BᵀB,  Q = CᵀC.
 
 Two methods, chosen by how P is known:
 
@@ -80,7 +80,7 @@ class Lasso(Solver):
 
 
 def _method(quadratic: Quadratic) -> LassoMethod:
-    if isinstance(quadratic.points, np.ndarray):
+    if isinstance(quadratic.P, np.ndarray):
         return DiagonalLasso(quadratic)
     if max(quadratic.G.shape) <= SECOND_METHOD:
         return _InTurn(quadratic)
@@ -102,11 +102,11 @@ class _InTurn(LassoMethod):
         self._newton = NewtonLasso(quadratic)
 
     def minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
-        found = self._newton.minimum(lasso, start)
-        if found.gap <= lasso.tolerance:
-            return found
-        other = self._diagonal.minimum(lasso, found)
-        return min(found, other, key=lambda optimum: optimum.gap)
+        first = self._newton.minimum(lasso, start)
+        if first.gap <= lasso.tolerance:
+            return first
+        second = self._diagonal.minimum(lasso, first)
+        return min(first, second, key=lambda optimum: optimum.gap)
 
     @cached_property
     def _diagonal(self) -> DiagonalLasso:
@@ -170,15 +170,15 @@ class _Sparse(Prepared):
         lasso = LassoProblem(
             beta=b / a, gamma=c / a, weight=weight / a, tolerance=tolerance
         )
-        found = self._method.minimum(lasso, self._begin(start, a))
-        # cut again: rounding may have put a·U beyond λ
-        return self._solution(found.W, np.clip(a * found.U, -weight, weight))
+        optimum = self._method.minimum(lasso, self._begin(start, a))
+        # cut again: rounding may have put a·Y beyond λ
+        return self._solution(optimum.W, np.clip(a * optimum.Y, -weight, weight))
 
     def _begin(self, start: Solution | None, a: float) -> LassoOptimum | None:
         if start is None:
             return None
         dual = start.duals.get(self._name, np.zeros_like(start.W))
-        return LassoOptimum(W=start.W, U=dual / a, gap=np.inf)
+        return LassoOptimum(W=start.W, Y=dual / a, gap=np.inf)
 
-    def _solution(self, W: Attributions, U: Array) -> Solution:
-        return Solution(W=W, duals={self._name: U})
+    def _solution(self, W: Attributions, Y: Array) -> Solution:
+        return Solution(W=W, duals={self._name: Y})

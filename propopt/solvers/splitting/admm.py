@@ -1,6 +1,6 @@
 """ADMM on Z_i = A_i W, over-relaxed, with a penalty ρ_i for each term.
 
-    W   ← argmin ‖W − G‖² + ⟨W, H(W)⟩ + Σ ρ_i/2 ‖A_i W − Z_i + U_i‖²
+    W   ← argmin ‖W − G‖² + ⟨W, P W + W Q⟩ + Σ ρ_i/2 ‖A_i W − Z_i + U_i‖²
     Z_i ← prox_{c_i φ_i/ρ_i}(α A_i W + (1 − α) Z_i + U_i)
     U_i ← U_i + α A_i W + (1 − α) Z_i^{before} − Z_i
 
@@ -104,9 +104,9 @@ class Admm:
         for term, Z in zip(self._program.terms, self._Z, strict=True):
             if term.selects:
                 W = Z  # with zeros that are exact
-        found = self._program.point(W, self.duals)
-        if found.excess < self.best.excess:
-            self.best = found
+        point = self._program.point(W, self.duals)
+        if point.excess < self.best.excess:
+            self.best = point
 
     def _balance(self, before: Sequence[Array]) -> None:
         """ρ_i is moved where relative primal and dual residuals differ much."""

@@ -1,11 +1,11 @@
 """The normalised program of splitting solvers, and the gap by which they stop.
 
-    F(W) = ‖W − G‖² + ⟨W, H(W)⟩ + Σ_i c_i φ_i(A_i W),   H(W) = P W + W Fᵀ,
+    F(W) = ‖W − G‖² + ⟨W, P W + W Q⟩ + Σ_i c_i φ_i(A_i W),
 
-where P (N, N) and F (D, D) are the Gram matrices of a robustness and a smoothness loss.
-For duals Y_i, with S = 2(W − G) + 2H(W) + Σ A_iᵀ Y_i,
+where P (N, N) and Q (D, D) are the Gram matrices of a robustness and a smoothness loss.
+For duals Y_i, with the slope ∇ = 2(W − G + P W + W Q) + Σ A_iᵀ Y_i,
 
-    F(W) − min F ≤ Σ_i c_i φ_i(A_i W) + (c_i φ_i)*(Y_i) − ⟨Y_i, A_i W⟩  +  ‖S‖²/4,
+    F(W) − min F ≤ Σ_i c_i φ_i(A_i W) + (c_i φ_i)*(Y_i) − ⟨Y_i, A_i W⟩  +  ‖∇‖²/4,
 
 which is the certificate of :mod:`propopt.certificate` for the modulus 2.
 """
@@ -92,8 +92,8 @@ class Composite:
     ----------
     G : array (N, D)
         The target.
-    points, features : matrix or None
-        P and F, with their weights.
+    P, Q : matrix or None
+        Gram matrices, with their weights.
     terms : tuple of Term
         The losses that are not smooth.
     layout : {"dense", "lu", "cg"}
@@ -101,27 +101,27 @@ class Composite:
     """
 
     G: Attributions
-    points: Sparse | Array | None
-    features: Array | None
+    P: Sparse | Array | None
+    Q: Array | None
     terms: tuple[Term, ...]
     layout: Layout
 
     def coupling(self, W: Attributions) -> Attributions:
-        """H(W)."""
-        H = np.zeros_like(W) if self.points is None else self.points @ W
-        return H if self.features is None else H + W @ self.features
+        """P W + W Q."""
+        coupled = np.zeros_like(W) if self.P is None else self.P @ W
+        return coupled if self.Q is None else coupled + W @ self.Q
 
     def point(self, W: Attributions, duals: Sequence[Array]) -> Point:
         """What W and the duals prove, once the duals are in their domains."""
-        H = self.coupling(W)
+        coupled = self.coupling(W)
         D = W - self.G
-        slope = 2.0 * (D + H)
-        value = float(np.vdot(D, D) + np.vdot(W, H))
+        slope = 2.0 * (D + coupled)
+        value = float(np.vdot(D, D) + np.vdot(W, coupled))
         excess = 0.0
         inside = []
-        for term, wanted in zip(self.terms, duals, strict=True):
+        for term, dual in zip(self.terms, duals, strict=True):
             c, R = term.weight, term.map(W)
-            Y = term.penalty.shrink(wanted, c)
+            Y = term.penalty.shrink(dual, c)
             loss = c * term.penalty.value(R)
             value += loss
             # Fenchel-Young: c φ(R) + (c φ)*(Y) − ⟨Y, R⟩ ≥ 0
@@ -132,8 +132,8 @@ class Composite:
         return Point(W, tuple(inside), value, excess)
 
     def system(self, shift: float, extra: Sparse | Array | None) -> RotatedSystem:
-        """Solves (shift + 1) W + H(W) + extra W = R for W."""
-        parts = [part for part in (self.points, extra) if part is not None]
+        """Solves (shift + 1) W + P W + W Q + extra W = R for W."""
+        parts = [part for part in (self.P, extra) if part is not None]
         size = len(self.G)
         P = sum(parts[1:], parts[0]) if parts else sp.csr_array((size, size))
         values, vectors = self._feature_basis
@@ -142,10 +142,10 @@ class Composite:
 
     @cached_property
     def _feature_basis(self) -> tuple[Array, Array | None]:
-        """F = V diag(ν) Vᵀ; V is None where F is."""
-        if self.features is None:
+        """Q = V diag(ν) Vᵀ; V is None where Q is."""
+        if self.Q is None:
             return np.zeros(self.G.shape[1]), None
-        values, vectors = la.eigh(self.features)
+        values, vectors = la.eigh(self.Q)
         return np.maximum(values, 0.0), vectors
 
 

@@ -3,11 +3,11 @@
 Σ_g c_g max_{e ∈ g} ‖z_e‖² with z_e = w_t − w_h is the largest Σ s_e ‖z_e‖² over weights
 s ≥ 0 with Σ_{e ∈ g} s_e = c_g. Exchanging the two gives the concave program
 
-    max_s  φ(s) = min_W ‖W − G‖² + ⟨W, H(W)⟩ + Σ_e s_e ‖z_e‖²,
+    max_s  φ(s) = min_W ‖W − G‖² + ⟨W, P W + W Q⟩ + Σ_e s_e ‖z_e‖²,
 
 a pairwise robustness with the worst weights. Its W solves one linear system, and
 
-    ∂φ/∂s_e = q_e = ‖z_e‖²,   −∂²φ/∂s_e∂s_f = Q_ef = 2 Σ_j z_ej z_fj b_eᵀ M_j⁻¹ b_f,
+    ∂φ/∂s_e = q_e = ‖z_e‖²,   −∂²φ/∂s_e∂s_f = H_ef = 2 Σ_j z_ej z_fj b_eᵀ M_j⁻¹ b_f,
 
 with M_j the matrix of feature j and b_e the row of edge e. The number of features is
 gone from the unknowns, and only edges at the largest difference have a weight: each
@@ -33,14 +33,14 @@ from propopt.solvers.splitting.systems import Inverse
 
 
 _MATRIX_EDGES = 600
-"""Active edges up to which Q is formed."""
+"""Active edges up to which H is formed."""
 _PIVOTS = 12
 _INNER_STEPS = 400
 _PATIENCE = 5
 _DAMPING = 0.1
-"""Share of the diagonal added to Q, times the root of the gap.
+"""Share of the diagonal added to H, times the root of the gap.
 
-Q is singular where there are more active edges than attributions, so that the quadratic
+H is singular where there are more active edges than attributions, so that the quadratic
 programs need it; it goes to zero with the gap, so that convergence stays fast.
 """
 
@@ -94,18 +94,18 @@ class EdgeNewton:
         has not become clearly smaller for ``_PATIENCE`` steps.
         """
         state = self._state(self._weights(duals))
-        best = found = self._point(state)
+        best = point = self._point(state)
         wait = 0
         for _ in range(n_steps):
             if best.gap <= tolerance or wait > _PATIENCE:
                 break
-            following = self._step(state, min(found.gap, 1.0))
+            following = self._step(state, min(point.gap, 1.0))
             if following is None:
                 break
-            state, found = following, self._point(following)
-            wait = 0 if found.excess <= 0.7 * best.excess else wait + 1
-            if found.excess < best.excess:
-                best = found
+            state, point = following, self._point(following)
+            wait = 0 if point.excess <= 0.7 * best.excess else wait + 1
+            if point.excess < best.excess:
+                best = point
         return best
 
     def _weights(self, duals: Sequence[Array]) -> Array:
@@ -157,8 +157,8 @@ class EdgeNewton:
         )
         right = q + model.product(x)
         groups = self._groups[active]
-        wanted = self._maximiser(model, right, x, groups, 0.1 * min(gap, 1e-2))
-        change = wanted - x
+        target = self._maximiser(model, right, x, groups, 0.1 * min(gap, 1e-2))
+        change = target - x
         rise = float(q @ change)
         if not rise > 0.0:
             return None
@@ -180,7 +180,7 @@ class EdgeNewton:
         groups: NDArray[np.intp],
         accuracy: float,
     ) -> Array:
-        """The x ≥ 0 of least ½xᵀQx − rᵀx with Σ_{e ∈ g} x_e = c_g; block pivoting."""
+        """The x ≥ 0 of least ½xᵀHx − rᵀx with Σ_{e ∈ g} x_e = c_g; block pivoting."""
         free = np.ones(len(x), dtype=bool)
         for _ in range(_PIVOTS):
             x, prices = self._equality(model, right, x, groups, free, accuracy)
@@ -253,7 +253,7 @@ class _Projection:
 
 @dataclass(frozen=True, eq=False)
 class _Model:
-    """Q on the active edges, damped: its product and its diagonal, or nearly."""
+    """H on the active edges, damped: its product and its diagonal, or nearly."""
 
     product: Callable[[Array], Array]
     diagonal: Array
@@ -274,8 +274,8 @@ class _Model:
         diagonal += 1e-12 * diagonal.max(initial=0.0) + np.finfo(float).tiny
         damping = damp * diagonal
         if isinstance(system.system, Inverse) and len(active) <= _MATRIX_EDGES:
-            Q = _matrix(system.system, Z, tails, heads)
-            return cls(lambda x: Q @ x + damping * x, diagonal)
+            H = _matrix(system.system, Z, tails, heads)
+            return cls(lambda x: H @ x + damping * x, diagonal)
         rows = _incidence(tails, heads, system.size)
         columns = sp.csr_array(rows.T)
 

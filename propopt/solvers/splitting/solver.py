@@ -1,6 +1,6 @@
 """Non-smooth losses beside gradient matching: ADMM, and Newton on the edge weights.
 
-    a‖W − G‖² + b‖K W‖² + c‖W Cᵀ‖² + Σ_i c_i φ_i(A_i W),
+    a‖W − G‖² + b‖B W‖² + c‖W Cᵀ‖² + Σ_i c_i φ_i(A_i W),
 
 where each φ_i is an ℓ1 norm of W itself or a max-difference. Data and weights are
 normalised first (W = σW', F = aσ²F'). Then
@@ -77,7 +77,7 @@ class Splitting(Solver):
 
 
 def minimise(program: Composite, tolerance: float, start: Point | None = None) -> Point:
-    """The best point found: its gap is within tolerance unless steps ran out."""
+    """The best point: its gap is within tolerance unless steps ran out."""
     if not program.terms:
         return program.point(program.system(0.0, None).solve(program.G), ())
     newton = EdgeNewton(program) if is_applicable(program) else None
@@ -119,7 +119,7 @@ class _Split(Prepared):
         self._size = float(np.sqrt(np.mean(self._quadratic.G**2)))
         self._layout = choose_layout(_grams(program.losses))
         as_dense = self._layout == "dense"
-        self._points = _stored(self._quadratic.points, as_dense=as_dense)
+        self._P = _stored(self._quadratic.P, as_dense=as_dense)
         self._terms = {
             place: Term.of(loss, as_dense=as_dense)
             for place, loss in enumerate(program.losses)
@@ -143,10 +143,10 @@ class _Split(Prepared):
             name: rate * Y
             for name, Y in zip(self._names(weights), best.duals, strict=True)
         }
-        found = Solution(W=self._size * best.W, duals=duals)
+        solution = Solution(W=self._size * best.W, duals=duals)
         if best.gap <= tolerance:
-            return found
-        return self._better(found, best.gap, weights, tolerance)
+            return solution
+        return self._better(solution, best.gap, weights, tolerance)
 
     def _active(self, weights: Array) -> list[int]:
         """Places of the non-smooth losses with a weight."""
@@ -162,11 +162,11 @@ class _Split(Prepared):
             term = self._terms[place]
             unit = a * self._size ** (2 - term.penalty.degree)
             terms.append(replace(term, weight=float(weights[place]) / unit))
-        features = self._quadratic.features
+        Q = self._quadratic.Q
         return Composite(
             G=self._quadratic.G / self._size,
-            points=None if self._points is None or b == 0 else (b / a) * self._points,
-            features=None if features is None or c == 0 else (c / a) * features,
+            P=None if self._P is None or b == 0 else (b / a) * self._P,
+            Q=None if Q is None or c == 0 else (c / a) * Q,
             terms=tuple(terms),
             layout=self._layout,
         )
@@ -186,19 +186,19 @@ class _Split(Prepared):
         return program.point(start.W / self._size, duals)
 
     def _better(
-        self, found: Solution, gap: float, weights: Array, tolerance: float
+        self, solution: Solution, gap: float, weights: Array, tolerance: float
     ) -> Solution:
         """The answer of Clarabel, if the program is small and the answer is better."""
         if self._conic is None:
-            return found
+            return solution
         try:
             other = self._conic.prepare(self._program).solve(weights, tolerance)
         except SolverFailure:
-            return found
+            return solution
         objective = self._program.weighed(weights)
         values = values_at(objective.losses, other.W, {})
         theirs = certificate_of(objective, other.W, values, duals=other.duals)
-        return other if theirs.gap < gap else found
+        return other if theirs.gap < gap else solution
 
     @cached_property
     def _conic(self) -> Solver | None:
