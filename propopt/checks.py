@@ -18,7 +18,7 @@ LARGEST = 1e140
 
 def read_array(values: object, what: str, *, ndim: int) -> Array:
     """``values`` as a finite, non-empty float64 array with ``ndim`` dimensions."""
-    array = _as_floats(values, what)
+    array = as_floats(values, what)
     if array.ndim != ndim:
         raise InvalidInput(
             f"{what}: expected {ndim} dimensions, got an array of shape {array.shape}"
@@ -37,7 +37,7 @@ def read_array(values: object, what: str, *, ndim: int) -> Array:
     return array
 
 
-def _as_floats(values: object, what: str) -> Array:
+def as_floats(values: object, what: str) -> Array:
     """A float64 copy; refused where NumPy would drop a part or read a date."""
     if sp.issparse(values):
         raise InvalidInput(

@@ -7,7 +7,7 @@ import hashlib
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -23,11 +23,27 @@ from propopt.output.progress import progress_bar
 from propopt.results.explanation import Explanation, Parameter, Units
 
 
-Findings: TypeAlias = tuple[Attributions, Mapping[str, Array]]
-"""Attributions (N, D), and the details that a method knows besides."""
-
 PackageUnits: TypeAlias = Literal["gradient", "output"]
 """Slopes, or parts of the output: what packages give, and what is comparable."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Findings:
+    """What a method says of the points of a request.
+
+    Parameters
+    ----------
+    attributions : array (N, D)
+        One attribution vector per point.
+    standard_errors : array (N, D) or None
+        Of a method that samples, where it knows them.
+    details : mapping of arrays
+        What it knows besides.
+    """
+
+    attributions: Attributions
+    standard_errors: Array | None = None
+    details: Mapping[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +51,7 @@ class Baseline(ABC):
     """A method that explains a function at given points.
 
     Each baseline is a frozen dataclass: its fields are its settings. A new one gives
-    ``method``, the name it has in files, and ``_attributions``.
+    ``method``, the name it has in files, and ``_findings``.
 
     Examples
     --------
@@ -77,9 +93,9 @@ class Baseline(ABC):
         -------
         Explanation
             With ``method``, ``parameters``, ``labels``, ``units``, ``seconds``,
-            ``evaluations`` and the ``details`` that the method documents. With a schema
-            its columns are the encoded ones, and the attribution of a category is the
-            effect of that category on the output.
+            ``evaluations``, and the ``standard_errors`` and ``details`` that the method
+            documents. With a schema its columns are the encoded ones, and the
+            attribution of a category is the effect of that category on the output.
 
         Raises
         ------
@@ -99,13 +115,15 @@ class Baseline(ABC):
                 rng=read_rng(rng),
                 advance=partial(bar.advance, bar.task_ids[0]),
             )
-            attributions, details = self._attributions(request)
+            findings = self._findings(request)
+        W = read_array(findings.attributions, f"{self.method} of X", ndim=2)
         return Explanation(
-            attributions=read_array(attributions, f"{self.method} of X", ndim=2),
+            attributions=W,
             method=self.method,
             labels=labels,
             parameters=self.parameters,
-            details=details,
+            standard_errors=findings.standard_errors,
+            details=findings.details,
             units=self.units,
             evaluations=function.calls.rows - before,
             seconds=time.perf_counter() - start,
@@ -125,8 +143,8 @@ class Baseline(ABC):
         }
 
     @abstractmethod
-    def _attributions(self, request: Request) -> Findings:
-        """The attributions of the request's points, and details."""
+    def _findings(self, request: Request) -> Findings:
+        """The attributions of the request's points, and what is known of them."""
 
 
 def _plain(value: Any) -> Parameter:

@@ -25,5 +25,5 @@ class Gradient(Baseline):
 
     method: ClassVar[str] = "gradient"
 
-    def _attributions(self, request: Request) -> Findings:
-        return request.gradient(request.points), {}
+    def _findings(self, request: Request) -> Findings:
+        return Findings(attributions=request.gradient(request.points))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -43,14 +44,14 @@ class Lime(Baseline):
     is what gradients have: β is f at c_n less its mean over the other categories.
     Numeric slopes then need more samples: other categories are noise to them.
 
-    The result has these ``details``:
+    The result has ``standard_errors`` (N, D), the Monte-Carlo standard error of each
+    slope (sandwich), and these ``details``:
 
     ===================== ======= ====================================================
     ``intercept``         (N,)    b; zero where none was fitted
     ``r2``                (N,)    weighted R² of the fit, about the weighted mean of f;
                                   1 where f is constant on the samples
     ``effective_samples`` (N,)    Kish: (Σπ)² / Σπ²
-    ``standard_error``    (N, D)  Monte-Carlo standard error of each slope (sandwich)
     ===================== ======= ====================================================
 
     Parameters
@@ -106,7 +107,7 @@ class Lime(Baseline):
             read_positive(self.kernel_width, "kernel_width")
         read_nonnegative(self.ridge, "ridge")
 
-    def _attributions(self, request: Request) -> Findings:
+    def _findings(self, request: Request) -> Findings:
         self._check_size(request.points.shape[1])
         categories = CategoryDraws.of(request.function.schema, request.rng)
         noise = self._perturbations().blocks(
@@ -121,11 +122,12 @@ class Lime(Baseline):
                 first = rows.start + part.start
                 blocks.append(self._fit(nearer, values[part], first))
             request.advance(len(draws))
-        details = {
-            name: np.concatenate([block[name] for block in blocks])
-            for name in blocks[0]
-        }
-        return details.pop("slopes"), details
+        names = ("intercept", "r2", "effective_samples")
+        return Findings(
+            attributions=_joined(blocks, "slopes"),
+            standard_errors=_joined(blocks, "standard_errors"),
+            details={name: _joined(blocks, name) for name in names},
+        )
 
     def _units(self, request: Request) -> Array:
         """The size of each regressor, (D,): δ in numeric columns, 1 for categories."""
@@ -147,7 +149,7 @@ class Lime(Baseline):
             "intercept": self._intercept(near, means, per_unit),
             "r2": _r2(values, residuals, weights),
             "effective_samples": _kish(weights),
-            "standard_error": fits.errors(residuals) / near.units * near.contrast,
+            "standard_errors": fits.errors(residuals) / near.units * near.contrast,
         }
 
     def _weights(self, near: Neighbourhood) -> Array:
@@ -217,6 +219,10 @@ class Lime(Baseline):
         return Perturbations(
             scale=self.scale, n_samples=self.n_samples, distribution=self.distribution
         )
+
+
+def _joined(blocks: Sequence[Mapping[str, Array]], name: str) -> Array:
+    return np.concatenate([block[name] for block in blocks])
 
 
 def _r2(values: Array, residuals: Array, weights: Array) -> Values:

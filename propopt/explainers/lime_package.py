@@ -92,7 +92,7 @@ class LimePackage(Baseline):
         if self.background is not None:
             object.__setattr__(self, "background", checked_background(self.background))
 
-    def _attributions(self, request: Request) -> Findings:
+    def _findings(self, request: Request) -> Findings:
         background = self._background(request)
         lime = require("lime.lime_tabular")
         fits = []
@@ -100,7 +100,8 @@ class LimePackage(Baseline):
             fits.append(self._explain_row(lime, background, request, row, seed))
             request.advance(1)
         slopes, intercepts, scores = map(np.array, zip(*fits, strict=True))
-        return slopes, {"intercept": intercepts, "r2": scores}
+        details = {"intercept": intercepts, "r2": scores}
+        return Findings(attributions=slopes, details=details)
 
     def _explain_row(
         self, lime: Any, background: Array, request: Request, row: Array, seed: int

@@ -100,7 +100,7 @@ class Shap(Baseline):
         if self.background is not None:
             object.__setattr__(self, "background", checked_background(self.background))
 
-    def _attributions(self, request: Request) -> Findings:
+    def _findings(self, request: Request) -> Findings:
         background = self._background(request)
         method = _exact if self._is_exact(request.points.shape[1]) else self._sampled
         values = method(request, background)
@@ -108,7 +108,7 @@ class Shap(Baseline):
         gap = values.sum(axis=1) - (request.value(request.points) - base)
         details = {"base_value": base, "completeness_gap": gap}
         if self.units == "output":
-            return values, details
+            return Findings(attributions=values, details=details)
         numeric = ~request.categorical
         slopes, details["undefined"] = _slopes(
             values[:, numeric],
@@ -116,7 +116,7 @@ class Shap(Baseline):
             background[:, numeric].mean(0),
         )
         values[:, numeric] = slopes
-        return values, details
+        return Findings(attributions=values, details=details)
 
     def _sampled(self, request: Request, background: Array) -> Attributions:
         """φ over random orders: one explainer, hence one seed, per point."""

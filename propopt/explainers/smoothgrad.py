@@ -22,8 +22,8 @@ class SmoothGrad(Baseline):
     w_n = (1/S) Σ_s ∇f(x_n + ε_s) (Tadesse et al. 2024, Eq. 15; Smilkov et al. 2017).
     With uniform draws the method is also called UniGrad.
 
-    The result has ``details["standard_error"]`` (N, D): the Monte-Carlo standard error
-    of each attribution, to be halved by four times as many samples. Memory stays
+    The result has ``standard_errors`` (N, D): the Monte-Carlo standard error of each
+    attribution, to be halved by four times as many samples. Memory stays
     bounded for any N, S and D: gradients are averaged as they come. Categories are kept
     as they are; their effects are averaged over the noise in the numeric columns.
 
@@ -54,7 +54,7 @@ class SmoothGrad(Baseline):
     >>> from propopt.functions import Power
     >>> smooth = SmoothGrad(scale=1.0, n_samples=2000).explain(Power(3), [[2.0]])
     >>> error = smooth.attributions - 15
-    >>> bool(np.abs(error) < 4 * smooth.details["standard_error"])
+    >>> bool(np.abs(error) < 4 * smooth.standard_errors)
     True
     """
 
@@ -73,7 +73,7 @@ class SmoothGrad(Baseline):
             )
         self._perturbations()
 
-    def _attributions(self, request: Request) -> Findings:
+    def _findings(self, request: Request) -> Findings:
         moments = _Moments(request.points.shape)
         noise = self._perturbations()
         units = request.noise_units(self.relative)
@@ -82,7 +82,9 @@ class SmoothGrad(Baseline):
         ):
             moments.add(rows, request.gradient(request.points[rows, None] + draws))
             request.advance(draws.shape[0] * draws.shape[1] / self.n_samples)
-        return moments.mean, {"standard_error": moments.standard_error()}
+        return Findings(
+            attributions=moments.mean, standard_errors=moments.standard_errors()
+        )
 
     def _perturbations(self) -> Perturbations:
         return Perturbations(
@@ -109,7 +111,7 @@ class _Moments:
         self.mean[rows] += shift * part
         self.count[rows] += new
 
-    def standard_error(self) -> Array:
+    def standard_errors(self) -> Array:
         """Of the means, (N, D)."""
         error: Array = np.sqrt(self.squares / (self.count - 1) / self.count)
         return error

@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 import math
 import re
+import reprlib
 import struct
 import sys
 import zipfile
 import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
+from propopt.output.files import written_whole
 
 
 _BROKEN = (
@@ -60,21 +64,90 @@ def archive_path(path: str | Path) -> Path:
     return given if given.suffix == ".npz" else given.with_name(f"{given.name}.npz")
 
 
-def not_saved(path: Path, reason: str) -> InvalidInput:
-    """The one error of a file that cannot be loaded."""
-    return InvalidInput(f"{path}: not a saved explanation: {reason}")
+@dataclass(frozen=True)
+class Format:
+    """What an archive says that it is.
 
-
-def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The JSON object of the member ``header``, and the other members, read-only.
-
-    Raises
-    ------
-    InvalidInput
-        If the file is no such archive, or cannot be read.
-    FileNotFoundError
-        If there is none.
+    Parameters
+    ----------
+    name : str
+        Under ``format`` in its header.
+    noun : str
+        What errors call it.
+    version : int
+        The latest; earlier ones are read too.
     """
+
+    name: str
+    noun: str
+    version: int
+
+    def write(
+        self, path: Path, header: Mapping[str, Any], arrays: Mapping[str, Array]
+    ) -> None:
+        """Write a header and arrays, the whole file or none of it.
+
+        Raises
+        ------
+        InvalidInput
+            If the folder is not there, or the header is more than text and numbers.
+        """
+        try:
+            kind = {"format": self.name, "version": self.version}
+            text = as_json({**kind, **header})
+        except (TypeError, ValueError, RecursionError) as error:
+            raise self.unsavable(path, error) from None
+        with written_whole(path) as draft:
+            np.savez(draft, allow_pickle=False, header=np.array(text), **arrays)
+
+    def read(self, path: Path) -> tuple[int, dict[str, Any], dict[str, Array]]:
+        """Version, header without it, and arrays, read-only.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is no such archive, was written by a later version, or cannot be
+            read.
+        FileNotFoundError
+            If there is none.
+        """
+        try:
+            header, arrays = _read(path)
+        except InvalidInput as error:
+            raise self.refusal(path, str(error)) from None
+        version = header.pop("version", None)
+        if header.pop("format", None) != self.name or not isinstance(version, int):
+            raise self.refusal(path, "its header is that of something else")
+        if not 1 <= version <= self.version:
+            raise InvalidInput(
+                f"{path}: written in format version {reprlib.repr(version)}; this "
+                f"propopt reads version {self.version}"
+            )
+        return version, header, arrays
+
+    def refusal(self, path: Path, reason: str) -> InvalidInput:
+        """The one error of a file that cannot be loaded."""
+        return InvalidInput(f"{path}: not {self.noun}: {reason}")
+
+    def unsavable(self, path: Path, reason: object) -> InvalidInput:
+        """The one error of what could not be loaded again."""
+        return InvalidInput(f"{path}: cannot be saved: {reason}")
+
+
+def as_json(header: object) -> str:
+    """The text of a header; numbers of NumPy are numbers."""
+    return json.dumps(header, default=_as_number)
+
+
+def _as_number(value: object) -> object:
+    """What JSON takes of a NumPy number."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"expected numbers and text, got {type(value).__name__}")
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The JSON object of the member ``header``, and the other members."""
     try:
         with zipfile.ZipFile(path) as archive:
             arrays = _arrays(archive, path)
@@ -82,11 +155,11 @@ def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
     except (InvalidInput, FileNotFoundError):
         raise
     except OSError as error:
-        raise not_saved(path, error.strerror or str(error)) from None
+        raise InvalidInput(error.strerror or str(error)) from None
     except _BROKEN:
-        raise not_saved(path, "its contents are cut off or make no sense") from None
+        raise InvalidInput("its contents are cut off or make no sense") from None
     if not isinstance(header, dict):
-        raise not_saved(path, "its header is no JSON object")
+        raise InvalidInput("its header is no JSON object")
     return header, arrays
 
 
@@ -94,13 +167,13 @@ def _arrays(archive: zipfile.ZipFile, path: Path) -> dict[str, Array]:
     members = archive.infolist()
     names = [member.filename for member in members]
     if len(set(names)) < len(names):
-        raise not_saved(path, "two of its members have one name")
+        raise InvalidInput("two of its members have one name")
     for member in members:
         reason = _refusal(member)
         if reason is not None:
-            raise not_saved(path, f"its member {member.filename!r} {reason}")
+            raise InvalidInput(f"its member {member.filename!r} {reason}")
     if sum(member.file_size for member in members) > path.stat().st_size:
-        raise not_saved(path, "its members claim more bytes than the file has")
+        raise InvalidInput("its members claim more bytes than the file has")
     return {
         member.filename.removesuffix(".npy"): _array(archive.read(member))
         for member in members

@@ -271,7 +271,10 @@ def _alike(first: Explanation, second: Explanation) -> tuple[Explanation, Explan
             f"second: expected the shape of the first, {first.attributions.shape}, "
             f"got {W.shape}"
         )
-    return first, replace(second, attributions=W, labels=first.labels)
+    alike = replace(
+        second, attributions=W, labels=first.labels, standard_errors=None, details={}
+    )
+    return first, alike
 
 
 def _cosines(V: Array, W: Array) -> Array:

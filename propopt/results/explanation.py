@@ -15,11 +15,16 @@ from numpy.typing import ArrayLike
 
 from propopt._typing import Array, Attributions
 from propopt.certificate import Certificate, certify
-from propopt.checks import is_sealed, read_array, sealed
+from propopt.checks import sealed
 from propopt.errors import InvalidInput
 from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.losses.base import read_for
 from propopt.output.html import explanation_html, explanation_text
+from propopt.results.arrays import (
+    own_attributions,
+    own_details,
+    own_standard_errors,
+)
 from propopt.results.deferred import Deferred, WhenRead
 from propopt.results.saving import read_fields, trusted_fields, write_fields
 from propopt.tables.alignment import aligned_vector
@@ -56,9 +61,14 @@ class Explanation:
         The proof of optimality; a baseline has none.
     multipliers : mapping
         For each bound, the weight its loss would have needed in a weighted sum.
+    standard_errors : array (N, D) or None
+        How far, in standard deviations, each attribution may be off because it was
+        estimated from samples; None where it was not, or that is not known. They say
+        nothing of another sample of data, nor of what a model of the gradients does not
+        know, such as the posterior of :mod:`propopt.inductive`.
     details : mapping of arrays
-        What a method knows besides: standard errors, local R², intercepts; for
-        max-differences in l2 ``edge_weights.<loss>``, one number per edge of the graph.
+        What a method knows besides: local R², intercepts; for max-differences in l2
+        ``edge_weights.<loss>``, one number per edge of the graph.
     solver : str or None
         The solver that was used.
     seconds : float
@@ -79,6 +89,7 @@ class Explanation:
     losses: Mapping[str, float] = field(default_factory=dict)
     certificate: Certificate | None = None
     multipliers: Mapping[str, float] = field(default_factory=dict)
+    standard_errors: Array | None = None
     details: Mapping[str, Array] = field(default_factory=dict)
     solver: str | None = None
     seconds: float = 0.0
@@ -86,19 +97,19 @@ class Explanation:
     evaluations: int = 0
 
     def __post_init__(self) -> None:
-        W = vars(self)["attributions"]
-        if not isinstance(W, Deferred):
-            vars(self)["attributions"] = _checked(W)
+        fields = vars(self)
+        if not isinstance(fields["attributions"], Deferred):
+            fields["attributions"] = own_attributions(fields["attributions"])
         self.labels.check(self.shape, "labels")
-        if not all(map(is_sealed, self.details.values())):
-            self.__dict__["details"] = {
-                name: array if is_sealed(array) else sealed(np.array(array))
-                for name, array in self.details.items()
-            }
+        fields["standard_errors"] = own_standard_errors(
+            self.standard_errors, self.shape
+        )
+        fields["details"] = own_details(self.details)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # arrays that come out of a pickle, as from a worker, can be written to
-        for array in (state["attributions"], *state["details"].values()):
+        arrays = state["attributions"], state["standard_errors"]
+        for array in (*arrays, *state["details"].values()):
             if isinstance(array, np.ndarray):
                 array.setflags(write=False)
         self.__dict__.update(state)
@@ -184,13 +195,11 @@ class Explanation:
                 f"scale: expected {self.attributions.shape[1]} numbers, one for each "
                 f"feature, got {len(sizes)}"
             )
-        errors = {
-            name: sealed(array * sizes)
-            for name, array in self.details.items()
-            if name == "standard_error"
-        }
+        errors = self.standard_errors
         return dataclasses.replace(
-            self._elsewhere(self.attributions * sizes), units="scaled", details=errors
+            self._elsewhere(self.attributions * sizes),
+            units="scaled",
+            standard_errors=None if errors is None else sealed(errors * np.abs(sizes)),
         )
 
     def grouped(self, groups: Mapping[str, Sequence[str]]) -> Explanation:
@@ -206,7 +215,8 @@ class Explanation:
         -------
         Explanation
             Losses, weights, certificate and details belong to the old features, and are
-            left out.
+            left out; so are standard errors, as those of a sum depend on how errors of
+            its terms go together, which is not known.
 
         Raises
         ------
@@ -240,6 +250,7 @@ class Explanation:
             attributions=sealed(attributions),
             labels=labels or self.labels,
             losses={},
+            standard_errors=None,
             details={},
         )
 
@@ -336,10 +347,3 @@ class Explanation:
 
     _repr_html_ = explanation_html
     __repr__ = explanation_text
-
-
-def _checked(W: Any) -> Attributions:
-    """Attributions as an explanation has them: read-only numbers in two dimensions."""
-    if is_sealed(W) and W.ndim == 2 and W.dtype == np.float64:
-        return W
-    return read_array(W, "attributions", ndim=2)

@@ -102,7 +102,7 @@ def test_the_standard_error_of_lime_is_the_spread_over_seeds() -> None:
     lime = Lime(scale=0.7, n_samples=400, kernel_width=1.0)
     found = [lime.explain(Power(3), [[0.5, -1.0]], rng=seed) for seed in range(200)]
     spread = np.std([run.attributions for run in found], axis=0, ddof=1)
-    claimed = np.mean([run.details["standard_error"] for run in found], axis=0)
+    claimed = np.mean([run.standard_errors for run in found], axis=0)
     # The sd of 200 runs is itself known to 1/√400 = 5 %; twice that for the tails.
     np.testing.assert_allclose(claimed, spread, rtol=6 * 0.05 * 0.5 + 0.1)
 

@@ -50,7 +50,7 @@ def test_uniform_smoothgrad_of_a_cube_has_the_variance_of_its_law(
 def test_smoothgrad_of_a_linear_function_is_exact(X: Points) -> None:
     found = SmoothGrad(scale=3.0, n_samples=5).explain(Power(1), X)
     np.testing.assert_allclose(found.attributions, 1.0)
-    np.testing.assert_allclose(found.details["standard_error"], 0.0, atol=1e-15)
+    np.testing.assert_allclose(found.standard_errors, 0.0, atol=1e-15)
 
 
 def test_smoothgrad_and_its_error_are_the_mean_and_its_error(X: Points) -> None:
@@ -59,7 +59,7 @@ def test_smoothgrad_and_its_error_are_the_mean_and_its_error(X: Points) -> None:
     gradients = np.cos(X[:, None] + draws)
     np.testing.assert_allclose(found.attributions, gradients.mean(axis=1))
     np.testing.assert_allclose(
-        found.details["standard_error"],
+        found.standard_errors,
         gradients.std(axis=1, ddof=1) / np.sqrt(50),
     )
 
@@ -74,5 +74,5 @@ def test_smoothgrad_does_not_depend_on_the_block_size(
     whole = smooth.explain(Sine(), X)
     np.testing.assert_allclose(blocked.attributions, whole.attributions, rtol=1e-12)
     np.testing.assert_allclose(
-        blocked.details["standard_error"], whole.details["standard_error"], rtol=1e-12
+        blocked.standard_errors, whole.standard_errors, rtol=1e-12
     )

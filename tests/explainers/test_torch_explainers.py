@@ -103,7 +103,7 @@ def test_smoothgrad_is_the_noise_tunnel_of_captum(network, X):
             abs=False,
         )
     ours = SmoothGrad(scale=0.5, n_samples=2000).explain(po.wrap(network, 2), X, rng=0)
-    error = np.sqrt(2) * ours.details["standard_error"]
+    error = np.sqrt(2) * ours.standard_errors
     z = (ours.attributions - tunnel.detach().numpy()) / error
     assert np.abs(z).max() < 5.5
     plain = po.wrap(network, 2).gradient(X)  # what would be wrong is far away

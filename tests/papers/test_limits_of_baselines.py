@@ -53,7 +53,7 @@ def X(rng):
 
 
 def assert_within_errors(found: po.Explanation, exact: np.ndarray) -> None:
-    error = found.details["standard_error"]
+    error = found.standard_errors
     assert (np.abs(found.attributions - exact) <= Z * error + 1e-12).all()
 
 

@@ -34,7 +34,8 @@ FULL = po.Explanation(
         **vars(BEST),
         "parameters": {"scale": 0.1, "fit": True, "kernel": None, "name": "a"},
         "multipliers": {"sparsity": 0.25},
-        "details": {"r2": np.array([0.1, 0.2, 0.3]), "standard_error": G / 3},
+        "standard_errors": G / 3,
+        "details": {"r2": np.array([0.1, 0.2, 0.3])},
     }
 )
 

@@ -28,7 +28,8 @@ FULL = po.Explanation(
         value=1 / 3, lower_bound=0.1, scale=1 / 3, kind="dual", distance=2 / 3
     ),
     multipliers={"sparsity": 0.1 + 0.2},
-    details={"r2": np.array([0.1, 0.2, 0.3]), "standard_error": G / 3},
+    standard_errors=G / 3,
+    details={"r2": np.array([0.1, 0.2, 0.3])},
     solver="conic",
     seconds=0.1,
 )
@@ -253,10 +254,10 @@ def test_newer_version_is_refused_with_both_numbers(path):
     FULL.save(path)
     with np.load(path) as file:
         arrays = dict(file)
-    header = json.loads(str(arrays["header"])) | {"version": 3, "novelty": 1}
+    header = json.loads(str(arrays["header"])) | {"version": 4, "novelty": 1}
     arrays["header"] = np.array(json.dumps(header))
     np.savez(path, **arrays)
-    with pytest.raises(InvalidInput, match=r"version 3; this propopt reads version 2"):
+    with pytest.raises(InvalidInput, match=r"version 4; this propopt reads version 3"):
         po.Explanation.load(path)
 
 
@@ -306,7 +307,8 @@ SLOPES = po.Explanation(
     weights={"sparsity": 1.0},
     losses={"sparsity": 12.5},
     multipliers={"smoothness": 1.0},
-    details={"standard_error": np.ones((2, 3)), "r2": np.ones(2)},
+    standard_errors=np.ones((2, 3)),
+    details={"r2": np.ones(2)},
     evaluations=200,
 )
 
@@ -326,8 +328,8 @@ def test_scaled_attributions_keep_only_what_holds_for_them():
     found = SLOPES.scaled([10, 1, 0.5])
     np.testing.assert_array_equal(found.attributions, [[10, -2, 2], [30, 0.5, 1]])
     assert found.units == "scaled"
-    assert list(found.details) == ["standard_error"]
-    np.testing.assert_array_equal(found.details["standard_error"], [[10, 1, 0.5]] * 2)
+    assert found.details == {}
+    np.testing.assert_array_equal(found.standard_errors, [[10, 1, 0.5]] * 2)
     assert found.weights == found.losses == found.multipliers == {}
     assert found.certificate is found.objective is None
     assert found.parameters == SLOPES.parameters

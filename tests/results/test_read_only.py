@@ -24,7 +24,10 @@ FUNCTION = po.functions.Power(3)
 
 
 def every_array(found):
-    return {"attributions": found.attributions, **found.details}
+    errors = found.standard_errors
+    every = {"attributions": found.attributions, "standard_errors": errors}
+    known = {name: array for name, array in every.items() if array is not None}
+    return known | found.details
 
 
 def induced():
@@ -62,7 +65,7 @@ MAKERS = {
     "explain": lambda _: po.explain(FUNCTION, X),
     "loaded": saved_and_loaded,
     "scaled": lambda _: po.Explanation(
-        attributions=X, method="mine", details={"standard_error": X}
+        attributions=X, method="mine", standard_errors=np.abs(X)
     ).scaled([1.0, 2.0]),
     "grouped": lambda _: po.solve(OBJECTIVE).grouped({"both": ["x0", "x1"]}),
     "given": lambda _: po.Explanation(

@@ -42,4 +42,4 @@ class Recorded(Function):
 
 def worst_z(explanation: Explanation, truth: Array) -> float:
     error = np.abs(explanation.attributions - truth)
-    return float((error / explanation.details["standard_error"]).max())
+    return float((error / explanation.standard_errors).max())

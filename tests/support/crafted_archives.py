@@ -50,7 +50,7 @@ HEADER_TEXTS = [
     "\x00",
     '{"format": "propopt explanation"}',
     '{"format": "propopt explanation", "version": [2]}',
-    '{"format": ["propopt explanation"], "version": 2}',
+    '{"format": ["propopt explanation"], "version": 3}',
 ]
 ARRAYS = [
     np.float64(1.0),

@@ -150,7 +150,7 @@ def simple():
 
 def worst_z(explanation, truth):
     error = np.abs(explanation.attributions - truth)
-    return float((error / explanation.details["standard_error"]).max())
+    return float((error / explanation.standard_errors).max())
 
 
 # --- values and gradients
@@ -478,8 +478,8 @@ def test_smoothgrad_averages_effects_over_noise_in_the_numbers():
     red = (table["colour"] == "red").to_numpy()
     x = table["bmi"].to_numpy()[:8]
     truth = np.stack([2 * x * red[:8], (x**2 + 4) * (red[:8] - red.mean())], axis=1)
-    loud = found.details["standard_error"] > 0  # slopes of the others are zero
-    errors = np.where(loud, found.details["standard_error"], 1.0)
+    loud = found.standard_errors > 0  # slopes of the others are zero
+    errors = np.where(loud, found.standard_errors, 1.0)
     assert (np.abs(found.attributions - truth) / errors).max() < Z
     np.testing.assert_array_equal(loud[:, 0], red[:8])
 
@@ -525,7 +525,7 @@ def test_lime_of_an_additive_model_tends_to_its_gradient(kernel_width, simple):
     lime = Lime(scale=0.5, relative=True, n_samples=4000, kernel_width=kernel_width)
     found = lime.explain(simple, SMALL[:6])
     assert worst_z(found, simple.gradient(SMALL[:6]).to_numpy()) < Z
-    assert found.details["standard_error"].max() < 0.2
+    assert found.standard_errors.max() < 0.2
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,96 @@
+"""What each key of a saved explanation's header may hold: checked, not trusted."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+
+def is_text(value: object) -> bool:
+    """True for text that can be written; half a surrogate pair cannot."""
+    return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
+
+
+def _is_number(value: object) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and abs(value) <= sys.float_info.max  # type: ignore[arg-type]
+
+
+def _is_size(value: object) -> bool:
+    return _is_number(value) and value >= 0  # type: ignore[operator]
+
+
+def _is_count(value: object) -> bool:
+    return _is_size(value) and isinstance(value, int)
+
+
+def _is_setting(value: object) -> bool:
+    return value is None or isinstance(value, bool | int | float) or is_text(value)
+
+
+def _is_row_name(value: object) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number or is_text(value)
+
+
+def _named(fits: Callable[[object], bool]) -> Callable[[object], bool]:
+    """Whether a value is a mapping from text to what fits."""
+
+    def named(value: object) -> bool:
+        return isinstance(value, dict) and all(
+            is_text(name) and fits(item) for name, item in value.items()
+        )
+
+    return named
+
+
+def _listed(value: object, fits: Callable[[object], bool]) -> bool:
+    return value is None or (isinstance(value, list) and all(map(fits, value)))
+
+
+def _are_labels(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.keys() == {"points", "features"}
+        and _listed(value["points"], _is_row_name)
+        and _listed(value["features"], is_text)
+    )
+
+
+def _is_certificate(value: object) -> bool:
+    if value is None:
+        return True
+    if not isinstance(value, dict):
+        return False
+    rest = {"violation": 0.0, "distance": 0.0, **value}
+    kind, distance = rest.pop("kind", None), rest.pop("distance")
+    return (
+        rest.keys() == {"value", "lower_bound", "scale", "violation"}
+        and all(map(_is_size, rest.values()))
+        and is_text(kind)
+        and (distance is None or _is_size(distance))
+    )
+
+
+def _is_solver(value: object) -> bool:
+    return value is None or is_text(value)
+
+
+def _is_unit(value: object) -> bool:
+    return isinstance(value, str) and value in ("gradient", "output", "scaled")
+
+
+KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
+    "method": (is_text, "text"),
+    "labels": (_are_labels, "names of points and features, or null"),
+    "parameters": (_named(_is_setting), "settings by name"),
+    "weights": (_named(_is_size), "finite numbers >= 0 by name"),
+    "losses": (_named(_is_number), "finite numbers by name"),
+    "certificate": (_is_certificate, "the numbers of a certificate, or null"),
+    "multipliers": (_named(_is_size), "finite numbers >= 0 by name"),
+    "solver": (_is_solver, "text or null"),
+    "seconds": (_is_size, "a finite number >= 0"),
+    "units": (_is_unit, "'gradient', 'output' or 'scaled'"),
+    "evaluations": (_is_count, "an integer >= 0"),
+}
+"""What each key of the header holds, and how that is said."""

@@ -1,0 +1,135 @@
+"""Standard errors: a field of explanations that follows the attributions it is of."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from crafted_archives import header_of, members_of, npy, with_header, write
+
+import propopt as po
+from propopt.errors import InvalidInput
+
+
+W = np.array([[1.0, -2.0, 4.0], [3.0, 0.5, 2.0]])
+ERRORS = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.0]])
+SLOPES = po.Explanation(
+    attributions=W, method="mine", standard_errors=ERRORS, details={"r2": np.ones(2)}
+)
+CUBE, X = po.functions.Power(3), np.linspace(-1.0, 1.0, 5)[:, None]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "slopes.npz"
+
+
+def test_methods_that_sample_know_theirs():
+    for method in (po.explainers.SmoothGrad(scale=0.1), po.explainers.Lime(scale=0.1)):
+        found = method.explain(CUBE, X)
+        assert found.standard_errors.shape == found.attributions.shape
+        assert (found.standard_errors > 0.0).all()
+        assert "standard_errors" not in found.details
+
+
+def test_what_was_not_sampled_has_none():
+    assert po.explainers.Gradient().explain(CUBE, X).standard_errors is None
+    assert po.solve(1.0 * po.GradientMatching(W)).standard_errors is None
+
+
+def test_the_spread_of_a_posterior_is_another_thing():
+    explainer = po.inductive.GaussianProcessExplainer(lengthscale=1.0).fit(X, X)
+    found = explainer.explain(X, return_std=True)
+    assert found.standard_errors is None
+    assert list(found.details) == ["standard_deviation"]
+
+
+def test_they_are_scaled_by_the_size_of_the_scale():
+    found = SLOPES.scaled([10.0, -1.0, 0.5])
+    np.testing.assert_array_equal(found.attributions, W * [10.0, -1.0, 0.5])
+    np.testing.assert_array_equal(found.standard_errors, ERRORS * [10.0, 1.0, 0.5])
+    assert found.details == {}
+
+
+def test_those_of_sums_are_not_known():
+    assert SLOPES.grouped({"pair": ["x0", "x2"]}).standard_errors is None
+
+
+def test_they_stay_where_attributions_do():
+    objective = 1.0 * po.GradientMatching(W)
+    for found in (SLOPES.measured(objective), SLOPES.certified(objective)):
+        assert found.standard_errors is SLOPES.standard_errors
+
+
+def test_they_are_copied_and_read_only():
+    errors = ERRORS.copy()
+    found = po.Explanation(attributions=W, method="mine", standard_errors=errors)
+    errors[:] = 7.0
+    np.testing.assert_array_equal(found.standard_errors, ERRORS)
+    for own in (found, pickle.loads(pickle.dumps(found)), found.scaled(np.ones(3))):
+        with pytest.raises(ValueError, match="read-only"):
+            own.standard_errors[0] = 7.0
+
+
+def test_a_list_becomes_an_array_and_those_unknown_need_not_be_finite():
+    errors = [[0, 1, 2], [np.inf, np.nan, 0]]
+    found = po.Explanation(attributions=W, method="mine", standard_errors=errors)
+    assert found.standard_errors.dtype == np.float64
+    np.testing.assert_array_equal(found.standard_errors, errors)
+
+
+@pytest.mark.parametrize(
+    ("errors", "complaint"),
+    [
+        (np.ones(3), r"expected the shape of the attributions, \(2, 3\), got \(3,\)"),
+        (np.ones((3, 2)), r"expected the shape of .*, got \(3, 2\)"),
+        (-ERRORS, "expected numbers >= 0"),
+        ([["a", "b", "c"]] * 2, "expected numbers, got"),
+    ],
+)
+def test_what_are_none_are_refused(errors, complaint):
+    with pytest.raises(InvalidInput, match=f"^standard_errors: {complaint}"):
+        po.Explanation(attributions=W, method="mine", standard_errors=errors)
+
+
+def test_they_come_back_exactly(path):
+    SLOPES.save(path)
+    found = po.Explanation.load(path)
+    np.testing.assert_array_equal(found.standard_errors, ERRORS)
+    assert list(found.details) == ["r2"]
+
+
+def test_where_there_are_none_a_file_has_none(path):
+    po.Explanation(attributions=W, method="mine").save(path)
+    assert "standard_errors.npy" not in members_of(path)
+    assert po.Explanation.load(path).standard_errors is None
+
+
+STORED = {
+    r"standard_errors: expected the shape of": np.ones((3, 2)),
+    r"standard_errors: expected numbers >= 0": -ERRORS,
+    r"standard_errors: expected numbers$": np.full((2, 3), "a"),
+}
+
+
+@pytest.mark.parametrize("errors", STORED.values(), ids=STORED)
+def test_a_file_of_others_is_refused(errors, path, request):
+    SLOPES.save(path)
+    write(path, {**members_of(path), "standard_errors.npy": npy(errors)})
+    message = request.node.callspec.id
+    with pytest.raises(InvalidInput, match=f"not a saved explanation: {message}"):
+        po.Explanation.load(path)
+
+
+def test_a_file_of_the_second_version_has_them_among_the_details(path):
+    SLOPES.save(path)
+    members = members_of(path)
+    members["details.standard_error.npy"] = members.pop("standard_errors.npy")
+    header = header_of(members) | {"version": 2}
+    write(path, with_header(members, header))
+    found = po.Explanation.load(path)
+    np.testing.assert_array_equal(found.standard_errors, ERRORS)
+    assert list(found.details) == ["r2"]
+    write(path, with_header(members, header | {"version": 3}))
+    assert set(po.Explanation.load(path).details) == {"standard_error", "r2"}
