@@ -45,9 +45,14 @@ def explanation_html(found: Any) -> str:
     parts = [f"<b>{in_html(f'{found.method}: {_size(found)}')}</b>", "<br>".join(facts)]
     if found.losses:
         rows = _loss_rows(found.losses, found.weights)
-        parts.append(_table(("loss", "weight", "value"), rows))
+        parts.append(html_table(("loss", "weight", "value"), rows))
     rows = _feature_rows(frame)
-    parts.append(_table(("feature", "mean |w|", "mean w", ""), rows))
+    parts.append(html_table(("feature", "mean |w|", "mean w", ""), rows))
+    return html_card(parts)
+
+
+def html_card(parts: Iterable[str]) -> str:
+    """Parts, one below the other; they are HTML already."""
     return "".join(f'<div style="margin:4px 0">{part}</div>' for part in parts if part)
 
 
@@ -91,9 +96,9 @@ def _feature_rows(attributions: pd.DataFrame) -> Iterable[list[str]]:
         yield [f"{len(rest)} others", f"at most {rest.max():.4g}", "", ""]
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose middle columns are numbers; cells are HTML already."""
-    styles = [_CELL, *[_NUMBER] * 2, _CELL]
+def html_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A first column of text, then numbers, then bars under no name; cells are HTML."""
+    styles = [_NUMBER if place and name else _CELL for place, name in enumerate(header)]
     head = "".join(
         f"<th {style}>{in_html(cell)}</th>"
         for style, cell in zip(styles, header, strict=False)

@@ -67,6 +67,11 @@ class Deferred:
             )
 
 
+def is_deferred(explanation: Explanation) -> bool:
+    """Whether nobody has read its attributions yet."""
+    return isinstance(vars(explanation)["attributions"], Deferred)
+
+
 class WhenRead:
     """The field of an explanation that holds attributions, or a :class:`Deferred`.
 

@@ -19,6 +19,7 @@ from propopt.checks import sealed
 from propopt.errors import InvalidInput
 from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.losses.base import read_for
+from propopt.output.csv import write_csv
 from propopt.output.html import explanation_html, explanation_text
 from propopt.results.arrays import (
     own_attributions,
@@ -261,6 +262,31 @@ class Explanation:
     def to_frame(self) -> pd.DataFrame:
         """The attributions as a DataFrame, with the names of the input."""
         return self.labels.frame(self.attributions)
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write :meth:`to_frame`: names of rows in the first column, then features.
+
+        Numbers read back to the same value. Names that a spreadsheet would take for
+        formulas have an apostrophe before them.
+
+        Raises
+        ------
+        InvalidInput
+            If the folder is not there.
+        Unwritten
+            If the operating system refuses.
+
+        Examples
+        --------
+        >>> import tempfile, numpy as np, pandas as pd, propopt as po
+        >>> third = po.Explanation(attributions=np.full((1, 2), 1 / 3), method="mine")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     third.to_csv(f"{folder}/third.csv")
+        ...     pd.read_csv(f"{folder}/third.csv", index_col=0)
+                 x0        x1
+        0  0.333333  0.333333
+        """
+        write_csv(path, self.to_frame(), names_of_rows=True)
 
     def certified(
         self, objective: Objective | PropertyLoss, *, subject_to: Sequence[Bound] = ()

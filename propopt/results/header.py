@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import reprlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from propopt.errors import InvalidInput
 
 
 def is_text(value: object) -> bool:
@@ -18,6 +23,11 @@ def _is_number(value: object) -> bool:
 
 def _is_size(value: object) -> bool:
     return _is_number(value) and value >= 0  # type: ignore[operator]
+
+
+def _is_price(value: object) -> bool:
+    """True for a multiplier; that of a limit of zero is infinite."""
+    return _is_size(value) or value == math.inf
 
 
 def _is_count(value: object) -> bool:
@@ -48,7 +58,8 @@ def _listed(value: object, fits: Callable[[object], bool]) -> bool:
     return value is None or (isinstance(value, list) and all(map(fits, value)))
 
 
-def _are_labels(value: object) -> bool:
+def are_labels(value: object) -> bool:
+    """True for names of points and of features, or null where there are none."""
     return (
         isinstance(value, dict)
         and value.keys() == {"points", "features"}
@@ -80,17 +91,36 @@ def _is_unit(value: object) -> bool:
     return isinstance(value, str) and value in ("gradient", "output", "scaled")
 
 
-KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
+Kinds: TypeAlias = Mapping[str, tuple[Callable[[object], bool], str]]
+"""What each key of a header holds, and how that is said."""
+
+KINDS: Kinds = {
     "method": (is_text, "text"),
-    "labels": (_are_labels, "names of points and features, or null"),
+    "labels": (are_labels, "names of points and features, or null"),
     "parameters": (_named(_is_setting), "settings by name"),
     "weights": (_named(_is_size), "finite numbers >= 0 by name"),
     "losses": (_named(_is_number), "finite numbers by name"),
     "certificate": (_is_certificate, "the numbers of a certificate, or null"),
-    "multipliers": (_named(_is_size), "finite numbers >= 0 by name"),
+    "multipliers": (_named(_is_price), "numbers >= 0 by name"),
     "solver": (_is_solver, "text or null"),
     "seconds": (_is_size, "a finite number >= 0"),
     "units": (_is_unit, "'gradient', 'output' or 'scaled'"),
     "evaluations": (_is_count, "an integer >= 0"),
 }
-"""What each key of the header holds, and how that is said."""
+"""Of an explanation."""
+
+
+def check_header(header: Mapping[str, Any], kinds: Kinds) -> None:
+    """Refuse a header with other keys, or with values that no key of its holds.
+
+    Raises
+    ------
+    InvalidInput
+        Naming the first key.
+    """
+    for key in sorted(header.keys() ^ kinds.keys()):
+        raise InvalidInput(f"its header has {'no' if key in kinds else 'also'} {key}")
+    for key, (fits, expected) in kinds.items():
+        if not fits(header[key]):
+            got = reprlib.repr(header[key])
+            raise InvalidInput(f"{key}: expected {expected}, got {got}")

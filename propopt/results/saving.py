@@ -7,7 +7,6 @@ losses: its value is their weighted sum, and no lower bound is above it.
 from __future__ import annotations
 
 import json
-import reprlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,7 +17,7 @@ from propopt.checks import read_array
 from propopt.errors import InvalidInput
 from propopt.output.archives import Format, archive_path, as_json
 from propopt.results.arrays import own_standard_errors
-from propopt.results.header import KINDS, is_text
+from propopt.results.header import KINDS, check_header, is_text
 from propopt.tables.names import Labels, plain_name
 
 
@@ -108,12 +107,7 @@ def packed(fields: Fields) -> tuple[dict[str, Any], dict[str, Array]]:
 
 def unpacked(header: Fields, arrays: Arrays) -> dict[str, Any]:
     """The fields of an explanation, refused where no explanation has them."""
-    for key in sorted(header.keys() ^ KINDS.keys()):
-        raise InvalidInput(f"its header has {'no' if key in KINDS else 'also'} {key}")
-    for key, (fits, expected) in KINDS.items():
-        if not fits(header[key]):
-            got = reprlib.repr(header[key])
-            raise InvalidInput(f"{key}: expected {expected}, got {got}")
+    check_header(header, KINDS)
     attributions = _attributions(arrays)
     N, D = attributions.shape
     certificate = header["certificate"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,9 +15,13 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from propopt.errors import InvalidInput, SolverFailure, UnsolvedWarning
-from propopt.output.files import written_whole
+from propopt.memory import require_memory
+from propopt.output.csv import write_csv
 from propopt.plots.trade_offs import Scale, plot_trade_offs
+from propopt.results.deferred import is_deferred
 from propopt.results.explanation import Explanation
+from propopt.tradeoffs.card import trade_offs_html
+from propopt.tradeoffs.saving import read_trade_offs, write_trade_offs
 
 
 Item = TypeVar("Item")
@@ -165,8 +169,68 @@ class TradeOffs:
 
     def to_csv(self, path: str | Path) -> None:
         """Write :meth:`to_frame` to a file; floats read back to the same value."""
-        with written_whole(path) as draft:
-            self.to_frame().to_csv(draft, index=False)
+        write_csv(path, self.to_frame(), names_of_rows=False)
+
+    def save(self, path: str | Path) -> None:
+        """Write all explanations to one ``.npz`` file, with their attributions.
+
+        Attributions of points on curves are computed for it, and kept: losses and
+        certificates are from now on those of attributions. A point whose attributions
+        are not found is left out, with a warning, and is one of the failures in the
+        file. To keep less, save :meth:`front` or one explanation.
+
+        Raises
+        ------
+        InvalidInput
+            If the folder is not there, or a field is not what can be loaded again.
+        Refused
+            If all attributions together do not fit into memory.
+
+        Examples
+        --------
+        >>> import tempfile, numpy as np, propopt as po
+        >>> objective = po.GradientMatching(np.eye(3)) + po.Sparsity()
+        >>> curve = po.sweep(objective, {"sparsity": [0.1, 1.0]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     curve.save(f"{folder}/curve.npz")
+        ...     same = po.TradeOffs.load(f"{folder}/curve.npz")
+        >>> same.to_frame().equals(curve.to_frame())
+        True
+        """
+        _require_room(self.optimized)
+        self.prove(len(self.optimized))
+        proved = [best for best in self.optimized if not is_deferred(best)]
+        missing = [best for best in self.optimized if is_deferred(best)]
+        unread = [f"no attributions were found for {best!r}" for best in missing]
+        header = {
+            "losses": self.losses,
+            "failures": [*self.failures, *unread],
+            "interrupted": self.interrupted,
+            "optimized": len(proved),
+        }
+        write_trade_offs(path, [*proved, *self.baselines], header)
+
+    @classmethod
+    def load(cls, path: str | Path) -> TradeOffs:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is another one, or holds what no trade-offs have, such as a
+            certificate that contradicts the losses beside it.
+        FileNotFoundError
+            If there is none.
+        """
+        explanations, header = read_trade_offs(path)
+        count = header["optimized"]
+        return cls(
+            optimized=tuple(explanations[:count]),
+            baselines=tuple(explanations[count:]),
+            losses=tuple(header["losses"]),
+            failures=tuple(header["failures"]),
+            interrupted=header["interrupted"],
+        )
 
     def plot(
         self,
@@ -190,6 +254,8 @@ class TradeOffs:
             f"<TradeOffs of {', '.join(self.losses)}: {len(self.optimized)} optimized, "
             f"{len(self.baselines)} baselines{state}>"
         )
+
+    _repr_html_ = trade_offs_html
 
     def _columns(self) -> list[str]:
         parameters = dict.fromkeys(
@@ -229,6 +295,16 @@ class TradeOffs:
             excess, best = min(excesses, key=lambda pair: pair[0])
             found |= {"excess": excess, **_prefixed("weight", best.rates)}
         return found
+
+
+def _require_room(optimized: Sequence[Explanation]) -> None:
+    """Refuse to compute more attributions than fit into memory."""
+    unread = [best.shape for best in optimized if is_deferred(best)]
+    require_memory(
+        8.0 * sum(N * D for N, D in unread),
+        f"the attributions of {len(unread)} explanations",
+        "save the front() alone, or single explanations",
+    )
 
 
 def _excess(baseline: Explanation, best: Explanation) -> float:

@@ -12,7 +12,7 @@ import pytest
 
 import propopt as po
 from propopt.errors import InvalidInput, SolverFailure
-from propopt.results.deferred import Deferred
+from propopt.results.deferred import is_deferred
 from propopt.solvers import Task
 from propopt.tables.names import Labels
 
@@ -32,7 +32,7 @@ def middle(solver="spectral"):
 
 
 def was_read(point):
-    return not isinstance(vars(point)["attributions"], Deferred)
+    return not is_deferred(point)
 
 
 @pytest.fixture

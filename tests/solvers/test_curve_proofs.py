@@ -8,7 +8,7 @@ from heavy_edges import heavy
 import propopt as po
 from propopt.errors import SolverFailure, UncertifiedWarning, UnsolvedWarning
 from propopt.losses import Program
-from propopt.results.deferred import Deferred
+from propopt.results.deferred import is_deferred
 from propopt.solvers import Krylov, Spectral, Task
 from propopt.solvers.base import Measurement
 from propopt.solvers.curves.eigenbasis import Eigenbasis
@@ -26,7 +26,7 @@ def objective(rng):
 
 
 def was_read(point):
-    return not isinstance(vars(point)["attributions"], Deferred)
+    return not is_deferred(point)
 
 
 def losses_off_by(factor):

@@ -6,7 +6,7 @@ import io
 import json
 import struct
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -146,9 +146,20 @@ def key_added(rng: np.random.Generator, members: Members) -> Members:
 def item_replaced(rng: np.random.Generator, members: Members) -> Members:
     """Something inside of a mapping: of labels, losses, the certificate, ..."""
     header = header_of(members)
-    inner = header[pick(rng, [k for k, v in header.items() if isinstance(v, dict)])]
+    inner = pick(rng, list(mappings_in(header)))
     inner[pick(rng, [*inner, "more"])] = pick(rng, WEIRD)
     return with_header(members, header)
+
+
+def mappings_in(header: dict[str, object]) -> Iterator[dict[str, object]]:
+    """Those that are values, and those that are listed, with their own."""
+    for value in header.values():
+        if isinstance(value, dict):
+            yield value
+        for item in value if isinstance(value, list) else []:
+            if isinstance(item, dict):
+                yield item
+                yield from mappings_in(item)
 
 
 def header_text(rng: np.random.Generator, members: Members) -> Members:

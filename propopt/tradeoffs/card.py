@@ -1,0 +1,60 @@
+"""What a notebook shows of trade-offs: what there is, and a few rows of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from propopt.output.html import html_card, html_table
+from propopt.output.text import in_html
+
+
+if TYPE_CHECKING:
+    from propopt.results.explanation import Explanation
+    from propopt.tradeoffs.table import TradeOffs
+
+
+N_ROWS = 10
+
+
+def trade_offs_html(trade_offs: TradeOffs) -> str:
+    """A title, facts, and losses beside weights: of some optima and of all baselines.
+
+    The optima are spread over the sweep, its ends included. No attributions are
+    computed for it.
+    """
+    title = f"{len(trade_offs.optimized)} optimized, {len(trade_offs.baselines)} others"
+    facts = [in_html(f"{name}: {text}") for name, text in _facts(trade_offs).items()]
+    names = trade_offs.losses
+    head = ["method", *(f"weight of {name}" for name in names), *names, "gap"]
+    rows = [_row(trade_offs, explanation) for explanation in _shown(trade_offs)]
+    table = html_table(head, rows)
+    return html_card(filter(None, [f"<b>{title}</b>", "<br>".join(facts), table]))
+
+
+def _facts(trade_offs: TradeOffs) -> Mapping[str, str]:
+    gaps = [best.gap for best in trade_offs.optimized if best.gap is not None]
+    facts = {"largest certified gap": f"{max(gaps):.1e}"} if gaps else {}
+    if trade_offs.failures:
+        facts["not solved"] = str(len(trade_offs.failures))
+    if trade_offs.interrupted:
+        facts["interrupted"] = "yes"
+    return facts
+
+
+def _shown(trade_offs: TradeOffs) -> Iterator[Explanation]:
+    optimized = trade_offs.optimized
+    count = min(N_ROWS, len(optimized))
+    for place in np.linspace(0, len(optimized) - 1, count).round().astype(int):
+        yield optimized[place]
+    yield from trade_offs.baselines
+
+
+def _row(trade_offs: TradeOffs, explanation: Explanation) -> list[str]:
+    rates, losses = explanation.rates, explanation.losses
+    weights = [f"{rates[k]:.4g}" if k in rates else "" for k in trade_offs.losses]
+    values = [f"{losses[name]:.6g}" for name in trade_offs.losses]
+    gap = "" if explanation.gap is None else f"{explanation.gap:.1e}"
+    return [in_html(explanation.method), *weights, *values, gap]
