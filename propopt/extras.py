@@ -19,6 +19,8 @@ EXTRAS: Mapping[str, str] = {
     "pyamg": "multigrid",
     "torch": "torch",
     "torchvision": "vision",
+    "lightgbm": "boosting",
+    "onnxruntime": "onnx",
 }
 """By package, the extra of ours that installs it."""
 

@@ -5,10 +5,12 @@ from propopt.problems.own_table import OwnTable
 from propopt.problems.problem import Problem
 from propopt.problems.schema import ProblemSchema
 from propopt.problems.setting import Inductive, Setting, Transductive
-from propopt.problems.tables import Subject
+from propopt.problems.subject.models.code import Code
+from propopt.problems.subject.subject import Subject
 
 
 __all__ = [
+    "Code",
     "Inductive",
     "OwnTable",
     "Problem",

@@ -7,13 +7,12 @@ from typing import Any
 
 from propopt.checks import did_you_mean
 from propopt.errors import InvalidInput, MissingExtra
-from propopt.problems.explained import Formula
 from propopt.problems.losses import GradientMatchingLoss
 from propopt.problems.parts import Location
 from propopt.problems.schema import ProblemSchema
 from propopt.problems.setting import ROBUSTNESS
 from propopt.problems.source import Source
-from propopt.problems.tables import formula
+from propopt.problems.subject.function import Formula
 from propopt.problems.weights import MOST_WEIGHTS, count_weights, listed_weights
 from propopt.solvers import find_solver
 
@@ -47,9 +46,9 @@ def check_formula(
     losses = schema.objective.losses
     with source.blaming("function"):
         if "gradient_matching" in losses:
-            formula(spec).gradient(points)
+            spec.build().gradient(points)
         if "function_matching" in losses:
-            formula(spec).value(points)
+            spec.build().value(points)
 
 
 def _check_names(schema: ProblemSchema, source: Source) -> None:

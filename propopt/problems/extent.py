@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from propopt.graphs.grid_points import grid_size
-from propopt.problems.explained import Data
 from propopt.problems.section import MOST_NUMBERS
 from propopt.problems.source import Source
+from propopt.problems.subject.data import Data
 
 
 if TYPE_CHECKING:

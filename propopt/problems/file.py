@@ -15,12 +15,13 @@ from propopt.problems.problem import Problem
 from propopt.problems.reading import read_schema
 from propopt.problems.schema import ProblemSchema
 from propopt.problems.source import PythonSource, Source
-from propopt.problems.tables import (
-    Subject,
-    check_explained,
+from propopt.problems.subject.models.code import Code
+from propopt.problems.subject.reading import (
+    check_subject,
     first_points,
-    read_explained,
+    read_subject,
 )
+from propopt.problems.subject.subject import Subject
 from propopt.problems.yaml_source import YamlSource
 
 
@@ -28,18 +29,29 @@ FIRST_ROWS = 1_000
 """Of a table, that a check reads."""
 
 
-def read_problem(path: str | Path) -> ProblemFile:
+def read_problem(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
     """Read and check a problem file; nothing is computed yet.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    code : Code
+        Whether Python objects that it names may be imported, which runs their modules.
 
     Raises
     ------
     ProblemFileError
         ``file:line: path.to.key: what came, what would do``, one line per mistake.
     """
-    return _checked(YamlSource.read(path))
+    return _checked(YamlSource.read(path), code)
 
 
-def read_sections(sections: Mapping[str, Any], folder: str | Path = ".") -> ProblemFile:
+def read_sections(
+    sections: Mapping[str, Any],
+    folder: str | Path = ".",
+    code: Code = Code.REFUSED,
+) -> ProblemFile:
     """Check what a problem file would say, given as a mapping.
 
     Parameters
@@ -48,6 +60,8 @@ def read_sections(sections: Mapping[str, Any], folder: str | Path = ".") -> Prob
         The sections of a problem file, of plain values.
     folder : path
         Where files that it names are looked for.
+    code : Code
+        Whether Python objects that it names may be imported, which runs their modules.
 
     Raises
     ------
@@ -67,11 +81,11 @@ def read_sections(sections: Mapping[str, Any], folder: str | Path = ".") -> Prob
     >>> file.build().objective
     1 * gradient_matching + 0.1 * sparsity
     """
-    return _checked(PythonSource(dict(sections), Path(folder)))
+    return _checked(PythonSource(dict(sections), Path(folder)), code)
 
 
-def _checked(source: Source) -> ProblemFile:
-    file = ProblemFile(source, read_schema(source))
+def _checked(source: Source, code: Code) -> ProblemFile:
+    file = ProblemFile(source, read_schema(source), code)
     file.check()
     return file
 
@@ -86,10 +100,13 @@ class ProblemFile:
         The file, for messages.
     schema : ProblemSchema
         Its content.
+    code : Code
+        Whether Python objects that it names may be imported.
     """
 
     source: Source
     schema: ProblemSchema
+    code: Code = Code.REFUSED
 
     @property
     def name(self) -> str:
@@ -152,7 +169,7 @@ class ProblemFile:
             fit each other, formulas that are not finite, and an objective that does
             not say how many points there are.
         """
-        rows = check_explained(self.schema, self.source, FIRST_ROWS)
+        rows = check_subject(self.schema, self.source, FIRST_ROWS, self.code)
         check_tied(self.schema, self.source)
         if self.schema.function is not None:
             points = first_points(self.schema, rows, FIRST_ROWS)
@@ -170,7 +187,7 @@ class ProblemFile:
 
     @cached_property
     def _subject(self) -> Subject:
-        return read_explained(self.schema, self.source)
+        return read_subject(self.schema, self.source, self.code)
 
     def _objective(self) -> Objective:
         with self.source.blaming():

@@ -29,7 +29,7 @@ from propopt.tables.names import Labels, read_table
 
 
 if TYPE_CHECKING:
-    from propopt.problems.tables import Subject
+    from propopt.problems.subject.subject import Subject
 
 
 class LossSection(Section):
@@ -66,9 +66,7 @@ class GradientMatchingLoss(LossSection):
     norm: Literal["l2", "l1"] = "l2"
 
     def build(self, subject: Subject) -> PropertyLoss:
-        return losses.GradientMatching(
-            subject.function.gradient(subject.points), self.norm
-        )
+        return losses.GradientMatching(subject.gradient(subject.points), self.norm)
 
 
 class FunctionMatchingLoss(LossSection):

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from propopt.errors import InvalidInput, Refused
-from propopt.problems.csv_tables import CsvTable
+from propopt.problems.subject.csv_tables import CsvTable
 
 
 EXPLAINED = 150

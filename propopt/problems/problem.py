@@ -13,7 +13,7 @@ from propopt.functions import Function
 from propopt.losses import Objective, PropertyLoss
 from propopt.problems.parts import part
 from propopt.problems.setting import Setting, Transductive
-from propopt.problems.tables import Subject
+from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
 from propopt.solvers import Solver
 from propopt.threads import threads_of_run
@@ -217,7 +217,7 @@ def _one_subject(
     if subject is not None and points is None and function is None:
         return subject
     if subject is None and points is not None and function is not None:
-        return Subject(points, points, function.schema, lambda: function)
+        return Subject.of(points, function)
     raise InvalidInput("expected a subject, or points and a function")
 
 

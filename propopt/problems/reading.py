@@ -44,7 +44,8 @@ def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
     context = detail.get("ctx", {})
     match detail["type"]:
         case "extra_forbidden":
-            known = list(sections_at(location[:-1])[0].model_fields)
+            fields = sections_at(location[:-1])[0].model_fields
+            known = [field.alias or name for name, field in fields.items()]
             hint = did_you_mean(location[-1], known)
             message = f"unknown key{hint}; known here: {', '.join(known)}"
             return source.error(location, message)

@@ -10,13 +10,16 @@ from pydantic_core import PydanticCustomError
 
 from propopt.explainers import Baseline
 from propopt.problems.baselines import AnyBaseline
-from propopt.problems.explained import Data, Formula, Model
 from propopt.problems.extent import Extent
 from propopt.problems.inductive import InductiveSection
 from propopt.problems.losses import Losses
 from propopt.problems.parts import part
 from propopt.problems.section import Positive, Section, Seed
 from propopt.problems.setting import ROBUSTNESS, Setting, Transductive
+from propopt.problems.subject.data import Data
+from propopt.problems.subject.function import Formula
+from propopt.problems.subject.models import AnyModel
+from propopt.problems.subject.models.base import ModelSection
 from propopt.problems.weights import Weights, listed_weights
 
 
@@ -42,7 +45,7 @@ class ProblemSchema(Section):
     )
     data: Data
     function: Formula | None = None
-    model: Model | None = None
+    model: AnyModel | None = None
     objective: Losses
     inductive: InductiveSection = Field(
         default_factory=lambda: InductiveSection.model_validate({}),
@@ -61,7 +64,7 @@ class ProblemSchema(Section):
     seed: Seed = 0
 
     @property
-    def explained(self) -> Formula | Model:
+    def explained(self) -> Formula | ModelSection:
         """The function or the model: exactly one is given."""
         given = [part for part in (self.function, self.model) if part is not None]
         if len(given) != 1:
@@ -112,7 +115,8 @@ class ProblemSchema(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> ProblemSchema:
-        if isinstance(self.explained, Formula):
+        learner = self.explained
+        if isinstance(learner, Formula) or not learner.needs_target:
             return self
         if self.data.grid is not None or self.data.uniform is not None:
             raise PydanticCustomError(

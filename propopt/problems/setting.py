@@ -129,7 +129,7 @@ def _observations(problem: Problem, losses: dict[str, PropertyLoss]) -> Observat
     own = faithfulness.G
     if np.array_equal(np.asarray(points), np.asarray(others)):
         return Observations(points, points, own, own, n_shared=len(points))
-    gradients = problem.subject.function.gradient(others)
+    gradients = problem.subject.gradient(others)
     return Observations(points, others, np.asarray(gradients), own, n_shared=0)
 
 

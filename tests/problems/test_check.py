@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from propopt.cli import main
-from propopt.problems import learning
+from propopt.problems.subject import subject
 
 
 N = 40
@@ -50,7 +50,7 @@ def said(tmp_path, capsys):
 @pytest.fixture
 def never_fitted(monkeypatch):
     """Fitting a model fails the test."""
-    monkeypatch.setattr(learning, "make_pipeline", lambda *_: pytest.fail("fitted"))
+    monkeypatch.setattr(subject, "fitted", lambda *_: pytest.fail("fitted"))
 
 
 def model(line, target="y", columns=""):

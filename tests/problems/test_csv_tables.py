@@ -15,8 +15,8 @@ import pytest
 import propopt as po
 from propopt.cli import main
 from propopt.errors import InvalidInput
-from propopt.problems import csv_tables
-from propopt.problems.csv_tables import CsvTable
+from propopt.problems.subject import csv_tables
+from propopt.problems.subject.csv_tables import CsvTable
 
 
 GOOD = "a,b,c,y\n1,2,3,4\n5,6,7,8\n"

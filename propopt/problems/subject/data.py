@@ -1,21 +1,19 @@
-"""Sections on what is explained: points, and a function or a model."""
+"""The section ``data``: points of a grid, drawn at random, or rows of a table."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import chain
-from typing import Annotated, Literal
+from typing import Literal
 
+import numpy as np
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from propopt.problems.section import (
-    Count,
-    Interval,
-    Label,
-    Nonnegative,
-    Section,
-    refuse_settings,
-)
+from propopt._typing import Points
+from propopt.graphs import grid
+from propopt.graphs.grid_points import grid_size
+from propopt.problems.section import Count, Interval, Section, refuse_settings
 
 
 class Grid(Interval):
@@ -25,12 +23,33 @@ class Grid(Interval):
     dimensions: Count
     first: Count | None = None
 
+    def build(self) -> Points:
+        """The points, the last dimension fastest."""
+        return grid(**self.model_dump())
+
+    def some(self, count: int) -> Points:
+        """The first points, and the last of a whole grid."""
+        total = grid_size(self.per_dimension, self.dimensions, self.first)
+        some = self.model_copy(update={"first": min(total, count)}).build()
+        last = np.full((int(self.first is None), self.dimensions), self.high)
+        return np.concatenate([some, last])
+
 
 class Uniform(Interval):
     """Independent points, uniform in a cube; drawn by the seed of the file."""
 
     points: Count
     dimensions: Count
+
+    def build(self, seed: int) -> Points:
+        """The points that a seed draws."""
+        shape = (self.points, self.dimensions)
+        return np.random.default_rng(seed).uniform(self.low, self.high, shape)
+
+    def some(self, count: int, seed: int) -> Points:
+        """So many points at most."""
+        count = min(self.points, count)
+        return self.model_copy(update={"points": count}).build(seed)
 
 
 class Data(Section):
@@ -93,64 +112,39 @@ class Data(Section):
             )
         return self
 
+    @property
+    def is_table(self) -> bool:
+        """Whether there are rows of a table, not points of a grid or drawn."""
+        return self.grid is None and self.uniform is None
+
+    def numeric(self, table: Iterable[object]) -> list[str]:
+        """The columns that neither are categories nor encode one."""
+        one_hot = chain.from_iterable(self.groups.values())
+        coded = {*self.categorical, *one_hot}
+        return [column for column in map(str, table) if column not in coded]
+
+    def points(self, seed: int) -> tuple[Points, Points]:
+        """Points to explain and the others, where there is no table."""
+        if self.grid is not None:
+            points = self.grid.build()
+            return points, points
+        assert self.uniform is not None
+        points = self.uniform.build(seed)
+        if self.explain is None:
+            return points, points
+        return points[: self.explain], points[self.explain :]
+
+    def some_points(self, count: int, seed: int) -> Points:
+        """Some of these points."""
+        if self.grid is not None:
+            return self.grid.some(count)
+        assert self.uniform is not None
+        return self.uniform.some(count, seed)
+
 
 _NOT_OF_SOURCE = {
     "grid": ("target", "explain", "standardize", "categorical", "groups"),
     "uniform": ("target", "standardize", "categorical", "groups"),
     "sklearn": ("target", "categorical", "groups"),
     "csv": (),
-}
-
-
-class Formula(Section):
-    """One of the paper's functions, a sum over the features."""
-
-    name: Literal[
-        "power",
-        "interactions",
-        "sine",
-        "sine_of_exponential",
-        "linear_plus_sine_of_exponential",
-        "linear_plus_sine",
-        "quadratic_plus_sine",
-        "exponential",
-    ]
-    degree: Annotated[int, Field(ge=1, le=100)] | None = Field(
-        None, description="of power only"
-    )
-
-    @model_validator(mode="after")
-    def _degree_of_power(self) -> Formula:
-        if self.name == "power" and self.degree is None:
-            raise PydanticCustomError("degree", "power needs a degree, such as 3")
-        if self.name != "power":
-            refuse_settings(self, self.name, ("degree",))
-        return self
-
-
-class Model(Section):
-    """A scikit-learn model, behind a standard scaler."""
-
-    kind: Literal["linear", "logistic", "mlp"]
-    task: Literal["classification", "regression"] | None = Field(
-        None, description="of mlp; known for scikit-learn's tables"
-    )
-    hidden: list[Count] = Field([32, 32], max_length=20, description="of mlp")
-    activation: Literal["tanh", "relu", "logistic", "identity"] = "tanh"
-    regularization: Nonnegative = Field(
-        1e-2, description="of mlp (alpha) and logistic (1/C)"
-    )
-    output: Literal["auto", "value", "probability", "log_odds", "margin"] = "auto"
-    target_class: Label | None = Field(None, description="label to explain")
-
-    @model_validator(mode="after")
-    def _settings_of_kind(self) -> Model:
-        refuse_settings(self, self.kind, _NOT_OF_KIND[self.kind])
-        return self
-
-
-_NOT_OF_KIND = {
-    "linear": ("task", "hidden", "activation", "regularization", "target_class"),
-    "logistic": ("task", "hidden", "activation"),
-    "mlp": (),
 }

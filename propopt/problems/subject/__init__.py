@@ -1,0 +1,1 @@
+"""What is explained: points, and a function or a model; sections and their builds."""

@@ -1,0 +1,77 @@
+"""Columns of a table: numbers, or categories where declared, none of them missing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from propopt.checks import did_you_mean
+from propopt.errors import InvalidInput
+from propopt.problems.parts import Location
+from propopt.problems.source import Source
+from propopt.problems.subject.data import Data
+
+
+_LARGEST = 1e100
+"""Of the numbers of a table: their squares do not overflow."""
+
+
+def read_columns(table: pd.DataFrame, data: Data, source: Source) -> pd.DataFrame:
+    """The columns as numbers, or categories where declared, none of them missing."""
+    _check_declared(table, data, source)
+    if data.standardize and not data.numeric(table):
+        raise source.error(("data", "standardize"), "there is no numeric column")
+    numbers = [c for c in table if c not in data.categorical]
+    with source.blaming("data", "csv"):
+        _check_numeric(table[numbers])
+        floats, categories = table[numbers].astype(float), table[data.categorical]
+        sizes = np.abs(floats.to_numpy(dtype=float)).max(axis=0, initial=0)
+        incomplete = [*floats.columns[~np.isfinite(sizes)]]
+        incomplete += categories.columns[categories.isna().any()].tolist()
+        if incomplete:
+            raise InvalidInput(
+                "columns must be complete, and in these are values missing or "
+                f"infinite: {', '.join(incomplete)}"
+            )
+        large = floats.columns[sizes > _LARGEST]
+        if len(large):
+            raise InvalidInput(
+                f"numbers must lie within ±{_LARGEST:g}, and in these columns some are "
+                f"larger: {', '.join(large)}"
+            )
+    return joined(floats, categories.astype("category"))[list(table)]
+
+
+def _check_numeric(table: pd.DataFrame) -> None:
+    numeric = [pd.api.types.is_numeric_dtype(kind) for kind in table.dtypes]
+    text = table.columns[~np.array(numeric, dtype=bool)]
+    if len(text):
+        column = table[text[0]]
+        strange = column[pd.to_numeric(column, errors="coerce").isna() & column.notna()]
+        example = f"; {text[0]} holds {strange.iloc[0]!r:.60}" if len(strange) else ""
+        raise InvalidInput(
+            "columns must be numeric, or be named in data.categorical, and these are "
+            f"not: {', '.join(text)}{example}"
+        )
+
+
+def joined(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    """The columns of both; far faster than column by column where there are many."""
+    return pd.concat([one, other], axis=1)
+
+
+def _check_declared(table: pd.DataFrame, data: Data, source: Source) -> None:
+    """Refuse categories and groups of columns that are not there."""
+    known = [str(column) for column in table]
+    declared: list[tuple[Location, list[str]]] = [
+        (("data", "categorical"), data.categorical),
+        *((("data", "groups", name), group) for name, group in data.groups.items()),
+    ]
+    for location, columns in declared:
+        for column in columns:
+            if column not in known:
+                raise source.error(
+                    location,
+                    f"there is no column {column!r}{did_you_mean(column, known)}; "
+                    f"there are {', '.join(known)}",
+                )

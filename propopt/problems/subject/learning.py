@@ -1,0 +1,175 @@
+"""Models of a problem file: what they can learn and give, and how they are fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from propopt.errors import InvalidInput
+from propopt.functions.models.outputs import (
+    check_model,
+    read_class,
+    read_index,
+    read_output,
+)
+from propopt.problems.source import Source
+from propopt.problems.subject.models.base import (
+    ModelSection,
+    TaskKind,
+    TaskSection,
+)
+from propopt.structures.pipelines import last_step
+from propopt.threads import threads_of_run
+
+
+_TASKS: Final[Mapping[str | None, TaskKind]] = {
+    "breast_cancer": "classification",
+    "diabetes": "regression",
+    "digits": "classification",
+    "iris": "classification",
+    "wine": "classification",
+}
+
+
+def task_of(spec: ModelSection, table: str | None, source: Source) -> TaskKind | None:
+    """What a model learns: as the file says, or as scikit-learn's table is known for.
+
+    Raises
+    ------
+    ProblemFileError
+        If a model needs it and nothing says so.
+    """
+    if not isinstance(spec, TaskSection):
+        return None
+    task = spec.task or _TASKS.get(table)
+    if task is None:
+        message = f"required for {spec.words} on a csv, and missing"
+        raise source.error(("model",), message, missing="task")
+    return task
+
+
+def is_unfitted(model: Any) -> bool:
+    """Whether a model is an estimator of scikit-learn's kind and not fitted."""
+    if not isinstance(model, BaseEstimator):
+        return False
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return True
+    return False
+
+
+def fitted(model: Any, table: Any, target: Any, seed: int) -> Any:
+    """A fitted copy of an estimator, seeded where nothing else is said.
+
+    Raises
+    ------
+    InvalidInput
+        If it cannot be fitted.
+    """
+    seeded = clone(model)
+    free = [
+        name
+        for name, value in seeded.get_params().items()
+        if value is None and name.split("__")[-1] == "random_state"
+    ]
+    seeded.set_params(**dict.fromkeys(free, seed))
+    try:
+        with threads_of_run(len(table)):
+            return seeded.fit(table, target)
+    except ValueError as error:  # such as numbers whose squares are too large
+        raise InvalidInput(_not_fitted(target, error)) from None
+
+
+def check_learning(
+    model: Any,
+    spec: ModelSection,
+    target: pd.Series[Any] | None,
+    n_columns: int,
+    source: Source,
+) -> None:
+    """Refuse a target that a model cannot learn, and an output that it cannot give.
+
+    Parameters
+    ----------
+    model : object
+        An estimator that is fitted or not, or a callable.
+    spec, source
+        The section on it, and the file.
+    target : Series or None
+        Of the rows to fit on.
+    n_columns : int
+        Of these rows.
+
+    Raises
+    ------
+    ProblemFileError
+        With the line of the model.
+    """
+    with source.blaming("model"):
+        if not is_unfitted(model):
+            check_model(model)
+            read_index(model, read_output(model, spec.output), spec.chosen_class)
+            return
+        if target is None:
+            raise InvalidInput(
+                f"{type(model).__name__} is not fitted, and data has no target to fit "
+                "it to; name the column in data.target, or give a fitted one"
+            )
+    _check_fit(last_step(model), spec, target, n_columns, source)
+
+
+def _check_fit(
+    estimator: Any,
+    spec: ModelSection,
+    target: pd.Series[Any],
+    n_columns: int,
+    source: Source,
+) -> None:
+    classifies = is_classifier(estimator)
+    with source.blaming("model"):
+        read_output(estimator, spec.output)
+        if classifies:
+            labels = _classes(target)
+        else:
+            labels = [None]  # one output
+            _check_regression(target, spec)
+    with source.blaming("model", "hidden"):
+        spec.check_size(n_columns, len(labels), len(target))
+    if classifies:
+        with source.blaming("model"):
+            read_class(labels, spec.chosen_class)
+
+
+def _classes(target: pd.Series[Any]) -> list[Any]:
+    """The labels of a classifier, as it will know them."""
+    try:
+        check_classification_targets(target)
+    except ValueError as error:  # such as measurements
+        raise InvalidInput(_not_fitted(target, error)) from None
+    labels = np.unique(target.to_numpy()).tolist()
+    if len(labels) < 2:
+        why = f"a classifier needs two classes, and these rows have {labels[0]!r} alone"
+        raise InvalidInput(_not_fitted(target, why))
+    return labels
+
+
+def _check_regression(target: pd.Series[Any], spec: ModelSection) -> None:
+    if spec.chosen_class is not None:
+        raise InvalidInput("target_class has no effect with regression")
+    if not pd.api.types.is_numeric_dtype(target):
+        why = "a regression needs numbers, and some are text"
+        raise InvalidInput(_not_fitted(target, why))
+    if not np.isfinite(target.to_numpy(dtype=float)).all():
+        raise InvalidInput(_not_fitted(target, "some values are infinite"))
+
+
+def _not_fitted(target: Any, why: object) -> str:
+    return f"cannot be fitted to the target {getattr(target, 'name', 'y')!r}: {why}"

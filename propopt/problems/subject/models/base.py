@@ -1,0 +1,128 @@
+"""What all models of a problem file have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from pydantic import Field
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from propopt.problems.section import Label, Section
+from propopt.problems.subject.models.code import Code
+from propopt.problems.subject.models.smooth import Smooth
+
+
+TaskKind: TypeAlias = Literal["classification", "regression"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Making:
+    """What a section needs to make its model, beside its own settings.
+
+    Parameters
+    ----------
+    folder : Path
+        That of the problem file: where files are that it names.
+    seed : int
+        That of the problem file.
+    task : str or None
+        What is learned; None where it is not known, or not needed.
+    columns : tuple of str
+        Those of the table, or numbers as names.
+    categorical : tuple of str
+        The columns that are categories.
+    code : Code
+        Whether Python objects may be imported.
+    """
+
+    folder: Path
+    seed: int
+    task: TaskKind | None = None
+    columns: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    code: Code = Code.REFUSED
+
+
+class ModelSection(Section):
+    """A model, and the output of it that is explained.
+
+    A subclass has a ``kind``, settings with their defaults, and ``make``; its place in
+    ``AnyModel`` makes it one of the models that a file may name.
+    """
+
+    words: ClassVar[str] = "a model"
+    """What messages call it."""
+    place: ClassVar[tuple[str, ...]] = ("model",)
+    """The key that messages blame where there is no such model."""
+    is_flat: ClassVar[bool] = False
+    """Whether it is known to be constant between jumps, so that its gradient is 0."""
+    needs_task: ClassVar[bool] = False
+    """Whether it learns classes or numbers, as it is told."""
+    needs_target: ClassVar[bool] = True
+    """Whether it is fitted, to a table and its target."""
+
+    output: Literal["auto", "value", "probability", "log_odds", "margin"] = "auto"
+    smooth: Smooth | None = Field(
+        None,
+        description="take the gradients of the mean of the model under gaussian noise, "
+        "for models that have none, such as trees",
+    )
+
+    @property
+    def chosen_class(self) -> Label | None:
+        """The class to explain, where there are classes."""
+        return None
+
+    @abstractmethod
+    def make(self, making: Making) -> Any:
+        """An estimator, to be fitted or fitted already, or a callable.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such model.
+        MissingExtra
+            If it needs a package that is not installed.
+        """
+
+    def check_size(self, n_columns: int, n_outputs: int, n_rows: int) -> None:
+        """Refuse, before it is fitted, a model that would not fit into memory."""
+        del n_columns, n_outputs, n_rows
+
+    def check_table(self, model: Any, table: Any) -> None:
+        """Refuse a table on which the model has no gradient worth its name."""
+        del model, table
+
+
+class ClassesSection(ModelSection):
+    """A model that may know classes."""
+
+    target_class: Label | None = Field(None, description="label to explain")
+
+    @property
+    def chosen_class(self) -> Label | None:
+        return self.target_class
+
+
+class TaskSection(ClassesSection):
+    """A model that learns classes or numbers, as it is told."""
+
+    needs_task: ClassVar[bool] = True
+
+    task: TaskKind | None = Field(None, description="known for scikit-learn's tables")
+
+
+def scaled(estimator: Any, categorical: tuple[str, ...]) -> Any:
+    """The estimator behind what makes numbers of the same size from columns."""
+    if not categorical:
+        return make_pipeline(StandardScaler(), estimator)
+    # a category that occurs only in rows to explain has no indicator
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    categories = ("categories", encoder, list(categorical))
+    columns = ColumnTransformer([categories], remainder=StandardScaler())
+    return make_pipeline(columns, estimator)

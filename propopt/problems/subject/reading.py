@@ -1,0 +1,240 @@
+"""The subject of a problem file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from propopt.functions import Function, wrap
+from propopt.problems.baselines import GradientBaseline, SmoothGradBaseline
+from propopt.problems.extent import (
+    Extent,
+    check_explain,
+    check_extent,
+    extent_of_formula,
+)
+from propopt.problems.losses import GradientMatchingLoss
+from propopt.problems.schema import ProblemSchema
+from propopt.problems.source import Source
+from propopt.problems.subject.data import Data
+from propopt.problems.subject.learning import check_learning, is_unfitted, task_of
+from propopt.problems.subject.models.base import Making, ModelSection
+from propopt.problems.subject.models.code import Code
+from propopt.problems.subject.rows import (
+    Rows,
+    order_of_rows,
+    read_rows,
+    split,
+    standardized,
+)
+from propopt.problems.subject.subject import Made, Subject, flat, made
+from propopt.structures.piecewise import is_piecewise_constant
+from propopt.tables.schema import Groups, TableSchema
+
+
+def read_subject(
+    schema: ProblemSchema, source: Source, code: Code = Code.REFUSED
+) -> Subject:
+    """What a problem file explains; no model is fitted yet.
+
+    Parameters
+    ----------
+    schema, source
+        The file.
+    code : Code
+        Whether Python objects that it names may be imported.
+
+    Raises
+    ------
+    ProblemFileError
+        As :func:`check_subject`.
+    """
+    rows, data = check_subject(schema, source, None, code), schema.data
+    if rows is None:
+        points, others = data.points(schema.seed)
+        make = _maker(schema, source, code, others, None)
+        return Subject(points=points, others=others, make=make)
+    table = split(rows, data, schema.seed)
+    make = _maker(schema, source, code, table.fitted, table.fitted_target)
+    with source.blaming("data"):
+        columns = _coded(data, table.fitted)
+    return Subject(
+        points=table.explained,
+        others=table.fitted,
+        make=make,
+        columns=columns,
+        target=table.target,
+        others_target=table.fitted_target,
+    )
+
+
+def check_subject(
+    schema: ProblemSchema,
+    source: Source,
+    n_rows: int | None,
+    code: Code = Code.REFUSED,
+) -> Rows | None:
+    """Refuse what cannot be explained, as far as that shows before anything is fitted.
+
+    Parameters
+    ----------
+    schema, source
+        The file.
+    n_rows : int or None
+        So many rows of a CSV are read, from the first, and of its target all; None is
+        all rows.
+    code : Code
+        Whether Python objects that it names may be imported.
+
+    Returns
+    -------
+    Rows or None
+        What was read of the table, if there is one.
+
+    Raises
+    ------
+    ProblemFileError
+        For tables, columns, targets and outputs that cannot be, for models that are not
+        there, and for sizes that do not fit each other.
+    """
+    data = schema.data
+    if not data.is_table:
+        extent = extent_of_formula(data, source)
+        check_extent(schema, extent, source)
+        names = [str(number) for number in range(extent.n_columns)]
+        _check_model(schema, source, code, names, None)
+        return None
+    rows = read_rows(data, source, n_rows)
+    check_explain(data, rows.n_rows, source)
+    n_columns = rows.features.shape[1]
+    with source.blaming("data"):
+        n_features = len(_columns(data, rows.features).names)
+    check_extent(schema, Extent.of(data, rows.n_rows, n_columns, n_features), source)
+    target = rows.target
+    if target is not None:
+        learned = order_of_rows(schema.seed, rows.n_rows)[data.explain or 0 :]
+        target = target.iloc[learned]
+    _check_model(schema, source, code, [*map(str, rows.features)], target)
+    return rows
+
+
+def first_points(schema: ProblemSchema, rows: Rows | None, count: int) -> Any:
+    """Some of the points, the last of a whole grid among them."""
+    if rows is None:
+        return schema.data.some_points(count, schema.seed)
+    first = rows.features[:count]
+    if schema.data.standardize:
+        return standardized(first, first, schema.data)[0]
+    return first
+
+
+def _model(
+    schema: ProblemSchema,
+    spec: ModelSection,
+    source: Source,
+    code: Code,
+    columns: list[str],
+) -> Any:
+    """The model of a file: an estimator that is fitted or not, or a callable."""
+    data = schema.data
+    making = Making(
+        folder=source.path.parent,
+        seed=schema.seed,
+        task=task_of(spec, data.sklearn, source),
+        columns=tuple(columns),
+        categorical=tuple(data.categorical),
+        code=code,
+    )
+    with source.blaming(*spec.place):
+        return spec.make(making)
+
+
+def _check_model(
+    schema: ProblemSchema,
+    source: Source,
+    code: Code,
+    columns: list[str],
+    target: pd.Series[Any] | None,
+) -> None:
+    spec = schema.model
+    if spec is None:
+        return
+    model = _model(schema, spec, source, code, columns)
+    check_learning(model, spec, target, len(columns), source)
+    numbers = schema.data.numeric(columns)
+    if spec.smooth is not None:
+        with source.blaming("model", "smooth", "n_samples"):
+            spec.smooth.check(len(numbers))
+    elif numbers and _is_flat(spec, model):
+        _refuse_gradients(schema, spec, source)
+
+
+def _is_flat(spec: ModelSection, model: Any) -> bool:
+    """Whether a model is known to be constant between jumps, fitted or not."""
+    if spec.is_flat or getattr(model, "is_flat", False):
+        return True
+    return not is_unfitted(model) and is_piecewise_constant(model)
+
+
+def _refuse_gradients(
+    schema: ProblemSchema, spec: ModelSection, source: Source
+) -> None:
+    """Refuse what would explain, or compare with, a gradient of zero."""
+    if GradientMatchingLoss.name in schema.objective.losses:
+        raise source.error(("objective", "gradient_matching"), flat(spec.words))
+    for number, baseline in enumerate(schema.baselines):
+        if isinstance(baseline, GradientBaseline | SmoothGradBaseline):
+            raise source.error(("baselines", number), flat(spec.words))
+
+
+def _maker(
+    schema: ProblemSchema, source: Source, code: Code, table: Any, target: Any
+) -> Callable[[], Made]:
+    """What makes the function of a file."""
+    if schema.function is not None:
+        formula = schema.function
+        return lambda: Made(formula.build())
+    assert schema.model is not None  # by the schema
+    return partial(_made, schema, schema.model, source, code, table, target)
+
+
+def _made(
+    schema: ProblemSchema,
+    spec: ModelSection,
+    source: Source,
+    code: Code,
+    table: Any,
+    target: Any,
+) -> Made:
+    names = list(table) if isinstance(table, pd.DataFrame) else range(table.shape[1])
+    model = _model(schema, spec, source, code, [str(name) for name in names])
+    wrapped = partial(_wrapped, schema, spec, table)
+    with source.blaming("model"):
+        return made(model, table, target, wrapped, schema.seed)
+
+
+def _wrapped(
+    schema: ProblemSchema, spec: ModelSection, table: Any, model: Any
+) -> Function:
+    columns = _coded(schema.data, table)
+    function = wrap(model, spec.chosen_class, spec.output, data=columns)
+    if getattr(model, "is_flat", False):
+        function = replace(function, piecewise_constant=True)  # type: ignore[type-var]
+    if spec.smooth is None:
+        spec.check_table(model, table)
+        return function
+    return spec.smooth.build(function, table, schema.seed)
+
+
+def _coded(data: Data, table: Any) -> TableSchema | None:
+    """What the columns hold, if any is not a number."""
+    return _columns(data, table) if data.categorical or data.groups else None
+
+
+def _columns(data: Data, table: pd.DataFrame) -> TableSchema:
+    groups: Groups = dict(data.groups.items())
+    return TableSchema.of(table, data.categorical, groups)

@@ -1,0 +1,272 @@
+"""What all jobs of a problem share: points, a table with its target, and a function."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+
+from propopt.errors import FlatFunctionWarning, InvalidInput
+from propopt.functions import Function, wrap
+from propopt.functions.base import read_function
+from propopt.functions.models.outputs import Output, Target
+from propopt.problems.subject.learning import fitted, is_unfitted
+from propopt.problems.subject.rows import order_of_rows
+from propopt.problems.subject.score import (
+    MAYBE_FITTED,
+    Score,
+    Unscored,
+    score_of,
+)
+from propopt.tables.schema import TableSchema
+
+
+class Made(NamedTuple):
+    """A function, and the model that computes it."""
+
+    function: Function
+    estimator: Any = None
+    n_fitted: int | None = None
+    """On how many rows it was fitted here; None if it came as it is."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Subject:
+    """What is explained. Nothing is fitted before it is asked for.
+
+    Parameters
+    ----------
+    points : array or DataFrame (N, D)
+        X, to be explained.
+    others : array or DataFrame (M, D)
+        The rows that are not explained, on which a model is fitted; ``points`` itself
+        where every row is explained.
+    make : callable
+        Gives the function, and fits it if it is a model.
+    columns : TableSchema or None
+        What the columns hold, where some are categories.
+    target : Series or array (N,) or None
+        Of ``points``, where there is one.
+    others_target : Series or array (M,) or None
+        Of ``others``.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> subject = Subject.of_model(LinearRegression(), X, y, explain=100)
+    >>> subject.points.shape, subject.others.shape
+    ((100, 10), (342, 10))
+    >>> subject.score.in_words()
+    'R² 0.493 on 100 held-out rows'
+    >>> Subject.of(X, po.wrap(LinearRegression().fit(X, y))).score is None
+    True
+    """
+
+    points: Any
+    others: Any
+    make: Callable[[], Made]
+    columns: TableSchema | None = None
+    target: Any = None
+    others_target: Any = None
+
+    @classmethod
+    def of(cls, X: Any, function: Function) -> Subject:
+        """A function at points.
+
+        Parameters
+        ----------
+        X : array or DataFrame (N, D)
+            The points.
+        function : Function
+            f; see :func:`propopt.wrap`.
+
+        Raises
+        ------
+        InvalidInput
+            If the function was not wrapped.
+        """
+        made = Made(read_function(function))
+        return cls(points=X, others=X, make=lambda: made, columns=function.schema)
+
+    @classmethod
+    def of_model(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        explain: int | None = None,
+        target: Target = None,
+        output: Output = "auto",
+        columns: TableSchema | None = None,
+        seed: int = 0,
+    ) -> Subject:
+        """An estimator and a table, as a problem file has them.
+
+        Parameters
+        ----------
+        model : estimator or callable
+            Fitted, or an estimator that is then fitted, a copy of it.
+        X : array or DataFrame (N, D)
+            The table.
+        y : Series or array (N,), optional
+            Its target, which an estimator needs that is not fitted.
+        explain : int, optional
+            So many rows, drawn by the seed, are explained, and the model is fitted on
+            the others; by default all are, and it is fitted on all.
+        target, output
+            As for :func:`propopt.wrap`.
+        columns : TableSchema, optional
+            What the columns hold; by default as they are, where some are text,
+            categories or booleans.
+        seed : int
+            For the rows, and for the model where it has no seed.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no target to fit to, or there are too few rows.
+        """
+        if y is None and is_unfitted(model):
+            raise InvalidInput(f"{type(model).__name__} is not fitted: give y too")
+        explained, rest = _rows(len(X), explain, seed)
+        points, others = _taken(X, explained), _taken(X, rest)
+        if explain is None:
+            others = points
+        schema = _schema(others) if columns is None else columns
+        labels = None if y is None else _taken(y, rest)
+        wrapped = partial(wrap, target=target, output=output, data=schema)
+        return cls(
+            points=points,
+            others=others,
+            make=partial(made, model, others, labels, wrapped, seed),
+            columns=schema,
+            target=None if y is None else _taken(y, explained),
+            others_target=labels,
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Of the larger of the two tables."""
+        return max(len(self.points), len(self.others))
+
+    @property
+    def n_features(self) -> int:
+        """How many attributions each point gets."""
+        return self.points.shape[1] if self.columns is None else len(self.columns.names)
+
+    @cached_property
+    def coordinates(self) -> Any:
+        """Where the points lie, (N, M): X, with categories one-hot over √2."""
+        if self.columns is None:
+            return self.points
+        return self.columns.coordinates(self.points, scale=None)
+
+    @cached_property
+    def _made(self) -> Made:
+        return self.make()
+
+    @property
+    def function(self) -> Function:
+        """The function f, made when it is first asked for."""
+        return self._made.function
+
+    @property
+    def estimator(self) -> Any:
+        """The fitted model, or None for a formula."""
+        return self._made.estimator
+
+    @cached_property
+    def score(self) -> Score | Unscored | None:
+        """That of the model on rows that it was not fitted on; None without a model.
+
+        Where the model came fitted, it may have been on these rows, and the score says
+        so; where it was fitted on all rows, there is none.
+        """
+        model, n_fitted = self._made.estimator, self._made.n_fitted
+        if model is None:
+            return None
+        if n_fitted is None:
+            if self.target is None or not isinstance(model, BaseEstimator):
+                return Unscored("fitted elsewhere, no held-out score")
+            return score_of(model, self.points, self.target, MAYBE_FITTED)
+        if self.others is self.points:
+            return Unscored(f"fitted on all {n_fitted:,} rows, no held-out score")
+        return score_of(model, self.points, self.target)
+
+    def gradient(self, X: Any) -> Any:
+        """∇f at X, as :meth:`propopt.functions.Function.gradient` gives it.
+
+        Raises
+        ------
+        InvalidInput
+            If it is zero because f is constant between jumps.
+        """
+        function = self.function
+        if function.piecewise_constant and function.schema is None:
+            raise InvalidInput(flat("the model"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FlatFunctionWarning)
+            try:
+                return function.gradient(X)
+            except FlatFunctionWarning:
+                raise InvalidInput(flat("the model")) from None
+
+
+def flat(words: str) -> str:
+    """Why the gradient of a model is not explained, and what would do."""
+    return (
+        f"{words} is constant between jumps, so its gradient is zero; add "
+        "`smooth: {scale: 0.5}` to the model for gradients of its mean under noise, or "
+        "take function_matching"
+    )
+
+
+def made(
+    model: Any,
+    table: Any,
+    target: Any,
+    wrapped: Callable[[Any], Function],
+    seed: int,
+) -> Made:
+    """The function that a model computes, fitted to a table if it is not yet."""
+    if not is_unfitted(model):
+        return Made(wrapped(model), model)
+    own = fitted(model, table, target, seed)
+    return Made(wrapped(own), own, len(table))
+
+
+def _rows(n_rows: int, explain: int | None, seed: int) -> tuple[Any, Any]:
+    """The rows to explain, and those to fit on."""
+    if explain is None:
+        return np.arange(n_rows), np.arange(n_rows)
+    if not 1 <= explain < n_rows:
+        raise InvalidInput(
+            f"explain: expected fewer than the {n_rows} rows there are, so that some "
+            f"are left to fit on, and at least 1; got {explain}"
+        )
+    order = order_of_rows(seed, n_rows)
+    return order[:explain], order[explain:]
+
+
+def _taken(table: Any, rows: Any) -> Any:
+    if isinstance(table, pd.DataFrame | pd.Series):
+        return table.iloc[rows]
+    return np.asarray(table)[rows]
+
+
+def _schema(table: Any) -> TableSchema | None:
+    """What the columns hold, where some are categories."""
+    if not isinstance(table, pd.DataFrame):
+        return None
+    schema = TableSchema.of(table)
+    return schema if schema.categorical.any() else None

@@ -1,0 +1,216 @@
+"""Models that a problem file may name: their settings, and gradients of trees."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+
+import numpy as np
+import pytest
+
+import propopt as po
+from propopt.errors import ProblemFileError
+from propopt.problems.subject import subject as subjects
+from propopt.problems.subject.models import MODELS
+from propopt.problems.subject.models.base import Making
+from propopt.problems.subject.models.trees import TreesSection
+from propopt.problems.subject.reading import read_subject
+
+
+TREES = [model for model in MODELS if issubclass(model, TreesSection)]
+TASKS = ("classification", "regression")
+SMOOTH = "smooth: {scale: 0.4, n_samples: 60}"
+FILE = """\
+data: {sklearn: diabetes, explain: 20, standardize: true}
+model: {kind: forest, n_estimators: 5, SMOOTH}
+objective:
+  gradient_matching: 1
+  pairwise_robustness: {graph: {kind: knn, n_neighbors: 3}}
+seed: 3
+"""
+MATCHED = FILE.replace(", SMOOTH", "").replace("gradient_m", "function_m")
+
+
+def kind_of(model):
+    return model.model_fields["kind"].annotation.__args__[0]
+
+
+def made(model, task="regression", seed=0, **settings):
+    """The estimator that a section makes, without what stands before it."""
+    section = model.model_validate({"kind": kind_of(model), **settings})
+    return section.make(Making(folder=None, seed=seed, task=task))[-1]
+
+
+@pytest.fixture
+def problem(tmp_path):
+    def read(text):
+        path = tmp_path / "file.yaml"
+        path.write_text(text)
+        return po.problems.read_problem(path)
+
+    return read
+
+
+@pytest.fixture
+def subject(problem):
+    def read(text):
+        file = problem(text)
+        return read_subject(file.schema, file.source)
+
+    return read
+
+
+@pytest.fixture
+def complaint(problem, tmp_path):
+    """What a check says, without the folder; nothing is fitted for it."""
+
+    def check(text):
+        with pytest.raises(ProblemFileError) as caught:
+            problem(text).check_data()
+        return str(caught.value).replace(f"{tmp_path}/", "")
+
+    return check
+
+
+@pytest.fixture
+def never_fitted(monkeypatch):
+    monkeypatch.setattr(subjects, "fitted", lambda *_: pytest.fail("fitted"))
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("model", TREES, ids=kind_of)
+def test_settings_of_trees_and_their_defaults_are_those_of_the_estimator(model, task):
+    estimator = made(model, task)
+    parameters = inspect.signature(type(estimator)).parameters
+    common = set(TreesSection.model_fields) | {"kind"}
+    own = {n: f.default for n, f in model.model_fields.items() if n not in common}
+    assert len(own) >= 3
+    assert own == {name: parameters[name].default for name in own}
+
+
+@pytest.mark.parametrize("model", TREES, ids=kind_of)
+def test_settings_and_the_seed_reach_the_estimator(model):
+    size = "max_iter" if "max_iter" in model.model_fields else "n_estimators"
+    estimator = made(model, seed=11, max_depth=2, **{size: 7})
+    settings = estimator.get_params()
+    assert (settings[size], settings["max_depth"], settings["random_state"]) == (
+        *(7, 2),
+        11,
+    )
+
+
+@pytest.mark.parametrize("table", ["diabetes", "iris"])
+@pytest.mark.parametrize("model", TREES, ids=kind_of)
+def test_trees_learn_of_either_kind_and_are_the_same_twice(model, table, subject):
+    text = f"kind: {kind_of(model)}, max_depth: 3"
+    if table == "iris":
+        text += ", target_class: setosa"
+    text = FILE.replace("kind: forest, n_estimators: 5", text)
+    text = text.replace("diabetes", table).replace("SMOOTH", SMOOTH)
+    one, other = subject(text), subject(text)
+    G = one.gradient(one.points).to_numpy()
+    assert np.abs(G).max() > 0.01
+    np.testing.assert_array_equal(G, other.gradient(other.points))
+    assert one.score.value > {"diabetes": 0.1, "iris": 0.85}[table]
+
+
+@pytest.mark.usefixtures("never_fitted")
+@pytest.mark.parametrize("model", TREES, ids=kind_of)
+def test_a_gradient_of_zero_is_refused_before_anything_is_fitted(model, complaint):
+    text = FILE.replace("kind: forest, n_estimators: 5", f"kind: {kind_of(model)}")
+    assert complaint(text.replace(", SMOOTH", "")) == (
+        f"file.yaml:4: objective.gradient_matching: {model.words} is constant between "
+        "jumps, so its gradient is zero; add `smooth: {scale: 0.5}` to the model for "
+        "gradients of its mean under noise, or take function_matching"
+    )
+
+
+@pytest.mark.usefixtures("never_fitted")
+@pytest.mark.parametrize("method", ["gradient", "smoothgrad, scale: [1]"])
+def test_so_are_baselines_that_take_gradients(method, complaint, problem):
+    problem(MATCHED).check_data()
+    baselines = f"[{{method: lime, scale: [1]}}, {{method: {method}}}]"
+    message = complaint(f"{MATCHED}baselines: {baselines}\n")
+    assert message.startswith("file.yaml:7: baselines.1: a forest is constant")
+
+
+def test_the_function_may_be_matched_instead(problem):
+    trade_offs = problem(MATCHED).build().sweep(progress=False)
+    assert np.abs(trade_offs.optimized[0].attributions).max() > 0.1
+
+
+def test_gradients_are_those_of_the_mean_and_values_those_of_the_model(subject):
+    ours = subject(FILE.replace("SMOOTH", SMOOTH))
+    X, function = ours.points, po.wrap(ours.estimator)
+    deviations = ours.others.std(ddof=0).to_numpy()
+    mean = po.smoothed(function, 0.4 * deviations, n_samples=60, rng=3)
+    np.testing.assert_allclose(ours.gradient(X), mean.gradient(X), rtol=1e-9)
+    np.testing.assert_array_equal(ours.function.value(X), function.value(X))
+    assert ours.function.gradient_method == mean.gradient_method
+
+
+def test_noise_is_in_units_of_each_column(subject):
+    text = FILE.replace("SMOOTH", SMOOTH)
+    plain = subject(text.replace(", standardize: true", ""))
+    same = subject(text)
+    sizes = plain.others.std(ddof=0).to_numpy()
+    G = plain.gradient(plain.points).to_numpy() * sizes
+    np.testing.assert_allclose(G, same.gradient(same.points), rtol=1e-6)
+
+
+@pytest.mark.usefixtures("never_fitted")
+def test_too_few_pairs_of_draws_are_refused(complaint):
+    text = FILE.replace("SMOOTH", SMOOTH.replace("60", "19"))
+    assert complaint(text) == (
+        "file.yaml:2: model.smooth.n_samples: expected at least 20, two for each of 10 "
+        "numeric columns, got 19"
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("kind: forest, learning_rate: 1", "learning_rate has no effect with forest"),
+        ("kind: linear, max_depth: 1", "max_depth has no effect with linear"),
+        (
+            "kind: onnx_file, onnx: x, task: regression",
+            "task has no effect",
+        ),
+    ],
+)
+def test_a_setting_of_another_kind_is_refused(model, message, complaint):
+    text = FILE.replace("kind: forest, n_estimators: 5, SMOOTH", model)
+    assert complaint(text).startswith(f"file.yaml:2: model: {message}")
+
+
+def test_kinds_are_told_where_none_is_known(complaint):
+    text = FILE.replace("kind: forest", "kind: forrest")
+    assert complaint(text.replace(", SMOOTH", "")).endswith(
+        "got 'forrest' (did you mean 'forest'?)"
+    )
+
+
+def test_without_lightgbm_a_sentence_says_how_to_install_it(complaint, monkeypatch):
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    text = FILE.replace("forest, n_estimators: 5, SMOOTH", "lightgbm")
+    message = complaint(text)
+    assert message.startswith("file.yaml:2: model: lightgbm could not be imported")
+    assert message.endswith('install it with: pip install "propopt[boosting]"')
+
+
+def test_trees_take_categories(subject, tmp_path, rng):
+    lines = [
+        f"{a:.3f},{c},{a + (c == 'x'):.3f}"
+        for a, c in zip(rng.normal(size=60), rng.choice(list("xyz"), 60), strict=True)
+    ]
+    (tmp_path / "table.csv").write_text("a,c,y\n" + "\n".join(lines) + "\n")
+    text = FILE.replace(
+        "{sklearn: diabetes, explain: 20, standardize: true}",
+        "{csv: table.csv, target: y, categorical: [c], explain: 20}",
+    ).replace("kind: forest", "kind: forest, task: regression")
+    ours = subject(text.replace("SMOOTH", SMOOTH))
+    G = ours.gradient(ours.points)
+    assert list(G) == ["a", "c"]
+    assert G["a"].mean() > 0.3
+    effects = G["c"].groupby(ours.points["c"], observed=True).mean()
+    assert effects["x"] > max(effects["y"], effects["z"]) + 0.3

@@ -1,0 +1,226 @@
+"""Models in files of ONNX, against the estimators that they were written from."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import propopt as po
+from propopt.errors import ProblemFileError
+from propopt.problems.subject.reading import read_subject
+
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("onnx")
+skl2onnx = pytest.importorskip("skl2onnx")
+
+FILE = """\
+data: {sklearn: TABLE, explain: 20, standardize: true}
+model: {onnx: model.onnx, SETTINGS}
+objective:
+  gradient_matching: 1
+  pairwise_robustness: {graph: {kind: knn, n_neighbors: 3}}
+"""
+DIABETES = load_diabetes(return_X_y=True, as_frame=True)
+CANCER = load_breast_cancer(as_frame=True)
+LABELS = CANCER.target_names[CANCER.target]
+
+
+def logistic():
+    X = StandardScaler().fit_transform(CANCER.data)
+    return LogisticRegression(C=0.01).fit(X, LABELS)
+
+
+def network():
+    X, y = DIABETES
+    model = MLPRegressor(
+        hidden_layer_sizes=[3],
+        activation="tanh",
+        alpha=30,
+        solver="lbfgs",
+        max_iter=20_000,
+        random_state=0,
+    )
+    return model.fit(StandardScaler().fit_transform(X), y)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def to_file(model, n_columns=None, dtype="float32", **options):
+        row = None if n_columns is None else np.zeros((1, n_columns), dtype)
+        made = skl2onnx.to_onnx(model, row, **options)
+        (tmp_path / "model.onnx").write_bytes(made.SerializeToString())
+
+    return to_file
+
+
+@pytest.fixture
+def problem(tmp_path):
+    def read(table, settings=""):
+        path = tmp_path / "file.yaml"
+        path.write_text(FILE.replace("TABLE", table).replace("SETTINGS", settings))
+        return po.problems.read_problem(path)
+
+    return read
+
+
+@pytest.fixture
+def subject(problem):
+    def read(*args):
+        file = problem(*args)
+        return read_subject(file.schema, file.source)
+
+    return read
+
+
+@pytest.fixture
+def complaint(problem, tmp_path):
+    def check(*args):
+        with pytest.raises(ProblemFileError) as caught:
+            problem(*args).check_data()
+        return str(caught.value).replace(f"{tmp_path}/", "").removeprefix("file.yaml:")
+
+    return check
+
+
+@pytest.mark.parametrize(
+    ("output", "error"), [("probability", 1e-3), ("log_odds", 2e-2)]
+)
+@pytest.mark.parametrize("zipmap", [True, False])
+def test_probabilities_are_those_of_the_classifier(
+    zipmap, output, error, write, subject
+):
+    model = logistic()
+    write(model, 30, options={"zipmap": zipmap})
+    label = "malignant" if zipmap else 1
+    ours = subject("breast_cancer", f"output: {output}, target_class: {label}")
+    exact = po.wrap(model, target="malignant", output=output)
+    X = ours.points
+    values = exact.value(X.to_numpy())
+    np.testing.assert_allclose(ours.function.value(X), values, rtol=1e-3, atol=1e-4)
+    G = exact.gradient(X.to_numpy())
+    np.testing.assert_allclose(ours.gradient(X), G, atol=error * np.abs(G).max())
+
+
+@pytest.mark.parametrize(("dtype", "digits"), [("float32", 2e-3), ("float64", 1e-6)])
+def test_values_are_those_of_the_regression(dtype, digits, write, subject):
+    model = network()
+    write(model, 10, dtype)
+    ours, exact = subject("diabetes"), po.wrap(model)
+    X = ours.points
+    np.testing.assert_allclose(
+        ours.function.value(X), exact.value(X.to_numpy()), rtol=digits / 100
+    )
+    G = exact.gradient(X.to_numpy())
+    np.testing.assert_allclose(ours.gradient(X), G, atol=digits * np.abs(G).max())
+    assert ours.score.in_words() == "fitted elsewhere, no held-out score"
+
+
+def test_columns_may_be_inputs_by_their_names(write, subject, complaint):
+    X, y = DIABETES
+    passed = ColumnTransformer([("all", "passthrough", list(X))])
+    model = make_pipeline(passed, Ridge()).fit(X, y)
+    number = skl2onnx.common.data_types.FloatTensorType([None, 1])
+    write(model, initial_types=[(name, number) for name in list(X)[::-1]])
+    ours, slopes = subject("diabetes"), model[-1].coef_
+    G = ours.gradient(ours.points).to_numpy()
+    error = 0.02 * np.abs(slopes).max()
+    np.testing.assert_allclose(G, np.broadcast_to(slopes, G.shape), atol=error)
+    assert "takes the columns 's6', 's5'" in complaint("iris")
+
+
+def test_a_problem_with_a_file_is_solved(write, problem):
+    write(network(), 10)
+    trade_offs = problem("diabetes").build().sweep(progress=False)
+    assert trade_offs.certified(1e-6)
+
+
+def test_trees_are_flat_here_too(write, complaint, subject):
+    X, y = DIABETES
+    write(
+        RandomForestRegressor(3, max_depth=3, random_state=0).fit(X.to_numpy(), y), 10
+    )
+    assert complaint("diabetes").startswith(
+        "4: objective.gradient_matching: an ONNX model is constant between jumps"
+    )
+    ours = subject("diabetes", "smooth: {n_samples: 100}")
+    assert np.abs(ours.gradient(ours.points).to_numpy()).max() > 1
+
+
+def test_columns_that_vary_less_than_single_precision_resolves_are_refused(
+    write, problem
+):
+    write(network(), 10)
+    file = problem("diabetes")
+    path = file.source.path
+    path.write_text(path.read_text().replace(", standardize: true", ""))
+    with pytest.raises(ProblemFileError, match=r"steps of 0\.005 and more: too large"):
+        _ = po.problems.read_problem(path).build().function
+    write(network(), 10, "float64")
+    _ = po.problems.read_problem(path).build().function
+
+
+def test_what_does_not_fit_is_refused(write, complaint, tmp_path):
+    assert complaint("diabetes") == "2: model.onnx: there is no file model.onnx"
+    (tmp_path / "model.onnx").write_bytes(b"no model")
+    assert complaint("diabetes").startswith("2: model.onnx: model.onnx is no model")
+    write(logistic(), 30)
+    assert complaint("diabetes") == "2: model.onnx: model.onnx takes 30 columns, got 10"
+    assert complaint("breast_cancer", "output: margin").startswith(
+        "2: model: output: OnnxClassifier has no 'margin'; it has 'probability'"
+    )
+    assert complaint("breast_cancer", "target_class: none") == (
+        "2: model: target: expected one of the classes 'benign', 'malignant', got "
+        "'none'"
+    )
+    assert complaint("breast_cancer", "tensor: output_probabilty").endswith(
+        "(did you mean 'output_probability'?); it has 'output_probability'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "message"),
+    [
+        ("INT64", [None, 10], "takes tensor(int64) as 'X'; expected float or double"),
+        (
+            "FLOAT",
+            [1, 10],
+            "takes 1 rows at a time; export it with a first axis",
+        ),
+        ("FLOAT", [None, 1, 10], "expected (rows, columns)"),
+    ],
+)
+def test_inputs_that_are_no_tables_are_refused(
+    kind, shape, message, complaint, tmp_path
+):
+    helper = pytest.importorskip("onnx.helper")
+    proto = pytest.importorskip("onnx").TensorProto
+    ends = [
+        helper.make_tensor_value_info(name, getattr(proto, kind_), shape)
+        for name, kind_ in (("X", kind), ("Y", "FLOAT"))
+    ]
+    nodes = [helper.make_node("Cast", ["X"], ["Y"], to=proto.FLOAT)]
+    graph = helper.make_graph(nodes, "cast", ends[:1], ends[1:])
+    opset = [helper.make_opsetid("", 17)]
+    model = helper.make_model(graph, opset_imports=opset, ir_version=9)
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    assert message in complaint("diabetes")
+
+
+def test_without_onnxruntime_a_sentence_says_how_to_install_it(
+    write, complaint, monkeypatch
+):
+    write(network(), 10)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert complaint("diabetes").endswith(
+        'install it with: pip install "propopt[onnx]"'
+    )

@@ -1,0 +1,180 @@
+"""The subject of all jobs: made in Python or read from a file, fitted late."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+
+import propopt as po
+from propopt.errors import InvalidInput
+from propopt.problems import Subject
+from propopt.problems.subject import subject as subjects
+from propopt.problems.subject.reading import read_subject
+
+
+X, Y = load_diabetes(return_X_y=True, as_frame=True)
+FILE = """\
+data: {sklearn: diabetes, explain: 50, standardize: true}
+model: {kind: linear}
+objective: {gradient_matching: 1}
+seed: 5
+"""
+
+
+@pytest.fixture
+def read(tmp_path):
+    def of_file(text):
+        path = tmp_path / "file.yaml"
+        path.write_text(text)
+        problem = po.problems.read_problem(path)
+        return read_subject(problem.schema, problem.source)
+
+    return of_file
+
+
+@pytest.fixture
+def never_fitted(monkeypatch):
+    monkeypatch.setattr(subjects, "fitted", lambda *_: pytest.fail("fitted"))
+
+
+def r2(model, points, target):
+    """1 − Σ (y − f)² / Σ (y − ȳ)², by hand."""
+    y = np.asarray(target)
+    errors = y - model.predict(points)
+    return 1 - errors @ errors / ((y - y.mean()) @ (y - y.mean()))
+
+
+# ---- from files
+
+
+@pytest.mark.usefixtures("never_fitted")
+def test_a_file_gives_points_target_and_estimator_and_fits_nothing(read):
+    ours = read(FILE)
+    assert (len(ours.points), len(ours.others)) == (50, 392)
+    for part, target in ((ours.points, ours.target), (ours.others, ours.others_target)):
+        pd.testing.assert_series_equal(target, Y[part.index])
+
+
+def test_the_score_is_of_the_rows_that_were_left_out(read):
+    ours = read(FILE)
+    assert set(ours.points.index).isdisjoint(ours.others.index)
+    assert ours.score.value == pytest.approx(
+        r2(ours.estimator, ours.points, Y[ours.points.index]), rel=1e-12
+    )
+    assert ours.score.in_words() == f"R² {ours.score.value:.3f} on 50 held-out rows"
+
+
+def test_a_classifier_is_scored_by_its_accuracy(read):
+    text = FILE.replace("diabetes", "breast_cancer").replace("linear", "logistic")
+    ours = read(text)
+    labels = load_breast_cancer().target_names[load_breast_cancer().target]
+    hits = ours.estimator.predict(ours.points) == labels[ours.points.index]
+    assert (ours.score.name, ours.score.n_rows) == ("accuracy", 50)
+    assert ours.score.value == pytest.approx(hits.mean(), rel=1e-12)
+
+
+def test_there_is_no_score_where_every_row_was_fitted_on(read):
+    ours = read(FILE.replace(", explain: 50", ""))
+    assert ours.others is ours.points
+    assert ours.score.in_words() == "fitted on all 442 rows, no held-out score"
+
+
+def test_there_is_none_of_one_row(read):
+    ours = read(FILE.replace("explain: 50", "explain: 1"))
+    assert ours.score.in_words() == "one held-out row, too few for R²"
+
+
+def test_a_formula_has_no_model_and_no_score(read):
+    ours = read(FILE.replace("model: {kind: linear}", "function: {name: sine}"))
+    assert (ours.estimator, ours.score) == (None, None)
+    assert ours.function is ours.function
+
+
+def test_the_score_changes_nothing_that_follows(read):
+    text = FILE.replace("linear", "mlp, hidden: [4]")
+    one, other = read(text), read(text)
+    assert one.score.value > 0
+    X = one.points
+    np.testing.assert_array_equal(one.gradient(X), other.gradient(X))
+    assert one.function.calls == other.function.calls
+
+
+# ---- from objects
+
+
+def test_a_function_at_points():
+    function = po.wrap(LinearRegression().fit(X, Y))
+    ours = Subject.of(X, function)
+    assert ours.function is function
+    assert ours.points is ours.others is X
+    with pytest.raises(InvalidInput, match="expected a propopt Function"):
+        Subject.of(X, LinearRegression().fit(X, Y))
+
+
+def test_an_estimator_is_fitted_as_a_file_fits_it(read):
+    model = make_pipeline(StandardScaler(), LinearRegression())
+    ours = Subject.of_model(model, X, Y, explain=50, seed=5)
+    same = read(FILE.replace(", standardize: true", ""))
+    pd.testing.assert_frame_equal(ours.points, same.points)
+    np.testing.assert_array_equal(
+        ours.gradient(ours.points), same.gradient(same.points)
+    )
+    assert ours.score == same.score
+    assert not subjects.is_unfitted(ours.estimator)
+    assert subjects.is_unfitted(model)
+
+
+def test_a_fitted_estimator_is_not_fitted_again(monkeypatch):
+    model = LinearRegression().fit(X[:300], Y[:300])
+    coefficients = model.coef_.copy()
+    monkeypatch.setattr(subjects, "fitted", lambda *_: pytest.fail("fitted"))
+    ours = Subject.of_model(model, X[300:], Y[300:])
+    assert ours.estimator is model
+    np.testing.assert_array_equal(model.coef_, coefficients)
+    assert ours.score.value == pytest.approx(r2(model, X[300:], Y[300:]))
+    assert ours.score.rows == "rows that it may have been fitted on"
+
+
+def test_arrays_are_taken_too():
+    table, target = X.to_numpy(), Y.to_numpy()
+    ours = Subject.of_model(LinearRegression(), table, target, explain=40)
+    same = Subject.of_model(LinearRegression(), X, Y, explain=40)
+    np.testing.assert_array_equal(ours.points, same.points)
+    assert ours.score.value == pytest.approx(same.score.value, rel=1e-12)
+
+
+def test_tables_with_text_know_their_columns():
+    table = pd.DataFrame({"c": list("aabb") * 5})
+    model = make_pipeline(OneHotEncoder(), LogisticRegression())
+    ours = Subject.of_model(model, table, table["c"] == "a")
+    assert ours.columns.names == ("c",)
+    effects = ours.gradient(table)["c"]
+    assert (effects[table["c"] == "a"] > 0.1).all()
+    assert (effects[table["c"] == "b"] < -0.1).all()
+
+
+def test_the_gradient_of_a_tree_is_refused():
+    ours = Subject.of_model(DecisionTreeRegressor(), X, Y)
+    with pytest.raises(InvalidInput, match=r"the model is constant.*function_matching"):
+        ours.gradient(X)
+    step = Subject.of(X, po.wrap(lambda table: np.sign(table["bmi"].to_numpy() - 9)))
+    with pytest.raises(InvalidInput, match="the model is constant"):
+        step.gradient(X)
+
+
+def test_what_cannot_be_fitted_is_refused():
+    with pytest.raises(InvalidInput, match="LinearRegression is not fitted: give y"):
+        Subject.of_model(LinearRegression(), X)
+    for count in (0, len(X)):
+        with pytest.raises(InvalidInput, match="explain: expected fewer than the 442"):
+            Subject.of_model(LinearRegression(), X, Y, explain=count)
+    bad = Subject.of_model(clone(LinearRegression()), X, Y.astype(str) + "x")
+    with pytest.raises(InvalidInput, match="cannot be fitted to the target 'target'"):
+        _ = bad.function
