@@ -35,7 +35,6 @@ from .losses import PairwiseRobustness as PairwiseRobustness
 from .losses import PropertyLoss as PropertyLoss
 from .losses import Smoothness as Smoothness
 from .losses import Sparsity as Sparsity
-from .report import run_problem as run_problem
 from .results.explanation import Explanation as Explanation
 from .solvers import solve as solve
 from .tables.schema import TableSchema as TableSchema

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import propopt as po
-from propopt.errors import PropoptError, SolverFailure, Unwritten
+from propopt.errors import InvalidInput, PropoptError, SolverFailure, Unwritten
 from propopt.output.streams import PatientStream, patient_streams
 from propopt.output.text import printable, printable_lines
 
@@ -50,16 +50,24 @@ def schema(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _sweep(options: argparse.Namespace) -> int:
-    """``propopt sweep FILE...``: solve, write CSV and SVG, print the front."""
+def _sweep_files(options: argparse.Namespace) -> int:
+    """``propopt sweep FILE...``: solve, write tables and a plot, print the front."""
     files = [po.problems.read_problem(file) for file in options.files]
-    _refuse_same_output(files)
-    codes = []
     for file in files:
-        codes.append(_guarded(partial(_run, file, options)))
-        if codes[-1] == INTERRUPTED:
-            break
-    return _gravest(codes)
+        file.require(po.problems.Sweep)
+    return _run_all(files, partial(_sweep, options=options))
+
+
+def _explain_files(options: argparse.Namespace) -> int:
+    """``propopt explain FILE...|--csv TABLE --target COLUMN``: one explanation each."""
+    files = [po.problems.read_problem(file) for file in options.files]
+    if options.csv is not None or options.target is not None:
+        files.append(_own_table(options))
+    if not files:
+        raise InvalidInput("explain: give a problem file, or --csv and --target")
+    for file in files:
+        file.require(po.problems.Explain)
+    return _run_all(files, partial(_explain, options=options))
 
 
 def reproduce(options: argparse.Namespace) -> int:
@@ -88,34 +96,72 @@ def _check(file: str, deep: bool) -> int:
     return DONE
 
 
-def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
+def _run_all(
+    files: Sequence[po.problems.ProblemFile],
+    run: Callable[[po.problems.ProblemFile], int],
+) -> int:
+    """The gravest code of some files, of which none writes over another's."""
+    _refuse_same_output(files)
+    codes = []
+    for file in files:
+        codes.append(_guarded(partial(_blamed, file, run)))
+        if codes[-1] == INTERRUPTED:
+            break
+    return _gravest(codes)
+
+
+def _blamed(
+    file: po.problems.ProblemFile, run: Callable[[po.problems.ProblemFile], int]
+) -> int:
+    """The code of a run, whose errors name the file."""
     try:
         with file.source.blaming():
-            trade_offs = po.run_problem(
-                file.build(),
-                Path(options.output),
-                n_jobs=options.jobs,
-                solver=options.solver,
-                quiet=options.quiet,
-            )
+            return run(file)
     except SolverFailure as error:
         raise SolverFailure(str(file.source.error((), str(error)))) from error
+
+
+def _sweep(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
+    trade_offs = po.problems.run_problem(
+        file.build(),
+        Path(options.output),
+        n_jobs=options.jobs,
+        solver=options.solver,
+        quiet=options.quiet,
+    )
     if trade_offs.interrupted:
         return INTERRUPTED
     certified = trade_offs.certified(file.schema.tolerance)
     return DONE if certified and not trade_offs.failures else SOLVER_FAILURE
 
 
+def _explain(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
+    look = po.problems.FirstLook.of(file)
+    po.problems.run_explain(look, Path(options.output), quiet=options.quiet)
+    return DONE
+
+
+def _own_table(options: argparse.Namespace) -> po.problems.ProblemFile:
+    """A table from the command line, with a network on it."""
+    if options.csv is None or options.target is None:
+        raise InvalidInput("explain: --csv and --target belong together")
+    own = po.problems.OwnTable(
+        csv=Path(options.csv), target=options.target, task=options.task
+    )
+    return po.problems.read_sections(own.sections() | {"explain": {}}, own.name)
+
+
 def _refuse_same_output(files: Sequence[po.problems.ProblemFile]) -> None:
     seen: dict[str, Path] = {}
     for file in files:
-        if file.name in seen:
-            raise file.source.error(
-                ("name",),
-                f"would write the same files as {seen[file.name]}; give one of them "
-                "another name:",
-            )
-        seen[file.name] = file.source.path
+        for name in file.artefacts:
+            if name in seen:
+                raise file.source.error(
+                    ("name",),
+                    f"would write the same files as {seen[name]}; give one of them "
+                    "another name:",
+                )
+            seen[name] = file.source.path
 
 
 def _guarded(work: Callable[[], int]) -> int:
@@ -188,7 +234,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    sub = commands.add_parser("sweep", help="solve problem files; write CSV and SVG")
+    sub = commands.add_parser("sweep", help="solve problem files; write what is found")
     sub.add_argument("files", nargs="+", metavar="FILE", help="YAML problem file")
     sub.add_argument(
         "-o", "--output", default="results", metavar="DIR", help="default: results"
@@ -196,7 +242,11 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="parallel workers")
     sub.add_argument("--solver", metavar="NAME", help="instead of the one in the file")
     sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
-    sub.set_defaults(command=_sweep)
+    sub.set_defaults(command=_sweep_files)
+
+    sub = commands.add_parser("explain", help="one explanation with stated defaults")
+    _add_explain_arguments(sub)
+    sub.set_defaults(command=_explain_files)
 
     sub = commands.add_parser("reproduce", help="the paper's figures and statements")
     _add_reproduce_arguments(sub)
@@ -214,6 +264,15 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_explain_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("files", nargs="*", metavar="FILE", help="YAML problem file")
+    sub.add_argument(
+        "-o", "--output", default="results", metavar="DIR", help="default: results"
+    )
+    sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
+    _add_table_arguments(sub, "a table of your own, and a network that learns it")
+
+
 def _add_reproduce_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "figures",
@@ -229,7 +288,11 @@ def _add_reproduce_arguments(sub: argparse.ArgumentParser) -> None:
     )
     sub.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="panels at once")
     sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
-    table = sub.add_argument_group("a table of your own, beside those of tables")
+    _add_table_arguments(sub, "a table of your own, beside those of tables")
+
+
+def _add_table_arguments(sub: argparse.ArgumentParser, title: str) -> None:
+    table = sub.add_argument_group(title)
     table.add_argument("--csv", metavar="FILE", help="a table of numbers and text")
     table.add_argument("--target", metavar="COLUMN", help="the column to learn")
     table.add_argument(

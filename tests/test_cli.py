@@ -184,7 +184,9 @@ def test_several_files(tmp_path, out):
 
 
 def test_run_problem_returns_the_trade_offs(file, out):
-    curve = po.run_problem(po.problems.read_problem(file).build(), out, quiet=True)
+    curve = po.problems.run_problem(
+        po.problems.read_problem(file).build(), out, quiet=True
+    )
     assert len(curve.optimized) == 3
     assert len(curve.baselines) == 3
 

@@ -173,4 +173,4 @@ def test_wide_hidden_layers_are_refused_with_the_figure(tmp_path):
     problem = po.problems.read_problem(file).build()
     message = r"wide\.yaml:3: .*a network of this size needs about 0\.3 GiB and 0\.0"
     with pytest.raises(ProblemFileError, match=message):
-        po.run_problem(problem, tmp_path)
+        po.problems.run_problem(problem, tmp_path)

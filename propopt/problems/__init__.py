@@ -1,7 +1,12 @@
 """Problems: made of objects, or read from a file; only the file knows YAML."""
 
 from propopt.problems.file import ProblemFile, read_problem, read_sections
+from propopt.problems.jobs.explain import Explain
+from propopt.problems.jobs.run_explain import FirstLook, run_explain
+from propopt.problems.jobs.run_sweep import run_problem
+from propopt.problems.jobs.sweep import Sweep
 from propopt.problems.own_table import OwnTable
+from propopt.problems.plans import Plan
 from propopt.problems.problem import Problem
 from propopt.problems.schema import ProblemSchema
 from propopt.problems.setting import Inductive, Setting, Transductive
@@ -11,14 +16,20 @@ from propopt.problems.subject.subject import Subject
 
 __all__ = [
     "Code",
+    "Explain",
+    "FirstLook",
     "Inductive",
     "OwnTable",
+    "Plan",
     "Problem",
     "ProblemFile",
     "ProblemSchema",
     "Setting",
     "Subject",
+    "Sweep",
     "Transductive",
     "read_problem",
     "read_sections",
+    "run_explain",
+    "run_problem",
 ]

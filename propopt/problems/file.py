@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from propopt.losses import Objective
-from propopt.problems.checking import check_formula, check_schema, check_tied
-from propopt.problems.parts import part
+from propopt.problems.jobs import check_one_job
+from propopt.problems.jobs.base import Job
+from propopt.problems.jobs.sweep import Sweep
 from propopt.problems.problem import Problem
 from propopt.problems.reading import read_schema
 from propopt.problems.schema import ProblemSchema
@@ -49,6 +50,7 @@ def read_problem(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
 
 def read_sections(
     sections: Mapping[str, Any],
+    name: str = "problem",
     folder: str | Path = ".",
     code: Code = Code.REFUSED,
 ) -> ProblemFile:
@@ -58,6 +60,8 @@ def read_sections(
     ----------
     sections : mapping
         The sections of a problem file, of plain values.
+    name : str
+        What the files written are called, unless ``sections`` has a name.
     folder : path
         Where files that it names are looked for.
     code : Code
@@ -81,7 +85,7 @@ def read_sections(
     >>> file.build().objective
     1 * gradient_matching + 0.1 * sparsity
     """
-    return _checked(PythonSource(dict(sections), Path(folder)), code)
+    return _checked(PythonSource(dict(sections), Path(folder), name), code)
 
 
 def _checked(source: Source, code: Code) -> ProblemFile:
@@ -111,7 +115,7 @@ class ProblemFile:
     @property
     def name(self) -> str:
         """What the files written are called."""
-        return self.schema.name or self.source.path.stem
+        return self.schema.name or self.source.name
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -125,10 +129,17 @@ class ProblemFile:
         return replace(self, schema=self.schema.model_copy(update={"seed": seed}))
 
     def build(self) -> Problem:
-        """The problem; its parts are made when they are first asked for."""
+        """The problem to sweep; its parts are made when they are first asked for.
+
+        Raises
+        ------
+        ProblemFileError
+            If the file has another job than ``objective``.
+        """
         schema = self.schema
+        self.require(Sweep)
         return Problem(
-            subject=lambda: self._subject,
+            subject=lambda: self.subject,
             objective=self._objective,
             weights=schema.build_weights(),
             limits=schema.build_limits(),
@@ -140,8 +151,27 @@ class ProblemFile:
             name=self.name,
             axes=schema.axes,
             scale="linear" if schema.plot is None else schema.plot.scale,
+            pick=schema.pick,
+            attributions=schema.attributions,
             files=self.files,
         )
+
+    def require(self, job: type[Job]) -> None:
+        """Refuse a file with another job.
+
+        Raises
+        ------
+        ProblemFileError
+            With the section that says so, and what would run it.
+        """
+        own = self.schema.job
+        if not isinstance(own, job):
+            raise self.source.error((own.key,), f"is run by {own.command}")
+
+    @property
+    def artefacts(self) -> list[str]:
+        """The names of the files that its job writes."""
+        return self.schema.job.artefacts(self.name)
 
     def check(self) -> None:
         """Refuse what can be seen to fail without reading or computing anything.
@@ -152,9 +182,8 @@ class ProblemFile:
             For a name of no loss or solver, settings that a baseline cannot have,
             weights that are all zero at once, and too many of them.
         """
-        check_schema(self.schema, self.source)
-        with self.source.blaming():
-            self.schema.build_baselines()
+        check_one_job(self.schema, self.source)
+        self.schema.job.check(self.schema, self.source)
 
     def check_data(self) -> None:
         """Refuse what a run would, as far as the first rows of a table show.
@@ -169,26 +198,27 @@ class ProblemFile:
             fit each other, formulas that are not finite, and an objective that does
             not say how many points there are.
         """
-        rows = check_subject(self.schema, self.source, FIRST_ROWS, self.code)
-        check_tied(self.schema, self.source)
-        if self.schema.function is not None:
-            points = first_points(self.schema, rows, FIRST_ROWS)
-            check_formula(self.schema, self.schema.function, points, self.source)
+        schema, job = self.schema, self.schema.job
+        rows = check_subject(schema, self.source, FIRST_ROWS, self.code)
+        job.check_data(schema, self.source)
+        if schema.function is not None:
+            points = first_points(schema, rows, FIRST_ROWS)
+            with self.source.blaming("function"):
+                job.check_formula(schema, schema.function.build(), points)
 
     def check_all_data(self) -> None:
-        """The same with all rows, and all losses that need no fitted model."""
-        check_tied(self.schema, self.source)
+        """The same with all rows, and all that needs no fitted model."""
+        self.schema.job.check_data(self.schema, self.source)
         with self.source.blaming():
-            for name, loss in self.schema.objective.losses.items():
-                if self.schema.function is not None or not loss.of_function:
-                    with part("objective", name):
-                        loss.build(self._subject)
-        _ = self._subject
+            self.schema.job.check_all(self)
+        _ = self.subject
 
     @cached_property
-    def _subject(self) -> Subject:
+    def subject(self) -> Subject:
+        """What is explained; all jobs share it."""
         return read_subject(self.schema, self.source, self.code)
 
     def _objective(self) -> Objective:
+        assert self.schema.objective is not None
         with self.source.blaming():
-            return self.schema.objective.build(self._subject)
+            return self.schema.objective.build(self.subject)

@@ -34,6 +34,11 @@ class OwnTable:
     target: str
     task: Literal["classification", "regression"] | None = None
 
+    @property
+    def name(self) -> str:
+        """What files about it are called."""
+        return self.csv.stem
+
     def sections(self) -> dict[str, Any]:
         """``data`` and ``model`` of a problem: a network with two hidden layers.
 

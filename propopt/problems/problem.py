@@ -12,6 +12,7 @@ from propopt.explainers import Baseline
 from propopt.functions import Function
 from propopt.losses import Objective, PropertyLoss
 from propopt.problems.parts import part
+from propopt.problems.pick import Pick, check_pick, picked
 from propopt.problems.setting import Setting, Transductive
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
@@ -57,6 +58,11 @@ class Problem:
         The losses to draw; by default the first two.
     scale : {"linear", "log"}
         Of the axes.
+    pick : "knee" or mapping
+        The optimum whose attributions are written as a table: that at the knee, or
+        nearest to a weight or limit for each loss that is swept.
+    attributions : {"auto", "all", "none"}
+        Which of them a run writes; see :func:`run_problem`.
     files : sequence of paths
         What the problem was read from: not to be written over.
 
@@ -94,6 +100,8 @@ class Problem:
         name: str = "problem",
         axes: tuple[str, str] | None = None,
         scale: Literal["linear", "log"] = "linear",
+        pick: Pick = "knee",
+        attributions: Literal["auto", "all", "none"] = "auto",
         files: Sequence[Path] = (),
     ) -> None:
         self._subject = _one_subject(subject, points, function)
@@ -108,6 +116,9 @@ class Problem:
         self.name = name
         self._axes = axes
         self.scale = scale
+        check_pick(pick, {**self.weights, **self._limits})
+        self.pick = pick
+        self.attributions = attributions
         self.files = tuple(files)
 
     @cached_property
@@ -175,6 +186,16 @@ class Problem:
                         self.function, self.points, rng=self.seed, progress=False
                     )
                 yield explanation
+
+    def picked(self, trade_offs: TradeOffs) -> Explanation:
+        """The optimum at the knee, or nearest to the pick.
+
+        Raises
+        ------
+        InvalidInput
+            If nothing was optimized, or not all that it is picked from.
+        """
+        return picked(trade_offs, self.pick, self.weights, self._limits, self.axes)
 
     def sweep(
         self,

@@ -92,6 +92,7 @@ _EXPECTED = {
     "loss_type": "a weight, or a mapping with the settings of the loss",
     "model_attributes_type": _MAPPING,
     "model_type": _MAPPING,
+    "pick_type": "'knee', or a mapping of each loss swept to a value",
     "string_pattern_mismatch": "letters, digits, '_', '-' and '.' only",
     "string_too_long": "at most {max_length} characters",
     "string_type": "text",

@@ -3,64 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, get_args
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from propopt.explainers import Baseline
-from propopt.problems.baselines import AnyBaseline
 from propopt.problems.extent import Extent
-from propopt.problems.inductive import InductiveSection
-from propopt.problems.losses import Losses
-from propopt.problems.parts import part
-from propopt.problems.section import Positive, Section, Seed
-from propopt.problems.setting import ROBUSTNESS, Setting, Transductive
+from propopt.problems.jobs import JOBS
+from propopt.problems.jobs.base import Job
+from propopt.problems.jobs.explain import ExplainKeys
+from propopt.problems.jobs.sweep import SweepKeys
+from propopt.problems.section import Section, Seed
 from propopt.problems.subject.data import Data
 from propopt.problems.subject.function import Formula
 from propopt.problems.subject.models import AnyModel
 from propopt.problems.subject.models.base import ModelSection
-from propopt.problems.weights import Weights, listed_weights
 
 
-class Plot(Section):
-    """The losses on the axes."""
+class ProblemSchema(ExplainKeys, SweepKeys):
+    """A problem file: what is explained, and one job with the keys that it knows."""
 
-    x: str
-    y: str
-    scale: Literal["linear", "log"] = "linear"
-
-
-class ProblemSchema(Section):
-    """A problem file: a function at some points, what to minimise, what to compare."""
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": [job.key]} for job in JOBS]}
+    )
 
     name: Annotated[str, Field(max_length=100, pattern=r"^\w[\w.-]*$")] | None = Field(
         None, description="of the files written; by default the name of this file"
     )
     description: str | None = None
-    setting: Literal["transductive", "inductive"] = Field(
-        "transductive",
-        description="inductive: explain the rows of data.explain from gradients at the "
-        "other rows, beside the optimum",
-    )
     data: Data
     function: Formula | None = None
     model: AnyModel | None = None
-    objective: Losses
-    inductive: InductiveSection = Field(
-        default_factory=lambda: InductiveSection.model_validate({}),
-        description="of setting: inductive; may be left out",
-    )
-    sweep: dict[str, Weights] = Field({}, description="weights to try, by loss")
-    limits: dict[str, Weights] = Field(
-        {},
-        description="upper limits to try, by loss: these losses leave the weighted sum "
-        "and are bounded instead",
-    )
-    baselines: list[AnyBaseline] = Field([])
-    plot: Plot | None = None
-    solver: str = "auto"
-    tolerance: Positive = 1e-6
     seed: Seed = 0
 
     @property
@@ -76,42 +49,13 @@ class ProblemSchema(Section):
         return given[0]
 
     @property
-    def axes(self) -> tuple[str, str]:
-        """The losses on the axes of the plot."""
-        if self.plot is not None:
-            return self.plot.x, self.plot.y
-        first, second, *_ = (*self.objective.losses, *self.objective.losses)
-        return first, second
-
-    def build_weights(self) -> dict[str, list[float]]:
-        """The weights to sweep, by loss name."""
-        return {name: listed_weights(values) for name, values in self.sweep.items()}
-
-    def build_limits(self) -> dict[str, list[float]]:
-        """The limits to sweep, by loss name."""
-        return {name: listed_weights(values) for name, values in self.limits.items()}
-
-    def build_baselines(self) -> list[list[Baseline]]:
-        """The baselines of each entry, one for each combination of listed settings."""
-        groups = []
-        for place, baseline in enumerate(self.baselines):
-            with part("baselines", place):
-                groups.append(baseline.build())
-        return groups
-
-    def build_setting(self) -> Setting:
-        """When the inputs are known."""
-        if self.setting == "transductive":
-            return Transductive()
-        losses = self.objective.losses
-        (robustness,) = (losses[name] for name in ROBUSTNESS if name in losses)
-        return self.inductive.build(robustness)
+    def job(self) -> Job:
+        """What is to be done: the first job whose section is there."""
+        return next(job for job in JOBS if getattr(self, job.key) is not None)
 
     def check_extent(self, extent: Extent) -> None:
         """Refuse, before any work, what does not fit the sizes of the subject."""
-        self.objective.check(extent)
-        if self.setting == "inductive":
-            self.inductive.check(extent)
+        self.job.check_extent(self, extent)
 
     @model_validator(mode="after")
     def _consistent(self) -> ProblemSchema:

@@ -22,6 +22,11 @@ class Source(ABC):
         """The file; its folder is where other files are looked for."""
 
     @property
+    def name(self) -> str:
+        """What files written are called, unless the content says so."""
+        return self.path.stem
+
+    @property
     @abstractmethod
     def files(self) -> tuple[Path, ...]:
         """What was read."""
@@ -75,14 +80,21 @@ class PythonSource(Source):
         Sections of a problem file.
     folder : path
         Where files that it names are looked for.
+    title : str
+        What files written are called.
     """
 
     content: Any
     folder: Path
+    title: str = "problem"
+
+    @property
+    def name(self) -> str:
+        return self.title
 
     @property
     def path(self) -> Path:
-        return self.folder / "problem"
+        return self.folder / self.title
 
     @property
     def files(self) -> tuple[Path, ...]:

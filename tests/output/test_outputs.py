@@ -248,7 +248,7 @@ def test_what_can_be_written_is(file, out):
 @pytest.mark.usefixtures("unwritable")
 def test_the_error_holds_the_trade_offs(file, out):
     with pytest.raises(Unwritten, match=r"cubic\.csv: No space left") as caught:
-        po.run_problem(po.problems.read_problem(file).build(), out, quiet=True)
+        po.problems.run_problem(po.problems.read_problem(file).build(), out, quiet=True)
     assert len(caught.value.result.optimized) == 3
 
 

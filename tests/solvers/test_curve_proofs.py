@@ -161,7 +161,7 @@ def test_a_run_of_a_problem_file_proves_its_curve(tmp_path, monkeypatch, capsys)
     (tmp_path / "cubic.yaml").write_text(REPORTED)
     monkeypatch.setattr(*losses_off_by(1 - 1e-4))
     problem = po.problems.read_problem(tmp_path / "cubic.yaml").build()
-    curve = po.run_problem(problem, tmp_path, quiet=True)
+    curve = po.problems.run_problem(problem, tmp_path, quiet=True)
     assert "these losses count" in capsys.readouterr().err
     written = pd.read_csv(tmp_path / "cubic.csv")
     for place in (0, 2, 4, 6, 8):
@@ -176,6 +176,6 @@ def test_a_run_stopped_while_it_proves_loses_no_point(tmp_path, monkeypatch):
     (tmp_path / "cubic.yaml").write_text(REPORTED)
     monkeypatch.setattr(po.TradeOffs, "prove", stop)
     problem = po.problems.read_problem(tmp_path / "cubic.yaml").build()
-    curve = po.run_problem(problem, tmp_path, quiet=True)
+    curve = po.problems.run_problem(problem, tmp_path, quiet=True)
     assert curve.interrupted
     assert len(pd.read_csv(tmp_path / "cubic.csv")) == 9

@@ -184,7 +184,7 @@ def _refuse_gradients(
     schema: ProblemSchema, spec: ModelSection, source: Source
 ) -> None:
     """Refuse what would explain, or compare with, a gradient of zero."""
-    if GradientMatchingLoss.name in schema.objective.losses:
+    if GradientMatchingLoss.name in schema.losses:
         raise source.error(("objective", "gradient_matching"), flat(spec.words))
     for number, baseline in enumerate(schema.baselines):
         if isinstance(baseline, GradientBaseline | SmoothGradBaseline):

@@ -1,28 +1,33 @@
-"""What a problem file asks for and cannot have, seen before anything is fitted."""
+"""What a sweep asks for and cannot have, seen before anything is fitted."""
 
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING
 
 from propopt.checks import did_you_mean
 from propopt.errors import InvalidInput, MissingExtra
 from propopt.problems.losses import GradientMatchingLoss
 from propopt.problems.parts import Location
-from propopt.problems.schema import ProblemSchema
+from propopt.problems.pick import check_pick
 from propopt.problems.setting import ROBUSTNESS
 from propopt.problems.source import Source
-from propopt.problems.subject.function import Formula
 from propopt.problems.weights import MOST_WEIGHTS, count_weights, listed_weights
 from propopt.solvers import find_solver
 
 
-def check_schema(schema: ProblemSchema, source: Source) -> None:
-    """Refuse what the file alone shows to fail; see :meth:`Problem.check`."""
+if TYPE_CHECKING:
+    from propopt.problems.schema import ProblemSchema
+
+
+def check_sweep(schema: ProblemSchema, source: Source) -> None:
+    """Refuse what the file alone shows to fail."""
     _check_names(schema, source)
     _check_weights(schema, source)
     _check_setting(schema, source)
     _check_columns(schema, source)
+    with source.blaming():
+        check_pick(schema.pick, {**schema.build_weights(), **schema.build_limits()})
     try:
         find_solver(schema.solver)
     except (InvalidInput, MissingExtra) as error:
@@ -32,23 +37,11 @@ def check_schema(schema: ProblemSchema, source: Source) -> None:
 
 def check_tied(schema: ProblemSchema, source: Source) -> None:
     """Refuse an objective whose losses say nothing of the number of points."""
-    if not any(loss.counts_points for loss in schema.objective.losses.values()):
+    if not any(loss.counts_points for loss in schema.losses.values()):
         raise source.error(
             ("objective",),
             "no loss tells the number of points; add gradient_matching or another",
         )
-
-
-def check_formula(
-    schema: ProblemSchema, spec: Formula, points: Any, source: Source
-) -> None:
-    """Refuse a formula that is not finite at some points, where its loss is used."""
-    losses = schema.objective.losses
-    with source.blaming("function"):
-        if "gradient_matching" in losses:
-            spec.build().gradient(points)
-        if "function_matching" in losses:
-            spec.build().value(points)
 
 
 def _check_names(schema: ProblemSchema, source: Source) -> None:
@@ -69,7 +62,7 @@ def _check_names(schema: ProblemSchema, source: Source) -> None:
 def _check_loss(
     location: Location, name: str, schema: ProblemSchema, source: Source
 ) -> None:
-    known = list(schema.objective.losses)
+    known = list(schema.losses)
     if name not in known:
         raise source.error(
             location,
@@ -80,7 +73,7 @@ def _check_loss(
 
 def _check_weights(schema: ProblemSchema, source: Source) -> None:
     """Some weight is above zero, and there are not too many combinations."""
-    losses = schema.objective.losses
+    losses = schema.losses
     smallest = {n: loss.weight for n, loss in losses.items() if n not in schema.limits}
     smallest |= {
         name: min(listed_weights(values)) for name, values in schema.sweep.items()
@@ -107,7 +100,7 @@ def _check_columns(schema: ProblemSchema, source: Source) -> None:
             continue
         if schema.function is not None:
             raise source.error(("data", name), "a formula takes numbers alone")
-        if "function_matching" in schema.objective.losses:
+        if "function_matching" in schema.losses:
             raise source.error(
                 ("objective", "function_matching"),
                 f"needs columns that are numbers, and there are data.{name}",
@@ -142,7 +135,7 @@ def _check_setting(schema: ProblemSchema, source: Source) -> None:
 
 def _check_inductive_losses(schema: ProblemSchema, source: Source) -> None:
     """Gradient matching, one robustness, and perhaps smoothness."""
-    losses = schema.objective.losses
+    losses = schema.losses
     for name in losses:
         if name not in _OF_INDUCTIVE:
             raise source.error(
@@ -166,7 +159,7 @@ def _check_inductive_losses(schema: ProblemSchema, source: Source) -> None:
 
 def _check_inductive_weights(schema: ProblemSchema, source: Source) -> None:
     """No weight of zero for what carries from one input to another."""
-    for name, loss in schema.objective.losses.items():
+    for name, loss in schema.losses.items():
         if name == "smoothness":
             continue
         if min(listed_weights(schema.sweep.get(name, [loss.weight]))) == 0.0:

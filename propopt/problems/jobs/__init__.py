@@ -1,0 +1,41 @@
+"""Jobs: what a file asks to be done with its subject; each is one section.
+
+A new job is a file here, its place in ``JOBS``, and its keys among the bases of
+``ProblemSchema``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from propopt.problems.jobs.base import Job
+from propopt.problems.jobs.explain import Explain
+from propopt.problems.jobs.sweep import Sweep
+from propopt.problems.source import Source
+
+
+if TYPE_CHECKING:
+    from propopt.problems.schema import ProblemSchema
+
+JOBS: Final[tuple[Job, ...]] = (Sweep(), Explain())
+
+
+def check_one_job(schema: ProblemSchema, source: Source) -> None:
+    """Refuse a file without a job, with two, or with keys of another.
+
+    Raises
+    ------
+    ProblemFileError
+        With the line of the key.
+    """
+    keys = [job.key for job in JOBS if getattr(schema, job.key) is not None]
+    if len(keys) != 1:
+        raise source.error(
+            tuple(keys[-1:]),
+            f"expected exactly one of {' and '.join(job.key for job in JOBS)}, got "
+            f"{'both' if keys else 'neither'}",
+        )
+    own = schema.job
+    of_others = {n for job in JOBS if job is not own for n in job.keys.model_fields}
+    for name in sorted(of_others & schema.model_fields_set):
+        raise source.error((name,), f"has no effect with {own.key}")

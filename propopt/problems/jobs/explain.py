@@ -1,0 +1,78 @@
+"""The job of ``explain``: one explanation with stated defaults, written with names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from propopt.functions import Function
+from propopt.problems.extent import Extent
+from propopt.problems.graphs import PointGraph
+from propopt.problems.jobs.base import Job
+from propopt.problems.parts import part
+from propopt.problems.section import Nonnegative, Positive, Section
+from propopt.problems.source import Source
+
+
+if TYPE_CHECKING:
+    from propopt.problems.schema import ProblemSchema
+    from propopt.problems.subject.subject import Subject
+
+
+class ExplainSection(Section):
+    """One explanation, by the defaults of :func:`propopt.explain`."""
+
+    scale: Literal["std", "none"] | dict[str, Positive] = Field(
+        "std",
+        description="attributions are changes per so much of each feature: its "
+        "standard deviation, one, or a number for each",
+    )
+    graph: PointGraph | None = Field(
+        None, description="who is similar; by default the eight nearest rows"
+    )
+    robustness: Nonnegative | None = Field(
+        None, description="its weight; by default that at the knee of the whole curve"
+    )
+
+    def build(self, subject: Subject) -> dict[str, Any]:
+        """Keyword arguments of :func:`propopt.explain`."""
+        X = subject.coordinates
+        return {
+            "scale": None if self.scale == "none" else self.scale,
+            "graph": None if self.graph is None else self.graph.build(X, len(X)),
+            "robustness": self.robustness,
+        }
+
+
+class ExplainKeys(Section):
+    """The keys of an explanation."""
+
+    explain: ExplainSection | None = Field(
+        None, description="one explanation with stated defaults; {} takes them all"
+    )
+
+
+class Explain(Job):
+    """``propopt explain``: see :func:`run_explain`."""
+
+    key: ClassVar[str] = "explain"
+    command: ClassVar[str] = "propopt explain"
+    keys: ClassVar[type[Section]] = ExplainKeys
+    suffixes: ClassVar[tuple[str, ...]] = (".npz", "_attributions.csv", ".json")
+
+    def check(self, schema: ProblemSchema, source: Source) -> None:
+        del schema, source
+
+    def check_extent(self, schema: ProblemSchema, extent: Extent) -> None:
+        assert schema.explain is not None
+        graph = schema.explain.graph
+        with part("explain", "graph"):
+            if graph is not None:
+                graph.check(extent.n_points)
+
+    def check_formula(
+        self, schema: ProblemSchema, function: Function, points: Any
+    ) -> None:
+        del schema
+        function.gradient(points)

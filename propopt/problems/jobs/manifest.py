@@ -1,0 +1,70 @@
+"""What a run was, for ``<name>.json``: its subject, its score, what was picked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+from propopt.problems.subject.subject import Subject
+from propopt.results.explanation import Explanation
+
+
+def manifest(
+    job: str,
+    name: str,
+    subject: Subject,
+    explanation: Explanation | None,
+    **others: Any,
+) -> dict[str, Any]:
+    """What is known of a run, in plain values.
+
+    Parameters
+    ----------
+    job : str
+        The section that said what to do.
+    name : str
+        Of the problem.
+    subject : Subject
+        What was explained; the score is that of its model.
+    explanation : Explanation or None
+        Whose attributions are in the table.
+    **others
+        More of it.
+    """
+    return {
+        "job": job,
+        "name": name,
+        "function": repr(subject.function),
+        "gradient": subject.function.gradient_method,
+        "n_points": len(subject.points),
+        "n_features": subject.n_features,
+        "score": _score(subject),
+        "picked": None if explanation is None else _explanation(explanation),
+        **others,
+    }
+
+
+def _score(subject: Subject) -> dict[str, Any] | None:
+    score = subject.score
+    return None if score is None else {**vars(score), "in_words": score.in_words()}
+
+
+def _explanation(explanation: Explanation) -> dict[str, Any]:
+    return {
+        "weights": _finite(explanation.rates),
+        "losses": _finite(explanation.losses),
+        "objective": explanation.objective,
+        "gap": explanation.gap,
+        "solver": explanation.solver,
+        "units": explanation.units,
+        "parameters": dict(explanation.parameters),
+    }
+
+
+def _finite(numbers: Mapping[str, float]) -> dict[str, float | str]:
+    """JSON has no infinity, which the multiplier of a limit of zero can be."""
+    return {
+        name: float(value) if isfinite(value) else str(value)
+        for name, value in numbers.items()
+    }

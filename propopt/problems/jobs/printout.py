@@ -1,0 +1,97 @@
+"""What a run prints: its subject, its front, and warnings once."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+
+from propopt.output.progress import PlainConsole
+from propopt.output.terminal import print_table
+from propopt.output.text import printable, printable_lines
+from propopt.problems.subject.subject import Subject
+from propopt.tradeoffs.table import TradeOffs
+
+
+@contextmanager
+def warnings_printed() -> Iterator[None]:
+    """Print each warning once, on standard error, also before an error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        finally:
+            for message in dict.fromkeys(str(w.message) for w in caught):
+                print(f"warning: {printable_lines(message)}", file=sys.stderr)
+
+
+def print_title(name: str, files: Sequence[Path], console: PlainConsole) -> None:
+    """The name of a problem, and the file that it was read from."""
+    console.print(printable(name), style="bold", end=" ")
+    console.print(f"({printable(files[0])})" if files else "")
+
+
+def print_subject(subject: Subject, console: PlainConsole, *others: str | None) -> None:
+    """Sizes and gradients, what else there is to say, and the score of a model."""
+    parts = (
+        f"{len(subject.points)} points × {subject.n_features} features",
+        f"{subject.function.gradient_method} gradients",
+        *others,
+    )
+    console.print(", ".join(filter(None, parts)))
+
+
+def print_trade_offs(
+    trade_offs: TradeOffs, swept: Sequence[str], console: PlainConsole
+) -> None:
+    """The front, and how far the baselines lie above it."""
+    losses = [f"loss.{name}" for name in trade_offs.losses]
+    weights = [f"weight.{name}" for name in swept]
+    table = _with_settings(trade_offs.to_frame())
+    front = table.loc[trade_offs.on_front, ["method", *weights, *losses, "gap"]]
+    _show("The front", front, console)
+    if trade_offs.baselines and trade_offs.optimized:
+        distances = _with_settings(trade_offs.distances())
+        title = "Baselines: above the best possible objective by at least the excess"
+        _show(title, distances[["method", *losses, "excess"]], console)
+
+
+def _with_settings(frame: pd.DataFrame) -> pd.DataFrame:
+    """The method of each row together with those settings that vary within it."""
+    columns = [c for c in map(str, frame) if c.startswith("parameter.")]
+    parts = []
+    for _, rows in frame.groupby("method", sort=False):
+        names = rows["method"]
+        for column in columns:
+            if rows[column].nunique(dropna=False) > 1:
+                setting = column.removeprefix("parameter.")
+                names = names + f" {setting}=" + rows[column].map(_plain)
+        parts.append(names)
+    return frame.assign(method=pd.concat(parts)) if parts else frame
+
+
+def _show(title: str, frame: pd.DataFrame, console: PlainConsole) -> None:
+    columns = list(map(str, frame))
+    names = [c.removeprefix("loss.").replace("weight.", "weight of_") for c in columns]
+    rows = (list(map(_cell, columns, row)) for row in frame.itertuples(index=False))
+    print_table(console, title, names, rows)
+
+
+def _plain(value: object) -> str:
+    if pd.isna(value):  # type: ignore[call-overload]  # a scalar of any kind
+        return "none"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _cell(column: str, value: object) -> str:
+    if pd.isna(value):  # type: ignore[call-overload]  # a scalar of any kind
+        return "–"
+    if column == "excess":
+        return f"{value:.1%}"
+    if column == "gap":
+        return f"{value:.0e}" if value else "0"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

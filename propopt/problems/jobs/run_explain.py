@@ -1,0 +1,161 @@
+"""One explanation that is run: what is written, and what is printed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+
+import numpy as np
+
+from propopt.errors import Unwritten
+from propopt.explaining import explain
+from propopt.output.progress import PlainConsole
+from propopt.output.terminal import print_table
+from propopt.problems.file import ProblemFile
+from propopt.problems.jobs.artefacts import Artefacts, write_json
+from propopt.problems.jobs.explain import Explain, ExplainSection
+from propopt.problems.jobs.manifest import manifest
+from propopt.problems.jobs.printout import print_subject, print_title, warnings_printed
+from propopt.problems.parts import part
+from propopt.problems.subject.subject import Subject
+from propopt.results.explanation import Explanation
+
+
+_SHOWN = 12
+"""Features in the printout, those that matter most."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FirstLook:
+    """What is explained once, with stated defaults.
+
+    Parameters
+    ----------
+    make : callable
+        Gives the subject when it is first asked for.
+    section : ExplainSection
+        The settings of :func:`propopt.explain`.
+    seed : int
+        For the noise on piecewise-constant models.
+    name : str
+        What the files written are called.
+    files : sequence of paths
+        What it was read from: not to be written over.
+    """
+
+    make: Callable[[], Subject]
+    section: ExplainSection
+    seed: int = 0
+    name: str = "explanation"
+    files: Sequence[Path] = ()
+
+    @classmethod
+    def of(cls, file: ProblemFile) -> FirstLook:
+        """The job of a problem file.
+
+        Raises
+        ------
+        ProblemFileError
+            If the file has another one.
+        """
+        file.require(Explain)
+        assert file.schema.explain is not None
+        return cls(
+            make=lambda: file.subject,
+            section=file.schema.explain,
+            seed=file.schema.seed,
+            name=file.name,
+            files=file.files,
+        )
+
+    @cached_property
+    def subject(self) -> Subject:
+        """What is explained."""
+        return self.make()
+
+    def solve(self, progress: bool | None = None) -> Explanation:
+        """The explanation, by :func:`propopt.explain`."""
+        with part("explain"):
+            return explain(
+                self.subject.function,
+                self.subject.points,
+                rng=self.seed,
+                progress=progress,
+                **self.section.build(self.subject),
+            )
+
+
+def run_explain(
+    look: FirstLook, folder: str | Path, *, quiet: bool = False
+) -> Explanation:
+    """Explain a subject once, write the attributions, print what matters most.
+
+    ===================== =============================================================
+    ``<name>.npz``        the explanation: :meth:`Explanation.save`
+    ``<name>_attributions.csv``
+                          its attributions with their names: :meth:`Explanation.to_csv`
+    ``<name>.json``       what was explained and how, and the score of the model
+    ===================== =============================================================
+
+    Parameters
+    ----------
+    look : FirstLook
+        What is explained.
+    folder : path
+        Where to write; made if it is not there.
+    quiet : bool
+        Print nothing but warnings, which go to standard error.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder or the names cannot be written, before any work, or the model
+        cannot be explained.
+    Unwritten
+        If a file cannot be written at the end; the error has the explanation as
+        ``result``.
+    """
+    began = time.perf_counter()
+    artefacts = Artefacts.tried(folder, look.name, Explain.suffixes, look.files)
+    console = PlainConsole(quiet=quiet)
+    print_title(look.name, look.files, console)
+    with warnings_printed():
+        with console.status("the function and its gradients"):
+            _ = look.subject.function
+        print_subject(look.subject, console)
+        best = look.solve(progress=False if quiet else None)
+        content = manifest(Explain.key, look.name, look.subject, best)
+        unwritten = artefacts.write(
+            {
+                ".npz": best.save,
+                "_attributions.csv": best.to_csv,
+                ".json": partial(write_json, content),
+            }
+        )
+        console.quiet = quiet and not unwritten
+        _print(best, console)
+    if unwritten:
+        raise Unwritten("; ".join(unwritten), best)
+    seconds = time.perf_counter() - began
+    files = artefacts.in_words(Explain.suffixes)
+    console.print(f"wrote {files} in {seconds:.1f} s\n")
+    return best
+
+
+def _print(best: Explanation, console: PlainConsole) -> None:
+    """How it was made, and the features that matter most."""
+    for name, value in best.parameters.items():
+        console.print(f"{name}: {value}", markup=False)
+    losses = ", ".join(f"{name} {value:.4g}" for name, value in best.losses.items())
+    console.print(f"{losses}; certified to {best.gap:.0e}", markup=False)
+    W = best.to_frame()
+    sizes = np.abs(W).mean().sort_values(ascending=False)[:_SHOWN]
+    rows = [
+        [str(name), f"{size:.4g}", f"{W[name].mean():.4g}"]
+        for name, size in sizes.items()
+    ]
+    title = "Features by the mean size of their attributions"
+    print_table(console, title, ["feature", "mean size", "mean"], rows)

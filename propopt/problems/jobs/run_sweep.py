@@ -1,0 +1,184 @@
+"""A sweep that is run: what is written, and what is printed meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from matplotlib.figure import Figure
+from rich.text import Text
+
+from propopt.errors import Unwritten
+from propopt.output.progress import PlainConsole
+from propopt.output.svg import write_svg
+from propopt.output.text import printable
+from propopt.problems.jobs.artefacts import Artefacts, Writer, write_json
+from propopt.problems.jobs.kept import KeptAttributions
+from propopt.problems.jobs.manifest import manifest
+from propopt.problems.jobs.printout import (
+    print_subject,
+    print_title,
+    print_trade_offs,
+    warnings_printed,
+)
+from propopt.problems.jobs.sweep import Sweep
+from propopt.problems.problem import Problem
+from propopt.results.explanation import Explanation
+from propopt.solvers import find_solver
+from propopt.tradeoffs.table import TradeOffs
+
+
+def run_problem(
+    problem: Problem,
+    folder: str | Path,
+    *,
+    n_jobs: int | None = None,
+    solver: str | None = None,
+    quiet: bool = False,
+) -> TradeOffs:
+    """Solve a problem for all its weights and limits, write files, print the front.
+
+    ===================== =============================================================
+    ``<name>.csv``        one row for each explanation: :meth:`TradeOffs.to_frame`
+    ``<name>.svg``        the two losses of the axes
+    ``<name>.npz``        the front with its attributions: :meth:`TradeOffs.save`
+    ``<name>_attributions.csv``
+                          those of the optimum at ``problem.pick``, with their names
+    ``<name>.json``       what was explained and picked, and the score of the model
+    ===================== =============================================================
+
+    Attributions of a curve are computed for these files. More than 10 million numbers
+    for the front, or one million for the table, are left out, as the printout and
+    ``<name>.json`` then say; ``attributions="all"`` writes them.
+
+    Parameters
+    ----------
+    problem : Problem
+        Made of objects, or by :func:`propopt.problems.read_problem` and ``build()``.
+    folder : path
+        Where to write; made if it is not there.
+    n_jobs, solver
+        As for :func:`propopt.sweep`; by default the solver of the problem.
+    quiet : bool
+        Print nothing but warnings, which go to standard error.
+
+    Returns
+    -------
+    TradeOffs
+        Of an interrupted sweep what was finished, which is written all the same.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder or the names cannot be written, or are those of files that the
+        problem reads, before any work.
+    Unwritten
+        If a file cannot be written at the end: the front is printed, and the error has
+        the trade-offs as ``result``.
+    """
+    began = time.perf_counter()
+    find_solver(solver or problem.solver)  # a typo costs no work
+    artefacts = Artefacts.tried(folder, problem.name, Sweep.suffixes, problem.files)
+    console = PlainConsole(quiet=quiet)
+    print_title(problem.name, problem.files, console)
+    with warnings_printed():
+        trade_offs = _solved(problem, console, n_jobs, solver)
+        unwritten = artefacts.write(_of_losses(trade_offs, problem))
+        # what no file holds is shown at least
+        console.quiet = quiet and not unwritten
+        print_trade_offs(trade_offs, problem.swept, console)
+        with console.status("attributions"):
+            kept = KeptAttributions.of(trade_offs, problem)
+            trade_offs, more = _written(kept, trade_offs, problem, artefacts)
+    if unwritten or more:
+        raise Unwritten("; ".join([*unwritten, *more]), trade_offs)
+    for sentence in kept.left_out:
+        console.print(sentence)
+    calls = problem.function.calls
+    rows = calls.rows + calls.trials
+    asked = f"{rows:,} model evaluations, " if rows else ""
+    files = artefacts.in_words([".csv", ".svg", *kept.writers, ".json"])
+    seconds = time.perf_counter() - began
+    console.print(f"{asked}wrote {files} in {seconds:.1f} s\n")
+    return trade_offs
+
+
+def _solved(
+    problem: Problem, console: PlainConsole, n_jobs: int | None, solver: str | None
+) -> TradeOffs:
+    """The trade-offs, some of them certified from attributions."""
+    with console.status("the function and its gradients"):
+        _ = problem.objective
+    print_subject(
+        problem.subject,
+        console,
+        f"{len(problem.methods)} baseline explanations",
+        problem.setting.describe(problem),
+    )
+    trade_offs = problem.sweep(
+        _watched(problem, console),
+        solver=solver,
+        n_jobs=n_jobs,
+        progress=False if console.quiet else None,
+    )
+    if trade_offs.interrupted:
+        return trade_offs
+    with console.status("the curve, certified from attributions"):
+        return _proved(trade_offs)
+
+
+def _proved(trade_offs: TradeOffs) -> TradeOffs:
+    """The same with some points certified from attributions; all of it if stopped."""
+    try:
+        trade_offs.prove()
+    except KeyboardInterrupt:
+        return replace(trade_offs, interrupted=True)
+    return trade_offs
+
+
+def _watched(problem: Problem, console: PlainConsole) -> Iterator[Explanation]:
+    """The baselines, with a note of how many are made."""
+    total = len(problem.methods)
+    with console.status("baselines") as status:
+        for number, explanation in enumerate(problem.baselines(), start=1):
+            made = printable(explanation.method)
+            status.update(Text(f"baselines: {number} of {total}, {made}"))
+            yield explanation
+
+
+def _of_losses(trade_offs: TradeOffs, problem: Problem) -> dict[str, Writer]:
+    """Table and plot; written first, as reading attributions moves last digits."""
+
+    def plot(path: str) -> None:
+        figure = Figure(figsize=(5.2, 3.9), layout="constrained")
+        trade_offs.plot(*problem.axes, ax=figure.subplots(), scale=problem.scale)
+        write_svg(figure, path, salt=printable(problem.name))
+
+    return {".csv": trade_offs.to_csv, ".svg": plot}
+
+
+def _written(
+    kept: KeptAttributions,
+    trade_offs: TradeOffs,
+    problem: Problem,
+    artefacts: Artefacts,
+) -> tuple[TradeOffs, list[str]]:
+    """Write attributions, and what the run was; the reasons of what is not written."""
+    unwritten: list[str] = []
+    try:
+        unwritten += artefacts.write(kept.writers)
+    except KeyboardInterrupt:
+        trade_offs = replace(trade_offs, interrupted=True)
+    content = manifest(
+        Sweep.key,
+        problem.name,
+        problem.subject,
+        kept.picked,
+        pick=problem.pick,
+        left_out=kept.left_out,
+    )
+    unwritten += artefacts.write({".json": partial(write_json, content)})
+    return trade_offs, unwritten
