@@ -107,7 +107,7 @@ class Problem:
         self._subject = _one_subject(subject, points, function)
         self._objective = objective
         self.weights = {name: list(values) for name, values in (weights or {}).items()}
-        self._limits = {name: list(values) for name, values in (limits or {}).items()}
+        self.limits = {name: list(values) for name, values in (limits or {}).items()}
         self._baselines = tuple(_group(entry) for entry in baselines)
         self.setting = setting or Transductive()
         self.solver = solver
@@ -116,7 +116,7 @@ class Problem:
         self.name = name
         self._axes = axes
         self.scale = scale
-        check_pick(pick, {**self.weights, **self._limits})
+        check_pick(pick, {**self.weights, **self.limits})
         self.pick = pick
         self.attributions = attributions
         self.files = tuple(files)
@@ -144,25 +144,14 @@ class Problem:
 
     @property
     def objective(self) -> Objective:
-        """The weighted losses."""
+        """The weighted losses, without those that have limits."""
         terms = self._whole.terms
-        return Objective(tuple(t for t in terms if t[1].name not in self._limits))
-
-    @property
-    def limits(self) -> dict[PropertyLoss, list[float]]:
-        """The limits to try, by loss."""
-        for name in self._limits:
-            if name not in self.losses:
-                raise InvalidInput(
-                    f"limits: the objective has no {name!r}; it has "
-                    f"{', '.join(self.losses)}"
-                )
-        return {self.losses[name]: values for name, values in self._limits.items()}
+        return Objective(tuple(t for t in terms if t[1].name not in self.limits))
 
     @property
     def swept(self) -> list[str]:
         """The losses whose weight, or limit and so multiplier, varies."""
-        return [*self.weights, *self._limits]
+        return [*self.weights, *self.limits]
 
     @property
     def axes(self) -> tuple[str, str]:
@@ -195,7 +184,7 @@ class Problem:
         InvalidInput
             If nothing was optimized, or not all that it is picked from.
         """
-        return picked(trade_offs, self.pick, self.weights, self._limits, self.axes)
+        return picked(trade_offs, self.pick, self.weights, self.limits, self.axes)
 
     def sweep(
         self,
@@ -212,7 +201,7 @@ class Problem:
         """
         with threads_of_run(self.subject.n_rows):
             trade_offs = sweep(
-                self.objective,
+                self._whole,
                 self.weights,
                 baselines,
                 limits=self.limits,

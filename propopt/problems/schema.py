@@ -20,12 +20,8 @@ from propopt.problems.subject.models import AnyModel
 from propopt.problems.subject.models.base import ModelSection
 
 
-class ProblemSchema(ExplainKeys, SweepKeys):
-    """A problem file: what is explained, and one job with the keys that it knows."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"oneOf": [{"required": [job.key]} for job in JOBS]}
-    )
+class CommonKeys(Section):
+    """The keys that all jobs share: what is explained, and names."""
 
     name: Annotated[str, Field(max_length=100, pattern=r"^\w[\w.-]*$")] | None = Field(
         None, description="of the files written; by default the name of this file"
@@ -48,17 +44,8 @@ class ProblemSchema(ExplainKeys, SweepKeys):
             )
         return given[0]
 
-    @property
-    def job(self) -> Job:
-        """What is to be done: the first job whose section is there."""
-        return next(job for job in JOBS if getattr(self, job.key) is not None)
-
-    def check_extent(self, extent: Extent) -> None:
-        """Refuse, before any work, what does not fit the sizes of the subject."""
-        self.job.check_extent(self, extent)
-
     @model_validator(mode="after")
-    def _consistent(self) -> ProblemSchema:
+    def _consistent(self) -> CommonKeys:
         learner = self.explained
         if isinstance(learner, Formula) or not learner.needs_target:
             return self
@@ -73,6 +60,23 @@ class ProblemSchema(ExplainKeys, SweepKeys):
                 "no_target", "a model on a csv needs data.target, the column to learn"
             )
         return self
+
+
+class ProblemSchema(ExplainKeys, SweepKeys, CommonKeys):
+    """A problem file: what is explained, and one job with the keys that it knows."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": [job.key]} for job in JOBS]}
+    )
+
+    @property
+    def job(self) -> Job:
+        """What is to be done: the first job whose section is there."""
+        return next(job for job in JOBS if getattr(self, job.key) is not None)
+
+    def check_extent(self, extent: Extent) -> None:
+        """Refuse, before any work, what does not fit the sizes of the subject."""
+        self.job.check_extent(self, extent)
 
 
 # ---- what stands where, for messages

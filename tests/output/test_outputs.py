@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from command_line import names, swept
 
 import propopt as po
 from propopt.cli import main
@@ -53,11 +54,7 @@ def shell(command, file, out, **environment):
     )
 
 
-def names(folder):
-    return sorted(path.name for path in folder.iterdir())
-
-
-WHOLE = ["cubic.csv", "cubic.svg"]
+WHOLE = swept("cubic")
 
 
 # ---- streams
@@ -107,8 +104,9 @@ def test_names_of_files_need_not_be_utf8(file, out):
     folder = os.fsencode(out) + b"\xfe"
     run = shell("RUN", os.fsencode(given), folder)
     assert (run.returncode, run.stderr) == (0, b"")
-    assert sorted(os.listdir(folder)) == [b"c\xff.csv", b"c\xff.svg"]
-    assert rb"c\udcff.csv and .svg" in run.stdout
+    whole = [os.fsencode(name) for name in swept("c\udcff")]
+    assert sorted(os.listdir(folder)) == whole
+    assert rb"c\udcff.csv, .svg, .npz, " in run.stdout
 
 
 # ---- names that cannot be written, before any work
@@ -123,7 +121,9 @@ def no_work(monkeypatch):
 
 
 @pytest.mark.usefixtures("no_work")
-@pytest.mark.parametrize("suffix", [".csv", ".svg"])
+@pytest.mark.parametrize(
+    "suffix", [".csv", ".svg", ".npz", "_attributions.csv", ".json"]
+)
 def test_a_name_that_a_folder_has_costs_no_work(file, out, capsys, suffix):
     (out / f"cubic{suffix}").mkdir(parents=True)
     assert main(["sweep", str(file), "-o", str(out)]) == 2
@@ -170,10 +170,10 @@ def test_a_name_that_is_too_long_is_refused(tmp_path):
 
 
 def test_the_longest_name_that_the_system_takes_is_written(file, out):
-    name = "n" * 250
+    name = "n" * (255 - len("_attributions.csv"))
     longest = file.rename(file.with_name(f"{name}.yaml"))
     assert main(["sweep", str(longest), "-o", str(out), "-q"]) == 0
-    assert names(out) == [f"{name}.csv", f"{name}.svg"]
+    assert names(out) == swept(name)
 
 
 @pytest.mark.usefixtures("no_work")
@@ -218,13 +218,12 @@ def test_a_full_disk_ends_in_one_sentence_after_the_front(file, out, options):
         check=False,
     )
     assert run.returncode == 5
-    assert run.stderr == (
-        f"propopt: cannot write {out / 'cubic.csv'}: File too large; "
-        f"cannot write {out / 'cubic.svg'}: File too large\n"
-    )
+    suffixes = (".csv", ".svg", ".npz", ".json")
+    reasons = [f"cannot write {out / 'cubic'}{s}: File too large" for s in suffixes]
+    assert run.stderr == f"propopt: {'; '.join(reasons)}\n"
     assert "The front" in run.stdout
     assert run.stdout.count("optimized  ") == 3
-    assert names(out) == []
+    assert names(out) == ["cubic_attributions.csv"]  # the only one so small
 
 
 @pytest.fixture
@@ -242,7 +241,7 @@ def unwritable(monkeypatch):
 @pytest.mark.usefixtures("unwritable")
 def test_what_can_be_written_is(file, out):
     assert main(["sweep", str(file), "-o", str(out), "-q"]) == 5
-    assert names(out) == ["cubic.svg"]
+    assert names(out) == ["cubic.json", "cubic.npz", "cubic.svg"]
 
 
 @pytest.mark.usefixtures("unwritable")
@@ -271,7 +270,7 @@ def test_the_next_file_is_solved_though_one_is_not_written(file, out):
     other = file.with_name("other.yaml")
     other.write_text(FILE)
     assert main(["sweep", str(file), str(other), "-o", str(out), "-q"]) == 5
-    assert names(out) == ["cubic.svg", "other.svg"]
+    assert [x for x in names(out) if x.endswith("g")] == ["cubic.svg", "other.svg"]
 
 
 def test_a_refusal_of_the_system_names_the_file(tmp_path):

@@ -170,7 +170,7 @@ def test_a_run_of_a_problem_file_proves_its_curve(tmp_path, monkeypatch, capsys)
 
 
 def test_a_run_stopped_while_it_proves_loses_no_point(tmp_path, monkeypatch):
-    def stop(_):
+    def stop(*_):
         raise KeyboardInterrupt
 
     (tmp_path / "cubic.yaml").write_text(REPORTED)

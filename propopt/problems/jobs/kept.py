@@ -53,7 +53,10 @@ class KeptAttributions:
             _File("_attributions.csv", "picked", n_numbers, _MOST_OF_A_TABLE),
         )
         kept = [f for f in files if f.is_small or problem.attributions == "all"]
-        writers = {".npz": front.save, "_attributions.csv": partial(_write_table, best)}
+        writers: dict[str, Writer] = {
+            ".npz": front.save,
+            "_attributions.csv": partial(_write_table, best),
+        }
         return cls(
             {file.suffix: writers[file.suffix] for file in kept},
             best,

@@ -1,0 +1,50 @@
+"""A problem file, a folder for what is written, and solves that stop."""
+
+from __future__ import annotations
+
+import pytest
+from command_line import FILE, write
+
+import propopt as po
+from propopt.solvers import Task
+
+
+@pytest.fixture
+def file(tmp_path):
+    return write(tmp_path, "cubic", FILE)
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def stop_at(monkeypatch):
+    """Make the solves with these numbers, counted from zero, raise an error."""
+
+    def stop(errors):
+        solved = []
+        solve = Task.solve
+
+        def stopping(task, *arguments):
+            solved.append(arguments)
+            if len(solved) - 1 in errors:
+                raise errors[len(solved) - 1]
+            return solve(task, *arguments)
+
+        monkeypatch.setattr(Task, "solve", stopping)
+        monkeypatch.setattr(Task, "knows_curve", lambda *_: False)
+
+    return stop
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    """Fail if a model is fitted, a function evaluated or a baseline made."""
+
+    def fail(problem):
+        pytest.fail(f"{problem.name} was worked on")
+
+    monkeypatch.setattr(po.problems.Problem, "points", property(fail))
+    monkeypatch.setattr(po.problems.Problem, "baselines", fail)

@@ -1,0 +1,116 @@
+"""``propopt sweep``: what is written, and what is printed where."""
+
+from __future__ import annotations
+
+import joblib
+import pandas as pd
+import pytest
+from command_line import FILE, names, sweep, swept, write
+
+import propopt as po
+from propopt.solvers import Task
+
+
+def test_sweep_writes_a_table_and_a_plot(file, out, capsys):
+    assert sweep(file, "--output", out) == 0
+    assert names(out) == swept("cubic")
+    table = pd.read_csv(out / "cubic.csv")
+    assert table["method"].tolist() == [
+        *3 * ["optimized"],
+        "gradient",
+        *2 * ["smoothgrad"],
+    ]
+    assert "<svg" in (out / "cubic.svg").read_text()
+    assert capsys.readouterr().err == ""
+
+
+def test_sweep_prints_the_front_and_the_excess_of_baselines(file, out, capsys):
+    sweep(file, "--output", out)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"cubic ({file})"
+    assert lines[1] == "9 points × 1 features, exact gradients, 3 baseline explanations"
+    assert lines[3] == "The front"
+    front = [line.split()[0] for line in lines[7:11]]
+    assert front == 3 * ["optimized"] + ["gradient"]
+    assert lines[12].startswith("Baselines: ")
+    rows = [line.split() for line in lines[15:18]]
+    assert [row[0] for row in rows] == ["gradient", "smoothgrad", "smoothgrad"]
+    assert [row[1] for row in rows[1:]] == ["scale=0.25", "scale=0.5"]
+    assert all(row[-1].endswith("%") for row in rows)
+    assert lines[-2].startswith(f"wrote {out / 'cubic'}.csv, .svg, .npz, ")
+
+
+@pytest.mark.parametrize("columns", ["40", "80"])
+def test_nothing_is_cut_off_in_a_narrow_terminal(
+    tmp_path, out, capsys, monkeypatch, columns
+):
+    monkeypatch.setenv("COLUMNS", columns)
+    losses = "max_difference_robustness: {graph: {kind: chain}}\n  sparsity: 1\n"
+    text = FILE.replace("sweep:", f"  {losses}sweep:\n  sparsity: [1, 2]")
+    sweep(write(tmp_path, "cubic", text), "--output", out)
+    printed = capsys.readouterr().out
+    assert "…" not in printed
+    table = pd.read_csv(out / "cubic.csv")
+    for name in ("sparsity", "max_difference_robustness"):
+        for value in table[table["on_front"]][f"loss.{name}"]:
+            assert f" {value:.4g} " in printed
+    assert "smoothgrad scale=0.25 " in printed
+
+
+def test_markup_in_names_is_printed_as_it_is(tmp_path, out, capsys):
+    folder = tmp_path / "[red]"
+    folder.mkdir()
+    assert sweep(write(folder, "cubic", FILE), "--output", out / "[b]") == 0
+    printed = capsys.readouterr().out
+    assert "[red]/cubic.yaml" in printed
+    assert "[b]/cubic.csv" in printed
+
+
+def test_quiet_prints_nothing(file, out, capsys):
+    assert sweep(file, "--output", out, "--quiet") == 0
+    assert capsys.readouterr() == ("", "")
+    assert names(out) == swept("cubic")
+
+
+def test_the_same_run_writes_the_same_files(file, tmp_path):
+    for folder in ("one", "two"):
+        sweep(file, "--output", tmp_path / folder, "--quiet")
+    one, two = ((tmp_path / f / "cubic.svg").read_text() for f in ("one", "two"))
+    assert one == two
+    tables = [pd.read_csv(tmp_path / f / "cubic.csv") for f in ("one", "two")]
+    pd.testing.assert_frame_equal(*(t.drop(columns="seconds") for t in tables))
+
+
+def test_two_jobs(file, tmp_path):
+    assert sweep(file, "-o", tmp_path / "one", "-q") == 0
+    with joblib.parallel_config(backend="threading"):  # starts at once
+        assert sweep(file, "-o", tmp_path / "two", "-q", "--jobs", 2) == 0
+    tables = [pd.read_csv(tmp_path / f / "cubic.csv") for f in ("one", "two")]
+    pd.testing.assert_frame_equal(*(t.drop(columns="seconds") for t in tables))
+
+
+def test_solver_of_the_command_line_wins(file, out, monkeypatch):
+    used = []
+    explain = Task.explain
+
+    def noting(task, *arguments):
+        used.append(task.chosen.name)
+        return explain(task, *arguments)
+
+    monkeypatch.setattr(Task, "explain", noting)
+    assert sweep(file, "-o", out, "-q", "--solver", "clarabel") == 0
+    assert set(used) == {"CLARABEL"}
+
+
+def test_several_files(tmp_path, out):
+    files = [write(tmp_path, name, FILE) for name in ("a", "b")]
+    assert sweep(*files, "-o", out, "-q") == 0
+    assert names(out) == swept("a", "b")
+
+
+def test_run_problem_returns_the_trade_offs(file, out):
+    curve = po.problems.run_problem(
+        po.problems.read_problem(file).build(), out, quiet=True
+    )
+    assert len(curve.optimized) == 3
+    assert len(curve.baselines) == 3

@@ -1,0 +1,152 @@
+"""What a valid problem file builds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from problem_texts import FILE, LOSSES, build, instead
+
+import propopt as po
+from propopt.errors import InvalidInput
+
+
+EVERY_LOSS = """\
+data: {grid: {low: -1, high: 1, per_dimension: 2, dimensions: 3}}
+function: {name: exponential}
+objective:
+  gradient_matching: {weight: 2, norm: l1}
+  function_matching: {reference: [0, 0, 0]}
+  pairwise_robustness: {graph: {kind: knn, n_neighbors: 2, weights: gaussian}}
+  kernel_robustness: {lengthscale: 1, mean: none}
+  max_difference_robustness: {graph: {kind: threshold, threshold: 4}, norm: linf}
+  smoothness: {graph: {kind: group, labels: [a, a, 1]}}
+  sparsity: 0.5
+"""
+
+
+def test_every_loss(write):
+    objective = po.problems.read_problem(write(EVERY_LOSS)).build().objective
+    assert ", ".join(objective.weights) == LOSSES
+    assert list(objective.weights.values()) == [2, 1, 1, 1, 1, 1, 0.5]
+    assert objective.labels.features is None
+    values = objective.breakdown(np.ones((8, 3)))
+    assert values["sparsity"] == 24.0
+    assert values["smoothness"] == 0.0
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "{kind: chain}",
+        "{kind: complete}",
+        "{kind: correlation}",
+        "{kind: pixel, height: 1, width: 3}",
+    ],
+)
+def test_graphs_of_features(write, graph):
+    text = EVERY_LOSS.replace("{kind: group, labels: [a, a, 1]}", graph)
+    smoothness = po.problems.read_problem(write(text)).build().objective.losses[5]
+    assert smoothness.n_features == 3
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "{kind: chain}",
+        "{kind: complete}",
+        "{kind: gaussian}",
+        "{kind: gaussian, cutoff: 0.1}",
+    ],
+)
+def test_graphs_of_points(write, graph):
+    text = EVERY_LOSS.replace("{kind: threshold, threshold: 4}", graph)
+    assert (
+        po.problems.read_problem(write(text)).build().objective.losses[4].n_points == 8
+    )
+
+
+@pytest.mark.parametrize(
+    "data",
+    ["{grid: {low: -1, high: 1, per_dimension: 2, dimensions: 3}}", "{sklearn: iris}"],
+)
+def test_reference_of_another_length(write, data):
+    text = f"data: {data}\nfunction: {{name: exponential}}\n"
+    text += "objective:\n  function_matching: {reference: [0, 0]}\n"
+    assert build(write(text)).startswith(
+        "file.yaml:4: objective.function_matching: reference: expected "
+    )
+
+
+def test_loss_that_cannot_be_built_is_named(write):
+    text = EVERY_LOSS.replace("n_neighbors: 2", "n_neighbors: 20")
+    assert build(write(text)).startswith("file.yaml:6: objective.pairwise_robustness: ")
+
+
+def test_weights_of_the_sweep(write):
+    text = instead("[0.1, 1]", "{low: 0.01, high: 100, points: 5}")
+    weights = (
+        po.problems.read_problem(write(text)).build().weights["pairwise_robustness"]
+    )
+    np.testing.assert_allclose(weights, [0.01, 0.1, 1, 10, 100])
+    text = instead("[0.1, 1]", "{low: 0, high: 1, points: 3, scale: linear}")
+    assert po.problems.read_problem(write(text)).build().weights[
+        "pairwise_robustness"
+    ] == [
+        0,
+        0.5,
+        1,
+    ]
+
+
+def test_baselines_of_all_combinations(write):
+    text = FILE + (
+        "baselines:\n"
+        "  - {method: smoothgrad, scale: [0.1, 0.2], n_samples: 5}\n"
+        "  - {method: shap, units: [output, gradient]}\n"
+        "  - {method: lime_package}\n"
+        "  - {method: lime, scale: [1]}\n"
+    )
+    problem = po.problems.read_problem(write(text)).build()
+    methods = [explainer.method for explainer in problem.methods]
+    assert methods == [*2 * ["smoothgrad"], *2 * ["shap"], "lime_package", "lime"]
+    noisy = next(problem.baselines())
+    assert noisy.parameters["scale"] == 0.1
+    assert noisy.attributions.shape == (5, 1)
+
+
+def test_seed_decides_the_baselines(write):
+    text = FILE + "baselines: [{method: smoothgrad, scale: [0.5], n_samples: 5}]\n"
+    first, same, other = (
+        next(
+            po.problems.read_problem(write(text + seed)).build().baselines()
+        ).attributions
+        for seed in ("", "seed: 0", "seed: 1")
+    )
+    np.testing.assert_array_equal(first, same)
+    assert (first != other).any()
+
+
+def test_axes_of_the_plot(write):
+    assert po.problems.read_problem(write(FILE)).build().axes == (
+        "gradient_matching",
+        "pairwise_robustness",
+    )
+    one = "data: {sklearn: iris}\nfunction: {name: sine}\nobjective: {sparsity: 1}\n"
+    assert po.problems.read_problem(write(one)).build().axes == ("sparsity", "sparsity")
+
+
+def test_sweep_of_a_file(write):
+    problem = po.problems.read_problem(
+        write(FILE + "solver: spectral\ntolerance: 1e-8\n")
+    ).build()
+    curve = problem.sweep(problem.baselines())
+    assert [e.weights["pairwise_robustness"] for e in curve.optimized] == [0.1, 1]
+    assert {e.solver for e in curve.optimized} == {"spectral"}
+    assert curve.certified(1e-8)
+    with pytest.raises(InvalidInput, match="simplex"):
+        problem.sweep(solver="simplex")
+
+
+def test_name_of_the_outputs(write):
+    assert po.problems.read_problem(write(FILE, "my problem.yaml")).name == "my problem"
+    assert po.problems.read_problem(write(FILE + "name: other\n")).name == "other"

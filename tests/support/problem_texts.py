@@ -1,0 +1,47 @@
+"""A small problem file, and what is said of a wrong one."""
+
+from __future__ import annotations
+
+import pytest
+
+import propopt as po
+from propopt.errors import ProblemFileError
+
+
+GRID = "{low: -1, high: 1, per_dimension: 5, dimensions: 1}"
+FILE = f"""\
+data:
+  grid: {GRID}
+function: {{name: power, degree: 3}}
+objective:
+  gradient_matching: 1
+  pairwise_robustness:
+    weight: 1
+    graph: {{kind: gaussian, lengthscale: 0.5}}
+sweep:
+  pairwise_robustness: [0.1, 1]
+"""
+LOSSES = (
+    "gradient_matching, function_matching, pairwise_robustness, kernel_robustness, "
+    "max_difference_robustness, smoothness, sparsity"
+)
+
+
+def complaint(path):
+    """The message for a file, without the folder that it is in."""
+    with pytest.raises(ProblemFileError) as caught:
+        po.problems.read_problem(path)
+    return str(caught.value).replace(f"{path.parent}/", "")
+
+
+def instead(old, new):
+    assert FILE.count(old) == 1
+    return FILE.replace(old, new)
+
+
+def build(path):
+    """What is wrong with a file once its data are read."""
+    problem = po.problems.read_problem(path).build()
+    with pytest.raises(ProblemFileError) as caught:
+        _ = problem.objective
+    return str(caught.value).replace(f"{path.parent}/", "")
