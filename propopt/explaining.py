@@ -1,4 +1,4 @@
-"""One line from a model and a table to an optimised explanation."""
+"""One line from a model and a table to an optimized explanation."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from propopt.tables.schema import Scale, TableSchema, array_scales
 from propopt.tradeoffs.sweep import sweep
 
 
-N_NEIGHBORS = 8
-FLAT_SAMPLES = 500
+_N_NEIGHBORS = 8
+_FLAT_SAMPLES = 500
 """Pairs of draws for piecewise-constant models; at least two for each feature."""
 
-FLAT_SCALE = 0.5
+_FLAT_SCALE = 0.5
 """Noise for piecewise-constant models, in standard deviations of each feature."""
 
-DECADES, N_WEIGHTS = 3, 61
+_DECADES, _N_WEIGHTS = 3, 61
 """The default curve: weights 10^∓DECADES times one over twice the mean degree."""
 
 
@@ -175,8 +175,8 @@ def _differentiable(
     """The function, or its mean over noise where its own gradient says nothing."""
     if not function.piecewise_constant:
         return function
-    n_samples = max(FLAT_SAMPLES, 2 * len(sizes))
-    return smoothed(function, FLAT_SCALE * sizes, n_samples, rng)
+    n_samples = max(_FLAT_SAMPLES, 2 * len(sizes))
+    return smoothed(function, _FLAT_SCALE * sizes, n_samples, rng)
 
 
 def _neighbours(coordinates: Array) -> Graph:
@@ -185,7 +185,7 @@ def _neighbours(coordinates: Array) -> Graph:
             "X: robustness compares rows, and there is one; give more, or take the "
             "gradient alone by propopt.explainers.Gradient"
         )
-    return knn_graph(coordinates, min(N_NEIGHBORS, len(coordinates) - 1))
+    return knn_graph(coordinates, min(_N_NEIGHBORS, len(coordinates) - 1))
 
 
 def _optimum(
@@ -197,7 +197,7 @@ def _optimum(
     if weight is not None:
         return solve(matching + read_nonnegative(weight, "robustness") * robust)
     degree = 2.0 * robust.graph.similarities.sum() / robust.n_points
-    weights = np.logspace(-DECADES, DECADES, N_WEIGHTS) / degree
+    weights = np.logspace(-_DECADES, _DECADES, _N_WEIGHTS) / degree
     curve = sweep(matching + robust, {robust.name: weights}, progress=progress)
     return curve.knee()
 

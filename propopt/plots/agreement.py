@@ -17,7 +17,7 @@ from propopt.results.explanation import Explanation
 from propopt.results.foreign import Given, explanations_of
 
 
-N_QUANTILES = 400
+_N_QUANTILES = 400
 
 
 def plot_agreement(
@@ -88,7 +88,7 @@ def _distribution(outcome: Explanation, graph: Graph) -> tuple[Array, Array]:
     shares = np.cumsum(sp.triu(graph.similarities, k=1).tocoo().data[order])
     shares /= shares[-1]
     # a line of a million steps would look the same
-    kept = np.unique(np.linspace(0, len(order) - 1, N_QUANTILES).astype(int))
+    kept = np.unique(np.linspace(0, len(order) - 1, _N_QUANTILES).astype(int))
     return np.append(0.0, differences[order][kept]), np.append(0.0, shares[kept])
 
 

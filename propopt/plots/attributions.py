@@ -32,7 +32,7 @@ from propopt.tables.frames import as_frame
 from propopt.tables.names import Labels
 
 
-WHOSE = "the explanation"
+_WHOSE = "the explanation"
 OUTLIERS = 1.0
 """Per cent of attributions beyond the ends of a colour bar."""
 
@@ -75,23 +75,23 @@ def plot_row(
     >>> [float(bar.get_width()) for bar in po.plots.plot_row(best, 0).patches]
     [3.0, -1.0, 0.5]
     """
-    found = explanation_of(explanation, "given")
-    place = _position(found.labels, row, len(found.attributions))
-    widths = found.attributions[place]
-    names = _names_with_values(found, X, place)
+    result = explanation_of(explanation, "given")
+    place = _position(result.labels, row, len(result.attributions))
+    widths = result.attributions[place]
+    names = _names_with_values(result, X, place)
     order = _largest(widths, read_count(n_features, "n_features"))
-    bars, shown = widths[order], [names[j] for j in order]
+    bars, ticks = widths[order], [names[j] for j in order]
     colours = [RAISES if width >= 0 else LOWERS for width in bars]
     rest = np.delete(widths, order)
     if rest.size:
-        bars, shown = np.append(bars, rest.sum()), [*shown, f"{rest.size} others"]
+        bars, ticks = np.append(bars, rest.sum()), [*ticks, f"{rest.size} others"]
         colours.append(OTHERS)
     axes = given_or_new(ax, 5.2, 0.9 + 0.28 * len(bars))
     axes.barh(np.arange(len(bars)), bars, height=0.7, color=colours)
-    axes.set_yticks(np.arange(len(bars)), [drawn(name) for name in shown])
+    axes.set_yticks(np.arange(len(bars)), [drawn(name) for name in ticks])
     axes.invert_yaxis()
     axes.axvline(0.0, color="0.3", linewidth=0.8)
-    axes.set(xlabel="attribution", title=drawn(f"{found.method}, row {row}"))
+    axes.set(xlabel="attribution", title=drawn(f"{result.method}, row {row}"))
     return framed(axes)
 
 
@@ -121,21 +121,21 @@ def plot_heatmap(
     >>> [label.get_text() for label in axes.get_yticklabels()]
     ['x2', 'x1', 'x0']
     """
-    found = explanation_of(explanation, "given")
-    W = found.attributions
+    result = explanation_of(explanation, "given")
+    W = result.attributions
     mean_sizes = np.abs(W).mean(axis=0)
     features = _largest(mean_sizes, read_count(n_features, "n_features"))
-    shown = W[_along_component(W)][:, features].T
-    reach = float(np.percentile(np.abs(shown), 100.0 - OUTLIERS))
-    reach = reach or float(np.abs(shown).max()) or 1.0
+    picture = W[_along_component(W)][:, features].T
+    reach = float(np.percentile(np.abs(picture), 100.0 - OUTLIERS))
+    reach = reach or float(np.abs(picture).max()) or 1.0
     axes = given_or_new(ax, 6.4, 1.2 + 0.24 * len(features))
     image = axes.imshow(
-        shown, cmap=DIVERGING, vmin=-reach, vmax=reach, aspect="auto", rasterized=True
+        picture, cmap=DIVERGING, vmin=-reach, vmax=reach, aspect="auto", rasterized=True
     )
-    names = _features(found)
+    names = _features(result)
     axes.set_yticks(np.arange(len(features)), [drawn(names[j]) for j in features])
-    axes.set(xlabel=f"{len(W)} rows, alike side by side", title=drawn(found.method))
-    beyond = "both" if np.abs(shown).max() > reach else "neither"
+    axes.set(xlabel=f"{len(W)} rows, alike side by side", title=drawn(result.method))
+    beyond = "both" if np.abs(picture).max() > reach else "neither"
     bar = axes.figure.colorbar(image, ax=axes, extend=beyond, label="attribution")
     bar.outline.set_visible(False)
     return axes
@@ -180,7 +180,7 @@ def plot_comparison(
     'all rows; median cosine 0.45'
     """
     pair = _alike(explanation_of(first, "first"), explanation_of(second, "second"))
-    widths = np.array([_of_row(found, row) for found in pair])
+    widths = np.array([_of_row(explanation, row) for explanation in pair])
     order = _largest(np.abs(widths).max(axis=0), read_count(n_features, "n_features"))
     axes = given_or_new(ax, 5.2, 1.0 + 0.36 * len(order))
     places = np.arange(len(order))
@@ -214,28 +214,30 @@ def _position(labels: Labels, row: Hashable, n_points: int) -> int:
     return names.index(row)  # type: ignore[arg-type]  # a range has whole numbers
 
 
-def _features(found: Explanation) -> list[str]:
-    return [str(name) for name in found.to_frame().columns]
+def _features(explanation: Explanation) -> list[str]:
+    return [str(name) for name in explanation.to_frame().columns]
 
 
-def _names_with_values(found: Explanation, X: object, place: int) -> list[str]:
+def _names_with_values(explanation: Explanation, X: object, place: int) -> list[str]:
     """The features' names, each with its value where X is given."""
-    names = _features(found)
+    names = _features(explanation)
     if X is None:
         return names
     frame = as_frame(X, "X")
     table = pd.DataFrame(np.asarray(X)) if frame is None else frame.table
-    if table.shape != found.attributions.shape:
+    if table.shape != explanation.shape:
         raise InvalidInput(
-            f"X: expected the shape of the attributions, {found.attributions.shape}, "
-            f"got {table.shape}"
+            f"X: expected the shape of the attributions, {explanation.shape}, got "
+            f"{table.shape}"
         )
     row, columns = place, np.arange(table.shape[1])
     if table is X:
-        rows = order_of(tuple(X.index), found.labels.points, "X: its rows", WHOSE)
+        rows = order_of(
+            tuple(X.index), explanation.labels.points, "X: its rows", _WHOSE
+        )
         row = place if rows is None else int(rows[place])
         labels = tuple(map(str, X.columns))
-        order = order_of(labels, found.labels.features, "X: its columns", WHOSE)
+        order = order_of(labels, explanation.labels.features, "X: its columns", _WHOSE)
         columns = columns if order is None else order
     values: list[object] = [table.iat[row, int(j)] for j in columns]
     pairs = zip(names, values, strict=True)
@@ -257,10 +259,12 @@ def _along_component(W: Array) -> NDArray[np.intp]:
     return np.argsort(left[:, 0], kind="stable")
 
 
-def _of_row(found: Explanation, row: Hashable | None) -> Array:
+def _of_row(explanation: Explanation, row: Hashable | None) -> Array:
     if row is None:
-        return np.abs(found.attributions).mean(axis=0)
-    return found.attributions[_position(found.labels, row, len(found.attributions))]
+        return np.abs(explanation.attributions).mean(axis=0)
+    return explanation.attributions[
+        _position(explanation.labels, row, len(explanation.attributions))
+    ]
 
 
 def _alike(first: Explanation, second: Explanation) -> tuple[Explanation, Explanation]:

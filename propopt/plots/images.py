@@ -71,14 +71,14 @@ def plot_image_maps(
     >>> po.plots.plot_image_maps([W, 0.5 * W], shape, titles=["all", "half"]).shape
     (3, 2)
     """
-    pictures = [_channels_summed(found, shape) for found in maps]
-    shown = [] if images is None else [shape.images(images)]
-    _check_alike([*shown, *pictures])
+    pictures = [_channels_summed(W, shape) for W in maps]
+    originals = [] if images is None else [shape.images(images)]
+    _check_alike([*originals, *pictures])
     columns = _titles(maps, titles)
-    first = len(shown)
+    first = len(originals)
     grid = _grid(axes, (len(pictures[0]), first + len(pictures)))
-    for originals in shown:
-        _draw_images(grid[:, 0].tolist(), originals)
+    for photographs in originals:
+        _draw_images(grid[:, 0].tolist(), photographs)
     sizes = np.abs(pictures)
     reach = float(np.percentile(sizes, 100.0 - OUTLIERS)) or float(sizes.max()) or 1.0
     for place, (picture, title) in enumerate(zip(pictures, columns, strict=True)):
@@ -95,9 +95,9 @@ def plot_image_maps(
     return grid
 
 
-def _channels_summed(found: Maps, shape: ImageShape) -> Array:
+def _channels_summed(column: Maps, shape: ImageShape) -> Array:
     """One map per image, (N, H, W)."""
-    W, _ = read_attributions(found, "maps")
+    W, _ = read_attributions(column, "maps")
     summed: Array = shape.images(W).sum(axis=1)
     return summed
 
@@ -114,8 +114,8 @@ def _check_alike(columns: Sequence[Array]) -> None:
 def _titles(maps: Sequence[Maps], titles: Sequence[str] | None) -> Sequence[str]:
     if titles is None:
         return [
-            drawn(found.method) if isinstance(found, Explanation) else ""
-            for found in maps
+            drawn(column.method) if isinstance(column, Explanation) else ""
+            for column in maps
         ]
     if len(titles) != len(maps):
         raise InvalidInput(f"titles: expected {len(maps)}, got {len(titles)}")
@@ -137,8 +137,8 @@ def _draw_images(column: list[Axes], images: Array) -> None:
     """Red, green and blue as they are; any other number of channels as their mean."""
     for axes, image in zip(column, images, strict=True):
         coloured = len(image) == 3
-        shown = image.transpose(1, 2, 0) if coloured else image.mean(axis=0)
-        axes.imshow(_to_unit(shown), cmap="gray", vmin=0.0, vmax=1.0)
+        pixels = image.transpose(1, 2, 0) if coloured else image.mean(axis=0)
+        axes.imshow(_to_unit(pixels), cmap="gray", vmin=0.0, vmax=1.0)
         axes.set_axis_off()
     column[0].set_title("image", fontsize="small")
 

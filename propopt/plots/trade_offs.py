@@ -1,4 +1,4 @@
-"""One loss against another: the optimised front and the baselines."""
+"""One loss against another: the optimized front and the baselines."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from propopt.output.text import drawn
 from propopt.plots.axes import CYCLE, OPTIMIZED_COLOUR, framed, given_or_new
 
 
-Scale: TypeAlias = Literal["linear", "log"]
+AxisScale: TypeAlias = Literal["linear", "log"]
 Window: TypeAlias = tuple[float, float]
 
-OPTIMIZED = "optimized"
+_OPTIMIZED = "optimized"
 _MARKERS = ["s", "^", "D", "v", "P", "X", "*"]
 
 
@@ -27,10 +27,10 @@ def plot_trade_offs(
     x: str,
     y: str,
     *,
-    scale: Scale = "linear",
+    scale: AxisScale = "linear",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw one loss against another: the optimised front, and each baseline.
+    """Draw one loss against another: the optimized front, and each baseline.
 
     The axes make room for the front, and for baselines up to twice as far; the legend
     tells of those farther out.
@@ -46,16 +46,16 @@ def plot_trade_offs(
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     """
-    if scale not in get_args(Scale):
+    if scale not in get_args(AxisScale):
         raise InvalidInput(f"scale: expected 'linear' or 'log', got {scale!r}")
-    known = [c for c in map(str, frame) if c.startswith("loss.")]
+    columns = [c for c in map(str, frame) if c.startswith("loss.")]
     for name in (x, y):
-        if f"loss.{name}" not in known:
-            names = ", ".join(column.removeprefix("loss.") for column in known)
+        if f"loss.{name}" not in columns:
+            names = ", ".join(column.removeprefix("loss.") for column in columns)
             raise InvalidInput(f"plot: no loss is called {name!r}; there are {names}")
     axes = given_or_new(ax)
     table = frame.assign(x=frame[f"loss.{x}"], y=frame[f"loss.{y}"])
-    optimized = table["method"] == OPTIMIZED
+    optimized = table["method"] == _OPTIMIZED
     front, others = table[optimized], table[~optimized]
     windows = (
         _window(table["x"], front["x"], scale),
@@ -73,7 +73,7 @@ def plot_trade_offs(
     return framed(axes)
 
 
-def _window(values: pd.Series, front: pd.Series, scale: Scale) -> Window:
+def _window(values: pd.Series, front: pd.Series, scale: AxisScale) -> Window:
     """The ends of an axis; markers on a linear axis stay whole."""
     high = _limit(values, front)
     if scale == "linear":
@@ -94,15 +94,15 @@ def _draw_front(axes: Axes, front: pd.DataFrame) -> None:
 
     Where more than one weight was swept the others lie behind it.
     """
-    ordered = front.sort_values(["x", "y"])
-    ahead = ordered["y"] <= ordered["y"].cummin()
-    for shown, line, alpha, label in [
-        (ordered[ahead], "-", 1.0, "optimised"),
-        (ordered[~ahead], "none", 0.4, None),
+    optima = front.sort_values(["x", "y"])
+    ahead = optima["y"] <= optima["y"].cummin()
+    for part, line, alpha, label in [
+        (optima[ahead], "-", 1.0, "optimized"),
+        (optima[~ahead], "none", 0.4, None),
     ]:
         axes.plot(
-            shown["x"],
-            shown["y"],
+            part["x"],
+            part["y"],
             marker="o",
             linestyle=line,
             color=OPTIMIZED_COLOUR,

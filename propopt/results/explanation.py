@@ -144,9 +144,9 @@ class Explanation:
         If one of its own losses is another of that name, what it claimed of its
         objective is left out.
         """
-        found = self._values(Objective.of(losses).losses)
-        kept = self if self._agrees(found) else self._unclaimed()
-        return dataclasses.replace(kept, losses={**kept.losses, **found})
+        values = self._values(Objective.of(losses).losses)
+        own = self if self._agrees(values) else self._unclaimed()
+        return dataclasses.replace(own, losses={**own.losses, **values})
 
     def _values(self, losses: Sequence[PropertyLoss]) -> dict[str, float]:
         array = read_for(losses, self, f"{self.method}: attributions")
@@ -305,17 +305,17 @@ class Explanation:
         ... ).gap
         0.0
         """
-        weighed = Objective.of(objective)
-        limited = [bound.loss for bound in subject_to]
-        prices = {loss.name: self.multipliers.get(loss.name, 0.0) for loss in limited}
-        found = self._values([*weighed.losses, *limited])
+        objective = Objective.of(objective)
+        bounded = [bound.loss for bound in subject_to]
+        prices = {loss.name: self.multipliers.get(loss.name, 0.0) for loss in bounded}
+        values = self._values([*objective.losses, *bounded])
         mu = list(prices.values())
         return dataclasses.replace(
             self,
-            weights=weighed.weights,
-            losses={**self.losses, **found},
+            weights=objective.weights,
+            losses={**self.losses, **values},
             certificate=certify(
-                weighed, self, bounds=subject_to, multipliers=mu, losses=found
+                objective, self, bounds=subject_to, multipliers=mu, losses=values
             ),
             multipliers=prices,
         )
@@ -368,8 +368,8 @@ class Explanation:
         """
         if objective is None:
             return cls(**trusted_fields(path))
-        found = cls(**read_fields(path))
-        return found.certified(objective, subject_to=subject_to)
+        explanation = cls(**read_fields(path))
+        return explanation.certified(objective, subject_to=subject_to)
 
     _repr_html_ = explanation_html
     __repr__ = explanation_text

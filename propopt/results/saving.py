@@ -21,7 +21,7 @@ from propopt.results.header import KINDS, check_header, is_text
 from propopt.tables.names import Labels, plain_name
 
 
-EXPLANATION = Format("propopt explanation", "a saved explanation", version=3)
+_EXPLANATION = Format("propopt explanation", "a saved explanation", version=3)
 _BEFORE = {"units": "gradient", "evaluations": 0}
 """What version 1 had not, and what it means there."""
 
@@ -47,8 +47,8 @@ def write_fields(path: str | Path, fields: Fields) -> None:
     try:
         header, arrays = packed(fields)
     except (TypeError, ValueError, RecursionError) as error:
-        raise EXPLANATION.unsavable(target, error) from None
-    EXPLANATION.write(target, header, arrays)
+        raise _EXPLANATION.unsavable(target, error) from None
+    _EXPLANATION.write(target, header, arrays)
 
 
 def read_fields(path: str | Path) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def read_fields(path: str | Path) -> dict[str, Any]:
         If there is none.
     """
     source = archive_path(path)
-    version, header, arrays = EXPLANATION.read(source)
+    version, header, arrays = _EXPLANATION.read(source)
     if version < 2:
         header = {**_BEFORE, **header}
     if version < 3:
@@ -71,7 +71,7 @@ def read_fields(path: str | Path) -> dict[str, Any]:
     try:
         return unpacked(header, arrays)
     except InvalidInput as error:
-        raise EXPLANATION.refusal(source, str(error)) from None
+        raise _EXPLANATION.refusal(source, str(error)) from None
 
 
 def trusted_fields(path: str | Path) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def trusted_fields(path: str | Path) -> dict[str, Any]:
     try:
         refuse_contradiction(fields)
     except InvalidInput as error:
-        raise EXPLANATION.refusal(archive_path(path), str(error)) from None
+        raise _EXPLANATION.refusal(archive_path(path), str(error)) from None
     return fields
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from propopt.tradeoffs.table import TradeOffs
 
 
-N_ROWS = 10
+_N_ROWS = 10
 
 
 def trade_offs_html(trade_offs: TradeOffs) -> str:
@@ -46,7 +46,7 @@ def _facts(trade_offs: TradeOffs) -> Mapping[str, str]:
 
 def _shown(trade_offs: TradeOffs) -> Iterator[Explanation]:
     optimized = trade_offs.optimized
-    count = min(N_ROWS, len(optimized))
+    count = min(_N_ROWS, len(optimized))
     for place in np.linspace(0, len(optimized) - 1, count).round().astype(int):
         yield optimized[place]
     yield from trade_offs.baselines

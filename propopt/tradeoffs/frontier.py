@@ -25,7 +25,6 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 import scipy.optimize as opt
@@ -37,19 +36,17 @@ from propopt.results.explanation import Explanation
 from propopt.solvers import Task, solve
 
 
-ROUNDS = 40
-TINY = np.finfo(float).tiny
-NOTHING = 1e-24
+_ROUNDS = 40
+_TINY = np.finfo(float).tiny
+_NOTHING = 1e-24
 """Smaller limits, relative to the largest B_i, are zero: A* changes by at most about
 the root of it, which is rounding."""
-WIDE = 1e6
+_WIDE = 1e6
 """An optimum that exceeds a limit so many times has no share in a mixture: less than
 1e-6, which the rounding of shares would spoil."""
-GROWTH = 10.0
-CLOSE, SAME = 1e-2, 1e-7
+_GROWTH = 10.0
+_CLOSE, _SAME = 1e-2, 1e-7
 """Widths of an enclosure, relative to A(b): where b is beaten, and where it is not."""
-
-Losses: TypeAlias = Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +91,7 @@ class Frontier:
     ----------
     objective : Objective
         Its first loss is A; the others are the B_i.
-    found : iterable of Explanation
+    optima : iterable of Explanation
         Optima that are known already; more are added where they are needed.
     tolerance : float
         Certified relative gap of those that are added.
@@ -107,16 +104,18 @@ class Frontier:
     ... )
     >>> robustness = objective.losses[1]
     >>> frontier = Frontier(objective, [])
-    >>> found = frontier.enclose({"gradient_matching": 1, "pairwise_robustness": 2})
+    >>> enclosure = frontier.enclose({"gradient_matching": 1, "pairwise_robustness": 2})
     >>> best = po.solve(objective.losses[0], subject_to=[robustness <= 2])
-    >>> bool(found.lower <= best.objective <= found.upper < found.lower + 0.01)
+    >>> bool(0 <= best.objective - enclosure.lower < 0.01)
+    True
+    >>> bool(0 <= enclosure.upper - best.objective < 0.01)
     True
     """
 
     def __init__(
         self,
         objective: Objective,
-        found: Iterable[Explanation],
+        optima: Iterable[Explanation],
         tolerance: float = 1e-6,
     ) -> None:
         self._objective = objective
@@ -126,9 +125,9 @@ class Frontier:
         zero = [loss.value_at_zero for loss in objective.losses]
         nothing = np.zeros(len(others))
         self._optima = [_Optimum(zero[0], np.array(zero[1:]), nothing, 0.0)]
-        self._optima += [self._read(outcome) for outcome in found]
+        self._optima += [self._read(optimum) for optimum in optima]
 
-    def enclose(self, losses: Losses) -> Enclosure:
+    def enclose(self, losses: Mapping[str, float]) -> Enclosure:
         """Bounds on the best A at the other losses of an explanation."""
         cost = losses[self._first.name]
         if cost == 0.0:  # nothing is better
@@ -137,19 +136,19 @@ class Frontier:
         if not (limits.all() or self._has_end(limits == 0.0)):
             self._optima.append(self._optimum(np.where(limits > 0.0, 1.0, np.inf)))
         enclosure, weights = self._bounds(cost, limits)
-        for _ in range(ROUNDS):
+        for _ in range(_ROUNDS):
             width = (enclosure.upper - enclosure.lower) / cost
-            close = width <= (CLOSE if enclosure.upper <= cost else SAME)
+            close = width <= (_CLOSE if enclosure.upper <= cost else _SAME)
             if close or (self._weights == weights).all(axis=1).any():
                 break  # the same weights again would say nothing new
             self._optima.append(self._optimum(weights))
             enclosure, weights = self._bounds(cost, limits)
         return enclosure
 
-    def _limits(self, losses: Losses) -> Array:
+    def _limits(self, losses: Mapping[str, float]) -> Array:
         """The other losses of an explanation, without what is rounding."""
         limits = np.array([losses[name] for name in self._others])
-        return np.where(limits <= NOTHING * self._reached.max(axis=0), 0.0, limits)
+        return np.where(limits <= _NOTHING * self._reached.max(axis=0), 0.0, limits)
 
     def _has_end(self, held: Array) -> bool:
         """True if there is an optimum with just these losses held at zero."""
@@ -158,8 +157,8 @@ class Frontier:
     @property
     def _reached(self) -> Array:
         """B (K, I) of the optima at hand, without what is rounding."""
-        found = np.array([optimum.others for optimum in self._optima])
-        return np.where(found <= NOTHING * found.max(axis=0), 0.0, found)
+        others = np.array([optimum.others for optimum in self._optima])
+        return np.where(others <= _NOTHING * others.max(axis=0), 0.0, others)
 
     @property
     def _weights(self) -> Array:
@@ -181,15 +180,15 @@ class Frontier:
         used = self._weights[(self._weights > 0.0) & np.isfinite(self._weights)]
         smallest = 1e-2 * used.min() if used.size else 1e-6
         largest = used.max() if used.size else 1.0
-        far = (self._reached > WIDE * limits).any(axis=0) & (multipliers <= 0.0)
-        weights = np.where(far, GROWTH * largest, np.maximum(multipliers, smallest))
+        far = (self._reached > _WIDE * limits).any(axis=0) & (multipliers <= 0.0)
+        weights = np.where(far, _GROWTH * largest, np.maximum(multipliers, smallest))
         return np.where(limits > 0.0, weights, np.inf)
 
     def _best_mixture(self, cost: float, limits: Array) -> tuple[float, Array]:
         """The least Σ θ_k A_k subject to Σ θ_k B_k <= limits, and its multipliers."""
-        near = (self._reached <= WIDE * limits).all(axis=1)
+        near = (self._reached <= _WIDE * limits).all(axis=1)
         costs = np.array([optimum.cost for optimum in self._optima])[near]
-        units = np.maximum(limits, TINY)
+        units = np.maximum(limits, _TINY)
         mixture = opt.linprog(
             costs / cost,
             A_ub=(self._reached[near] / units).T,
@@ -236,12 +235,12 @@ class Frontier:
     def _task(self) -> Task:
         return Task(Program(self._objective.losses))
 
-    def _read(self, outcome: Explanation) -> _Optimum:
-        unit = outcome.weights[self._first.name]
-        bound = outcome.certificate.lower_bound if outcome.certificate else 0.0
+    def _read(self, optimum: Explanation) -> _Optimum:
+        unit = optimum.weights[self._first.name]
+        bound = optimum.certificate.lower_bound if optimum.certificate else 0.0
         return _Optimum(
-            cost=outcome.losses[self._first.name],
-            others=np.array([outcome.losses[name] for name in self._others]),
-            weights=np.array([outcome.weights[name] for name in self._others]) / unit,
+            cost=optimum.losses[self._first.name],
+            others=np.array([optimum.losses[name] for name in self._others]),
+            weights=np.array([optimum.weights[name] for name in self._others]) / unit,
             lower=bound / unit,
         )

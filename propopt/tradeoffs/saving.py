@@ -19,7 +19,7 @@ from propopt.results.header import Kinds, are_labels, check_header, is_text
 from propopt.results.saving import packed, refuse_contradiction, unpacked
 
 
-TRADE_OFFS = Format("propopt trade-offs", "saved trade-offs", version=1)
+_TRADE_OFFS = Format("propopt trade-offs", "saved trade-offs", version=1)
 
 
 def write_trade_offs(
@@ -42,15 +42,15 @@ def write_trade_offs(
             _require_losses(part["losses"], header["losses"])
         except (TypeError, ValueError, RecursionError) as error:
             reason = f"explanation {place}: {error}"
-            raise TRADE_OFFS.unsavable(target, reason) from None
+            raise _TRADE_OFFS.unsavable(target, reason) from None
         parts.append({**part, "labels": _place_in(labels, part["labels"])})
         arrays |= {f"{place}.{name}": array for name, array in own.items()}
     whole = {**header, "labels": labels, "explanations": parts}
     try:
         check_header(json.loads(as_json(whole)), _KINDS)
     except (TypeError, InvalidInput) as error:
-        raise TRADE_OFFS.unsavable(target, error) from None
-    TRADE_OFFS.write(target, whole, arrays)
+        raise _TRADE_OFFS.unsavable(target, error) from None
+    _TRADE_OFFS.write(target, whole, arrays)
 
 
 def read_trade_offs(path: str | Path) -> tuple[list[Explanation], dict[str, Any]]:
@@ -65,14 +65,14 @@ def read_trade_offs(path: str | Path) -> tuple[list[Explanation], dict[str, Any]
         If there is none.
     """
     source = archive_path(path)
-    _, header, arrays = TRADE_OFFS.read(source)
+    _, header, arrays = _TRADE_OFFS.read(source)
     try:
         check_header(header, _KINDS)
         explanations = list(_explanations(header, arrays))
         if header["optimized"] > len(explanations):
             raise InvalidInput("optimized: more than there are explanations")
     except InvalidInput as error:
-        raise TRADE_OFFS.refusal(source, str(error)) from None
+        raise _TRADE_OFFS.refusal(source, str(error)) from None
     return explanations, {name: header[name] for name in _OWN}
 
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,14 +17,11 @@ from numpy.typing import NDArray
 from propopt.errors import InvalidInput, SolverFailure, UnsolvedWarning
 from propopt.memory import require_memory
 from propopt.output.csv import write_csv
-from propopt.plots.trade_offs import Scale, plot_trade_offs
+from propopt.plots.trade_offs import AxisScale, plot_trade_offs
 from propopt.results.deferred import is_deferred
 from propopt.results.explanation import Explanation
 from propopt.tradeoffs.card import trade_offs_html
 from propopt.tradeoffs.saving import read_trade_offs, write_trade_offs
-
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -103,12 +100,12 @@ class TradeOffs:
 
     def front(self) -> TradeOffs:
         """Only the explanations on the Pareto front."""
-        kept = self.on_front
+        front = self.on_front
         n_optimized = len(self.optimized)
         return replace(
             self,
-            optimized=_pick(self.optimized, kept[:n_optimized]),
-            baselines=_pick(self.baselines, kept[n_optimized:]),
+            optimized=_pick(self.optimized, front[:n_optimized]),
+            baselines=_pick(self.baselines, front[n_optimized:]),
         )
 
     def knee(self, x: str | None = None, y: str | None = None) -> Explanation:
@@ -127,12 +124,12 @@ class TradeOffs:
         Raises
         ------
         InvalidInput
-            If there is no such loss, or nothing was optimised.
+            If there is no such loss, or nothing was optimized.
         """
         first, second, *_ = (*self.losses, *self.losses)
         columns = [self._column(x or first), self._column(y or second)]
         if not self.optimized:
-            raise InvalidInput("knee: there are no optimised explanations")
+            raise InvalidInput("knee: there are no optimized explanations")
         values = self.values[: len(self.optimized), columns]
         low, high = values.min(axis=0), values.max(axis=0)
         span = np.where(high > low, high - low, 1.0)
@@ -162,8 +159,8 @@ class TradeOffs:
         ``objective``, ``gap`` (certified and relative), ``on_front``, ``seconds``.
         """
         rows = [
-            self._row(explanation, bool(kept))
-            for explanation, kept in zip(self.explanations, self.on_front, strict=True)
+            self._row(explanation, bool(ahead))
+            for explanation, ahead in zip(self.explanations, self.on_front, strict=True)
         ]
         return _with_counts(pd.DataFrame(rows, columns=self._columns()))
 
@@ -238,7 +235,7 @@ class TradeOffs:
         y: str | None = None,
         ax: Axes | None = None,
         *,
-        scale: Scale = "linear",
+        scale: AxisScale = "linear",
     ) -> Axes:
         """Draw loss ``y`` against loss ``x``: by default the first two losses.
 
@@ -285,16 +282,14 @@ class TradeOffs:
         }
 
     def _distance(self, baseline: Explanation) -> dict[str, Any]:
-        found: dict[str, Any] = {"method": baseline.method}
-        found |= _prefixed("parameter", baseline.parameters)
-        found |= _prefixed(
-            "loss", {name: baseline.losses[name] for name in self.losses}
-        )
+        row: dict[str, Any] = {"method": baseline.method}
+        row |= _prefixed("parameter", baseline.parameters)
+        row |= _prefixed("loss", {name: baseline.losses[name] for name in self.losses})
         excesses = [(_excess(baseline, best), best) for best in self.optimized]
         if excesses:
             excess, best = min(excesses, key=lambda pair: pair[0])
-            found |= {"excess": excess, **_prefixed("weight", best.rates)}
-        return found
+            row |= {"excess": excess, **_prefixed("weight", best.rates)}
+        return row
 
 
 def _require_room(optimized: Sequence[Explanation]) -> None:
@@ -329,5 +324,7 @@ def _prefixed(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{prefix}.{name}": value for name, value in values.items()}
 
 
-def _pick(items: Iterable[Item], kept: NDArray[np.bool_]) -> tuple[Item, ...]:
-    return tuple(e for e, keep in zip(items, kept, strict=True) if keep)
+def _pick(
+    explanations: Iterable[Explanation], front: NDArray[np.bool_]
+) -> tuple[Explanation, ...]:
+    return tuple(e for e, keep in zip(explanations, front, strict=True) if keep)

@@ -49,21 +49,21 @@ def line(axes, label):
 
 def test_front_is_drawn_in_order():
     axes = drawn(FRONT, PLAIN)
-    np.testing.assert_array_equal(line(axes, "optimised"), [(0, 4), (1, 2), (4, 0.5)])
+    np.testing.assert_array_equal(line(axes, "optimized"), [(0, 4), (1, 2), (4, 0.5)])
     assert axes.get_xlabel() == "a loss"
     assert axes.get_ylabel() == "b loss"
 
 
 def test_optima_that_are_beaten_in_these_losses_are_not_on_the_line():
     axes = drawn(FRONT, rows("optimized", [(2.0, 3.0)]))
-    np.testing.assert_array_equal(line(axes, "optimised"), [(0, 4), (1, 2), (4, 0.5)])
+    np.testing.assert_array_equal(line(axes, "optimized"), [(0, 4), (1, 2), (4, 0.5)])
     np.testing.assert_array_equal(np.transpose(axes.lines[1].get_data()), [(2, 3)])
     assert axes.lines[1].get_linestyle() == "None"
 
 
 def test_axes_may_be_swapped():
     axes = drawn(FRONT, x="b", y="a")
-    np.testing.assert_array_equal(line(axes, "optimised"), [(0.5, 4), (2, 1), (4, 0)])
+    np.testing.assert_array_equal(line(axes, "optimized"), [(0.5, 4), (2, 1), (4, 0)])
 
 
 def test_same_loss_on_both_axes():
@@ -75,7 +75,7 @@ def test_same_loss_on_both_axes():
 def test_families_run_along_their_number():
     axes = drawn(FRONT, PLAIN, SMOOTH)
     assert labels(axes) == [
-        "optimised",
+        "optimized",
         "gradient",
         "smoothgrad, 1 of 3 off the chart",
     ]
@@ -86,7 +86,7 @@ def test_families_run_along_their_number():
 def test_settings_that_are_no_numbers_make_families_of_their_own():
     axes = drawn(FRONT, SHAP)
     assert labels(axes) == [
-        "optimised",
+        "optimized",
         "shap (units=gradient)",
         "shap (units=output), off the chart",
     ]
