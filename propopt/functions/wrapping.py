@@ -139,7 +139,18 @@ def wrap(
         _refuse_schema(schema, f"{model!r} is a Function already")
         _refuse_gradient(gradient, repr(model))
         return _unchanged(model, target, output, step)
-    model = as_estimator(model)
+    return _wrapped(as_estimator(model), target, output, step, gradient, schema)
+
+
+def _wrapped(
+    model: Any,
+    target: Target,
+    output: Output,
+    step: Any,
+    gradient: Callable[[Any], object] | None,
+    schema: TableSchema | None,
+) -> Function:
+    """The function of a model with methods, or of a callable."""
     check_model(model)
     quantity = read_output(model, output)
     index = read_index(model, quantity, target)
@@ -151,12 +162,11 @@ def wrap(
         return _given(gradient, step, _readout(model, quantity, index), name)
     if step == "complex":
         return _complex(model, quantity, index, name)
-    if step is None:
-        exact = _exact(model, quantity, index, name)
-        if exact is not None:
-            return exact
-    readout = _readout(model, quantity, index)
+    exact = _exact(model, quantity, index, name) if step is None else None
+    if exact is not None:
+        return exact
     flat = is_piecewise_constant(model)
+    readout = _readout(model, quantity, index)
     return NumericalModel(name, readout, _step(step), flat)
 
 

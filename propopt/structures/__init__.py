@@ -13,6 +13,6 @@ Functions use:
   steps that do nothing.
 
 Networks are made of ``networks`` (affine maps, layers, chains), ``kernels``,
-``feature_maps`` and ``densities``. Each ``sklearn_*`` file reads one family of fitted
-estimators into them, with :class:`~propopt.structures.readers.Reader`.
+``feature_maps`` and ``densities``. Each file of ``readers`` makes them of one family of
+fitted estimators, with a :class:`~propopt.structures.readers.base.Reader`.
 """

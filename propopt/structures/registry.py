@@ -14,12 +14,12 @@ from sklearn.pipeline import Pipeline
 from propopt.structures.links import Link
 from propopt.structures.networks import Chain, Network
 from propopt.structures.pipelines import is_passthrough, last_step
-from propopt.structures.readers import Quantity, Reader
-from propopt.structures.sklearn_generative import GENERATIVE_MODELS
-from propopt.structures.sklearn_kernels import KERNEL_MODELS
-from propopt.structures.sklearn_linear import LINEAR_MODELS
-from propopt.structures.sklearn_perceptrons import PERCEPTRONS
-from propopt.structures.sklearn_transforms import SKLEARN_TRANSFORMS
+from propopt.structures.readers.base import Quantity, Reader
+from propopt.structures.readers.generative import GENERATIVE_MODELS
+from propopt.structures.readers.kernels import KERNEL_MODELS
+from propopt.structures.readers.linear import LINEAR_MODELS
+from propopt.structures.readers.perceptrons import PERCEPTRONS
+from propopt.structures.readers.transforms import SKLEARN_TRANSFORMS
 
 
 MODELS: Final[dict[type, Reader]] = {

@@ -12,8 +12,8 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 import propopt as po
 from propopt.structures import registry
 from propopt.structures.networks import Affine, Network
-from propopt.structures.parameters import floats
-from propopt.structures.readers import Reader
+from propopt.structures.readers.base import Reader
+from propopt.structures.readers.parameters import floats
 
 
 RNG = np.random.default_rng(5)

@@ -45,8 +45,8 @@ from sklearn.svm import LinearSVC, LinearSVR
 
 from propopt.structures.links import Exponentiated, Link, Score
 from propopt.structures.networks import Affine, Network
-from propopt.structures.parameters import dense_floats, floats
-from propopt.structures.readers import Quantity, Reader, margin_alone, of_logits
+from propopt.structures.readers.base import Quantity, Reader, margin_alone, of_logits
+from propopt.structures.readers.parameters import dense_floats, floats
 
 
 LINEAR_REGRESSORS = frozenset(

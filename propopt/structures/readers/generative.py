@@ -15,9 +15,9 @@ from sklearn.naive_bayes import GaussianNB
 from propopt.structures.densities import GaussianClasses, IndependentGaussians
 from propopt.structures.links import Link, class_link
 from propopt.structures.networks import Network
-from propopt.structures.parameters import floats
-from propopt.structures.readers import Quantity, Reader, of_logits
-from propopt.structures.sklearn_linear import linear_scores
+from propopt.structures.readers.base import Quantity, Reader, of_logits
+from propopt.structures.readers.linear import linear_scores
+from propopt.structures.readers.parameters import floats
 
 
 def _naive_bayes(model: Any) -> Network | None:

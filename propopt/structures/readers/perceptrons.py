@@ -9,8 +9,8 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from propopt.structures.links import Exponentiated, Link, Score
 from propopt.structures.networks import Layers, Network
-from propopt.structures.parameters import floats
-from propopt.structures.readers import Quantity, Reader, of_logits
+from propopt.structures.readers.base import Quantity, Reader, of_logits
+from propopt.structures.readers.parameters import floats
 
 
 def _layers(model: Any) -> Network:

@@ -34,8 +34,8 @@ from propopt.structures.kernels import (
 )
 from propopt.structures.links import Link, Score
 from propopt.structures.networks import Affine, Chain, Network, Scaling
-from propopt.structures.parameters import dense_floats, floats
-from propopt.structures.readers import Quantity, Reader, margin_alone
+from propopt.structures.readers.base import Quantity, Reader, margin_alone
+from propopt.structures.readers.parameters import dense_floats, floats
 
 
 MATERN: Final[Mapping[float, Callable[[Array], Kernel]]] = {

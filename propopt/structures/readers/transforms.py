@@ -19,8 +19,8 @@ from sklearn.preprocessing import (
 from propopt._typing import Array
 from propopt.structures.feature_maps import Cosines, Monomials
 from propopt.structures.networks import Affine, Network, Scaling
-from propopt.structures.parameters import floats
-from propopt.structures.sklearn_kernels import nystroem
+from propopt.structures.readers.kernels import nystroem
+from propopt.structures.readers.parameters import floats
 
 
 def _standard(scaler: Any) -> Network:
