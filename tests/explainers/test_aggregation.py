@@ -49,36 +49,36 @@ def test_no_mixture_beats_the_aggregate(
     which: int, X: Points, candidates: list[Explanation]
 ) -> None:
     objective = objectives(X)[which]
-    found = aggregate(objective, candidates)
-    stack = np.array([given.attributions for given in candidates])
+    mixture = aggregate(objective, candidates)
+    stack = np.array([part.attributions for part in candidates])
     shares = np.random.default_rng(0).dirichlet(np.ones(4), size=500)
     rivals = [*np.tensordot(shares, stack, axes=1), *stack]
     best = min(objective.value(rival) for rival in rivals)
-    assert found.objective is not None
-    assert found.objective <= best * (1 + 1e-8)
+    assert mixture.objective is not None
+    assert mixture.objective <= best * (1 + 1e-8)
 
 
 def test_the_aggregate_is_the_mixture_that_it_says(
     X: Points, candidates: list[Explanation]
 ) -> None:
-    found = aggregate(objectives(X)[0], candidates)
-    shares = found.details["shares"]
+    best = aggregate(objectives(X)[0], candidates)
+    shares = best.details["shares"]
     assert (shares >= 0).all()
     assert shares.sum() == pytest.approx(1)
     mixture = sum(
-        share * given.attributions
-        for share, given in zip(shares, candidates, strict=True)
+        share * part.attributions
+        for share, part in zip(shares, candidates, strict=True)
     )
-    np.testing.assert_allclose(found.attributions, mixture)
-    assert found.losses == objectives(X)[0].breakdown(found.attributions)
+    np.testing.assert_allclose(best.attributions, mixture)
+    assert best.losses == objectives(X)[0].breakdown(best.attributions)
 
 
 def test_an_explanation_that_is_already_best_is_kept(
     X: Points, candidates: list[Explanation]
 ) -> None:
     matching = GradientMatching(Power(3).gradient(X))
-    found = aggregate(matching, candidates)
-    np.testing.assert_array_equal(found.details["shares"], [1, 0, 0, 0])
+    best = aggregate(matching, candidates)
+    np.testing.assert_array_equal(best.details["shares"], [1, 0, 0, 0])
     assert aggregate(matching, candidates[1:2]).details["shares"] == [1.0]
 
 
@@ -92,8 +92,8 @@ def test_the_aggregate_does_not_depend_on_units(
     def shares(unit: float) -> Array:
         objective = GradientMatching(unit * gradients) + PairwiseRobustness(graph)
         scaled = [
-            Explanation(attributions=unit * given.attributions, method="scaled")
-            for given in candidates
+            Explanation(attributions=unit * part.attributions, method="scaled")
+            for part in candidates
         ]
         return aggregate(objective, scaled).details["shares"]
 
@@ -101,9 +101,9 @@ def test_the_aggregate_does_not_depend_on_units(
 
 
 def test_explanations_of_different_shape_are_not_mixed(X: Points) -> None:
-    given = [Gradient().explain(Sine(), points) for points in (X, X[:2])]
+    parts = [Gradient().explain(Sine(), points) for points in (X, X[:2])]
     with pytest.raises(InvalidInput, match=r"got \(2, 3\), \(6, 3\)"):
-        aggregate(Sparsity(), given)
+        aggregate(Sparsity(), parts)
     with pytest.raises(InvalidInput, match=r"at least one, .* got none"):
         aggregate(Sparsity(), [])
 

@@ -37,8 +37,8 @@ def test_the_public_names_are_sorted_and_exist() -> None:
 
 
 def test_gradient_gives_the_gradients(X: Points) -> None:
-    found = Gradient().explain(Interactions(), X)
-    np.testing.assert_array_equal(found.attributions, Interactions().gradient(X))
+    result = Gradient().explain(Interactions(), X)
+    np.testing.assert_array_equal(result.attributions, Interactions().gradient(X))
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,9 @@ def test_gradient_gives_the_gradients(X: Points) -> None:
 )
 def test_the_names_of_points_and_features_are_kept(explainer: Baseline) -> None:
     X = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], index=["a", "b"], columns=["u", "v"])
-    found = explainer.explain(Power(2), X).to_frame()
-    assert list(found.index) == ["a", "b"]
-    assert list(found.columns) == ["u", "v"]
+    result = explainer.explain(Power(2), X).to_frame()
+    assert list(result.index) == ["a", "b"]
+    assert list(result.columns) == ["u", "v"]
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def test_perturbed_points_reach_the_function_with_the_columns_of_the_input(
 
 
 def test_the_result_tells_how_it_was_made(X: Points) -> None:
-    found = Lime(scale=0.5, n_samples=20, kernel_width=2.0).explain(Sine(), X)
-    assert found.method == "lime"
-    assert found.parameters == {
+    result = Lime(scale=0.5, n_samples=20, kernel_width=2.0).explain(Sine(), X)
+    assert result.method == "lime"
+    assert result.parameters == {
         "scale": 0.5,
         "n_samples": 20,
         "distribution": "gaussian",
@@ -75,7 +75,7 @@ def test_the_result_tells_how_it_was_made(X: Points) -> None:
         "fit_intercept": True,
         "relative": False,
     }
-    assert found.seconds > 0
+    assert result.seconds > 0
 
 
 def test_settings_from_numpy_are_written_as_plain_numbers() -> None:
@@ -96,14 +96,14 @@ def test_results_are_the_same_from_run_to_run(explainer: Baseline, X: Points) ->
 
 @pytest.mark.parametrize("explainer", [SmoothGrad(scale=0.1), Lime(scale=0.1)])
 def test_another_seed_gives_another_result(explainer: Baseline, X: Points) -> None:
-    found = [explainer.explain(Sine(), X, rng=seed).attributions for seed in (0, 1)]
-    assert (found[0] != found[1]).all()
+    results = [explainer.explain(Sine(), X, rng=seed).attributions for seed in (0, 1)]
+    assert (results[0] != results[1]).all()
 
 
 def test_a_generator_is_advanced(X: Points) -> None:
     rng = np.random.default_rng(0)
-    found = [SmoothGrad(scale=0.1).explain(Sine(), X, rng=rng) for _ in range(2)]
-    assert (found[0].attributions != found[1].attributions).all()
+    results = [SmoothGrad(scale=0.1).explain(Sine(), X, rng=rng) for _ in range(2)]
+    assert (results[0].attributions != results[1].attributions).all()
 
 
 @pytest.mark.parametrize("rng", [-1, 1.5, "0", True, np.random.RandomState(0)])

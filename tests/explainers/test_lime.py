@@ -35,7 +35,7 @@ def test_lime_equals_scikit_learn_at_every_point(
         ridge=ridge,
         fit_intercept=fit_intercept,
     )
-    found = lime.explain(Exponential(), X)
+    result = lime.explain(Exponential(), X)
     for n, copies in enumerate(samples(X, 0.5, 60)):
         squares = ((copies - X[n]) ** 2).sum(axis=1)
         width = np.inf if kernel_width is None else kernel_width
@@ -46,8 +46,8 @@ def test_lime_equals_scikit_learn_at_every_point(
             if ridge
             else LinearRegression(fit_intercept=fit_intercept)
         ).fit(copies, values, sample_weight=weights)
-        np.testing.assert_allclose(found.attributions[n], model.coef_, rtol=1e-8)
-        details = {name: array[n] for name, array in found.details.items()}
+        np.testing.assert_allclose(result.attributions[n], model.coef_, rtol=1e-8)
+        details = {name: array[n] for name, array in result.details.items()}
         assert details["intercept"] == pytest.approx(model.intercept_, rel=1e-8)
         assert details["r2"] == pytest.approx(
             model.score(copies, values, weights), rel=1e-8
@@ -63,29 +63,29 @@ def test_lime_finds_the_slopes_of_a_linear_function_at_any_scale(
     scale: float, distribution: perturbations.Distribution, X: Points
 ) -> None:
     lime = Lime(scale=scale, n_samples=50, distribution=distribution)
-    found = lime.explain(Power(1), 100 + X)
+    result = lime.explain(Power(1), 100 + X)
     # f is known to 300 ε, which a step of δ turns into an error of 300 ε / δ.
     rounding = 300 * np.finfo(float).eps / scale
-    np.testing.assert_allclose(found.attributions, 1.0, rtol=1e-12, atol=10 * rounding)
+    np.testing.assert_allclose(result.attributions, 1.0, rtol=1e-12, atol=10 * rounding)
 
 
 def test_lime_tends_to_the_gradient_as_its_scale_goes_to_zero(X: Points) -> None:
-    found = Lime(scale=1e-5, n_samples=50).explain(Exponential(), X)
-    np.testing.assert_allclose(found.attributions, np.exp(X), rtol=1e-4)
+    result = Lime(scale=1e-5, n_samples=50).explain(Exponential(), X)
+    np.testing.assert_allclose(result.attributions, np.exp(X), rtol=1e-4)
 
 
 @pytest.mark.parametrize(
     "function", [Power(3), Sine(), Exponential(), QuadraticPlusSine()]
 )
 def test_gaussian_lime_has_the_limit_of_smoothgrad(function: Power, X: Points) -> None:
-    found = Lime(scale=0.5, n_samples=10_000).explain(function, X)
-    assert worst_z(found, function.smoothed_gradient(X, 0.5)) < Z
+    result = Lime(scale=0.5, n_samples=10_000).explain(function, X)
+    assert worst_z(result, function.smoothed_gradient(X, 0.5)) < Z
 
 
 def test_a_gaussian_kernel_narrows_gaussian_draws(X: Points) -> None:
     # N(0, δ²) tilted by exp(−ε²/2κ²) is N(0, δ²κ²/(δ² + κ²)).
-    found = Lime(scale=0.8, n_samples=10_000, kernel_width=0.6).explain(Power(3), X)
-    assert worst_z(found, Power(3).smoothed_gradient(X, 0.48)) < Z
+    result = Lime(scale=0.8, n_samples=10_000, kernel_width=0.6).explain(Power(3), X)
+    assert worst_z(result, Power(3).smoothed_gradient(X, 0.48)) < Z
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0])
@@ -93,16 +93,16 @@ def test_lime_without_intercept_of_a_cube_has_its_closed_form(scale: float) -> N
     x = np.array([[-2.0], [0.0], [0.5], [3.0]])
     lime = Lime(scale=scale, n_samples=20_000, fit_intercept=False)
     truth = (x**4 + 6 * x**2 * scale**2 + 3 * scale**4) / (x**2 + scale**2)
-    found = lime.explain(Power(3), x)
-    assert worst_z(found, truth) < Z
-    np.testing.assert_array_equal(found.details["intercept"], 0.0)
+    result = lime.explain(Power(3), x)
+    assert worst_z(result, truth) < Z
+    np.testing.assert_array_equal(result.details["intercept"], 0.0)
 
 
 def test_the_standard_error_of_lime_is_the_spread_over_seeds() -> None:
     lime = Lime(scale=0.7, n_samples=400, kernel_width=1.0)
-    found = [lime.explain(Power(3), [[0.5, -1.0]], rng=seed) for seed in range(200)]
-    spread = np.std([run.attributions for run in found], axis=0, ddof=1)
-    claimed = np.mean([run.standard_errors for run in found], axis=0)
+    runs = [lime.explain(Power(3), [[0.5, -1.0]], rng=seed) for seed in range(200)]
+    spread = np.std([run.attributions for run in runs], axis=0, ddof=1)
+    claimed = np.mean([run.standard_errors for run in runs], axis=0)
     # The sd of 200 runs is itself known to 1/√400 = 5 %; twice that for the tails.
     np.testing.assert_allclose(claimed, spread, rtol=6 * 0.05 * 0.5 + 0.1)
 
@@ -122,14 +122,14 @@ def test_lime_does_not_depend_on_the_block_size(
 
 def test_the_local_r2_tends_to_the_share_of_variance_that_is_linear() -> None:
     x, delta = np.array([[0.3], [1.0], [2.0]]), 0.8
-    found = Lime(scale=delta, n_samples=20_000).explain(Sine(), x)
+    result = Lime(scale=delta, n_samples=20_000).explain(Sine(), x)
     slope = np.cos(x) * np.exp(-(delta**2) / 2)
     mean = np.sin(x) * np.exp(-(delta**2) / 2)
     variance = (1 - np.cos(2 * x) * np.exp(-2 * delta**2)) / 2 - mean**2
     truth = (slope * delta) ** 2 / variance
     # The sd of a squared correlation is at most about 2/√S = 0.014 (heavy tails
     # included); the seed is fixed.
-    np.testing.assert_allclose(found.details["r2"], truth[:, 0], atol=0.03)
+    np.testing.assert_allclose(result.details["r2"], truth[:, 0], atol=0.03)
 
 
 @dataclass(frozen=True)
@@ -151,9 +151,9 @@ class Constant(Function):
 
 @pytest.mark.parametrize("height", [0.0, 0.1, -1e9, 1e-300])
 def test_the_r2_of_a_constant_function_is_one(height: float, X: Points) -> None:
-    found = Lime(scale=0.1, kernel_width=0.2).explain(Constant(height), X)
-    np.testing.assert_allclose(found.attributions, 0, atol=1e-13 * abs(height))
-    np.testing.assert_array_equal(found.details["r2"], 1.0)
+    result = Lime(scale=0.1, kernel_width=0.2).explain(Constant(height), X)
+    np.testing.assert_allclose(result.attributions, 0, atol=1e-13 * abs(height))
+    np.testing.assert_array_equal(result.details["r2"], 1.0)
 
 
 def test_a_fit_that_does_not_fit_into_memory_is_refused_with_its_size() -> None:

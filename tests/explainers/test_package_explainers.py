@@ -151,9 +151,9 @@ def test_the_names_of_points_and_features_are_kept(
     explainer: Baseline, X: Points
 ) -> None:
     table = pd.DataFrame(X, index=list("vwxyz"), columns=list("abc"))
-    found = explainer.explain(Power(2), table).to_frame()
-    assert list(found.index) == list("vwxyz")
-    assert list(found.columns) == list("abc")
+    result = explainer.explain(Power(2), table).to_frame()
+    assert list(result.index) == list("vwxyz")
+    assert list(result.columns) == list("abc")
 
 
 @pytest.mark.usefixtures("_lime", "_shap")
@@ -167,8 +167,8 @@ def test_a_pipeline_fitted_to_a_table_is_explained_without_a_warning(
     table = pd.DataFrame(background, columns=list("abc"))
     model = make_pipeline(StandardScaler(), LinearRegression())
     model.fit(table, background @ [1.0, -2.0, 3.0])
-    found = explainer.explain(wrap(model), pd.DataFrame(X, columns=list("abc")))
-    assert found.attributions.shape == X.shape
+    result = explainer.explain(wrap(model), pd.DataFrame(X, columns=list("abc")))
+    assert result.attributions.shape == X.shape
 
 
 # --- lime
@@ -183,7 +183,7 @@ def test_lime_package_equals_the_package_called_by_hand(
     lime = LimePackage(
         n_samples=300, kernel_width=1.5, discretize=discretize, background=background
     )
-    found = lime.explain(Exponential(), X, rng=4)
+    result = lime.explain(Exponential(), X, rng=4)
     seeds = np.random.default_rng(4).integers(2**32, size=len(X))
     for n, (row, seed) in enumerate(zip(X, seeds, strict=True)):
         fit = tabular.LimeTabularExplainer(
@@ -195,10 +195,10 @@ def test_lime_package_equals_the_package_called_by_hand(
         ).explain_instance(row, Exponential().value, num_features=3, num_samples=300)
         slopes = dict(fit.as_map()[1])
         np.testing.assert_allclose(
-            found.attributions[n], [slopes[j] for j in range(3)], rtol=1e-10
+            result.attributions[n], [slopes[j] for j in range(3)], rtol=1e-10
         )
-        assert found.details["intercept"][n] == pytest.approx(fit.intercept[1])
-        assert found.details["r2"][n] == pytest.approx(fit.score)
+        assert result.details["intercept"][n] == pytest.approx(fit.intercept[1])
+        assert result.details["r2"][n] == pytest.approx(fit.score)
 
 
 @pytest.mark.usefixtures("_lime")
@@ -228,9 +228,9 @@ def test_lime_package_in_gradient_units_finds_the_slopes_of_a_linear_function(
 ) -> None:
     table = background * np.array([0.1, 1.0, 5.0])
     lime = LimePackage(n_samples=20_000, discretize=False, units="gradient")
-    found = lime.explain(Power(1), table[:2])
+    result = lime.explain(Power(1), table[:2])
     # The package's ridge of 1 beside a total weight of thousands shrinks a little.
-    np.testing.assert_allclose(found.attributions, 1.0, rtol=0.01)
+    np.testing.assert_allclose(result.attributions, 1.0, rtol=0.01)
 
 
 @pytest.mark.usefixtures("_lime")
@@ -242,16 +242,16 @@ def test_sampling_around_the_point_finds_the_local_slope(background: Points) -> 
         units="gradient",
         background=0.01 * background,
     )
-    found = lime.explain(Power(3), [[1.0, 2.0, -1.0]])
-    np.testing.assert_allclose(found.attributions, [[3.0, 12.0, 3.0]], rtol=0.01)
+    result = lime.explain(Power(3), [[1.0, 2.0, -1.0]])
+    np.testing.assert_allclose(result.attributions, [[3.0, 12.0, 3.0]], rtol=0.01)
 
 
 @pytest.mark.usefixtures("_lime")
 def test_a_constant_column_gets_no_attribution() -> None:
     table = np.random.default_rng(0).normal(size=(30, 2))
     table[:, 1] = 5.0
-    found = LimePackage(n_samples=200).explain(Power(2), table[:2])
-    assert np.isfinite(found.attributions).all()
+    result = LimePackage(n_samples=200).explain(Power(2), table[:2])
+    assert np.isfinite(result.attributions).all()
     constant = LimePackage(n_samples=200, background=table).explain(Power(2), table[:2])
     np.testing.assert_allclose(constant.attributions[:, 1], 0.0, atol=1e-8)
 
@@ -264,15 +264,15 @@ def test_a_constant_column_gets_no_attribution() -> None:
 def test_shap_of_a_linear_function_is_its_slope_times_the_distance(
     algorithm: str, X: Points
 ) -> None:
-    found = Shap(algorithm=algorithm).explain(Power(1), X)  # type: ignore[arg-type]  # a parameter
-    np.testing.assert_allclose(found.attributions, X - X.mean(axis=0), atol=1e-8)
+    result = Shap(algorithm=algorithm).explain(Power(1), X)  # type: ignore[arg-type]  # a parameter
+    np.testing.assert_allclose(result.attributions, X - X.mean(axis=0), atol=1e-8)
 
 
 @pytest.mark.usefixtures("_shap")
 def test_exact_shap_is_the_definition(X: Points, background: Points) -> None:
-    found = Shap(background=background).explain(Product(), X)
+    result = Shap(background=background).explain(Product(), X)
     truth = [shapley(Product(), x, background) for x in X]
-    np.testing.assert_allclose(found.attributions, truth, atol=1e-12)
+    np.testing.assert_allclose(result.attributions, truth, atol=1e-12)
 
 
 @pytest.mark.usefixtures("_shap")
@@ -293,12 +293,12 @@ def test_shapley_values_add_up_to_the_output(
     algorithm: str, rows: int, X: Points, background: Points
 ) -> None:
     shap = Shap(background=background[:rows], algorithm=algorithm)  # type: ignore[arg-type]  # a parameter
-    found = shap.explain(Product(), X)
+    result = shap.explain(Product(), X)
     base = Product().value(background[:rows]).mean()
-    np.testing.assert_allclose(found.details["base_value"], base)
-    np.testing.assert_allclose(found.details["completeness_gap"], 0.0, atol=1e-12)
+    np.testing.assert_allclose(result.details["base_value"], base)
+    np.testing.assert_allclose(result.details["completeness_gap"], 0.0, atol=1e-12)
     np.testing.assert_allclose(
-        found.attributions.sum(axis=1), Product().value(X) - base
+        result.attributions.sum(axis=1), Product().value(X) - base
     )
 
 
@@ -315,23 +315,23 @@ def test_gradient_units_divide_by_the_distance_to_the_reference(X: Points) -> No
 @pytest.mark.usefixtures("_shap")
 def test_features_at_their_reference_are_set_to_zero_and_counted() -> None:
     shap = Shap(background=[[0.0, 1.0, 2.0]], units="gradient")  # type: ignore[arg-type]  # nested lists do
-    found = shap.explain(Power(2), [[0.0, 1.0, 2.0], [0.0, 3.0, 2.0 + 1e-12]])
-    np.testing.assert_allclose(found.attributions, [[0, 0, 0], [0, 4, 0]])
-    np.testing.assert_array_equal(found.details["undefined"], [3, 2])
+    result = shap.explain(Power(2), [[0.0, 1.0, 2.0], [0.0, 3.0, 2.0 + 1e-12]])
+    np.testing.assert_allclose(result.attributions, [[0, 0, 0], [0, 4, 0]])
+    np.testing.assert_array_equal(result.details["undefined"], [3, 2])
 
 
 @pytest.mark.usefixtures("_shap")
 def test_a_feature_close_to_its_reference_is_not_taken_for_missing() -> None:
     shap = Shap(background=[[2020.0, 0.0]], units="gradient")  # type: ignore[arg-type]  # nested lists do
-    found = shap.explain(Power(1), [[2020.01, 1.0]])
-    np.testing.assert_allclose(found.attributions, 1.0, rtol=1e-9)
+    result = shap.explain(Power(1), [[2020.01, 1.0]])
+    np.testing.assert_allclose(result.attributions, 1.0, rtol=1e-9)
 
 
 @pytest.mark.usefixtures("_shap")
 def test_the_whole_background_is_used() -> None:
     table = np.arange(300.0)[:, None]
-    found = Shap(background=table).explain(Power(1), [[0.0]])
-    np.testing.assert_allclose(found.attributions, -table.mean())
+    result = Shap(background=table).explain(Power(1), [[0.0]])
+    np.testing.assert_allclose(result.attributions, -table.mean())
 
 
 @pytest.mark.usefixtures("_shap")
@@ -381,8 +381,8 @@ def test_shap_is_exact_up_to_twelve_features_and_samples_above(
 ) -> None:
     rng = np.random.default_rng(0)
     for n_features, gap in [(12, 0), (13, 0)]:
-        found = Shap().explain(Sine(), rng.normal(size=(1, n_features)))
-        assert np.abs(found.details["completeness_gap"] - gap).max() < 1e-12
+        result = Shap().explain(Sine(), rng.normal(size=(1, n_features)))
+        assert np.abs(result.details["completeness_gap"] - gap).max() < 1e-12
     assert capfd.readouterr() == ("", "")
 
 

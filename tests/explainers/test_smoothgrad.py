@@ -27,13 +27,13 @@ def test_blocks_stay_within_their_budget(X: Points) -> None:
 def test_smoothgrad_tends_to_the_smoothed_gradient(
     function: Power, scale: float, X: Points
 ) -> None:
-    found = SmoothGrad(scale=scale, n_samples=4000).explain(function, X)
-    assert worst_z(found, function.smoothed_gradient(X, scale)) < Z
+    result = SmoothGrad(scale=scale, n_samples=4000).explain(function, X)
+    assert worst_z(result, function.smoothed_gradient(X, scale)) < Z
 
 
 def test_smoothgrad_of_a_cube_is_3x2_plus_3_delta2(X: Points) -> None:
-    found = SmoothGrad(scale=0.5, n_samples=4000).explain(Power(3), X)
-    assert worst_z(found, 3 * X**2 + 3 * 0.5**2) < Z
+    result = SmoothGrad(scale=0.5, n_samples=4000).explain(Power(3), X)
+    assert worst_z(result, 3 * X**2 + 3 * 0.5**2) < Z
 
 
 @pytest.mark.parametrize(
@@ -48,18 +48,18 @@ def test_uniform_smoothgrad_of_a_cube_has_the_variance_of_its_law(
 
 
 def test_smoothgrad_of_a_linear_function_is_exact(X: Points) -> None:
-    found = SmoothGrad(scale=3.0, n_samples=5).explain(Power(1), X)
-    np.testing.assert_allclose(found.attributions, 1.0)
-    np.testing.assert_allclose(found.standard_errors, 0.0, atol=1e-15)
+    result = SmoothGrad(scale=3.0, n_samples=5).explain(Power(1), X)
+    np.testing.assert_allclose(result.attributions, 1.0)
+    np.testing.assert_allclose(result.standard_errors, 0.0, atol=1e-15)
 
 
 def test_smoothgrad_and_its_error_are_the_mean_and_its_error(X: Points) -> None:
-    found = SmoothGrad(scale=0.5, n_samples=50).explain(Sine(), X, rng=3)
+    result = SmoothGrad(scale=0.5, n_samples=50).explain(Sine(), X, rng=3)
     draws = 0.5 * np.random.default_rng(3).standard_normal((6, 50, 3))
     gradients = np.cos(X[:, None] + draws)
-    np.testing.assert_allclose(found.attributions, gradients.mean(axis=1))
+    np.testing.assert_allclose(result.attributions, gradients.mean(axis=1))
     np.testing.assert_allclose(
-        found.standard_errors,
+        result.standard_errors,
         gradients.std(axis=1, ddof=1) / np.sqrt(50),
     )
 

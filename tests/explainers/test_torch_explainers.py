@@ -61,8 +61,8 @@ def test_explainers_find_the_slope_of_a_linear_module(table):
     slope = np.broadcast_to(module.weight.detach().numpy(), table.shape)
     function = po.wrap(module)
     for explainer in (Gradient(), SmoothGrad(scale=1.0), Lime(scale=1.0)):
-        found = explainer.explain(function, table, rng=0)
-        np.testing.assert_allclose(found.attributions, slope, atol=1e-10)
+        result = explainer.explain(function, table, rng=0)
+        np.testing.assert_allclose(result.attributions, slope, atol=1e-10)
     shap = Shap().explain(function, table, rng=0).attributions
     centred = (table - table.mean()).to_numpy()
     np.testing.assert_allclose(shap, slope * centred, atol=1e-10)

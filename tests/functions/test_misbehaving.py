@@ -161,9 +161,9 @@ SINGLE = {
 @pytest.mark.parametrize("data", [None, pd.DataFrame(X, columns=list("abc"))])
 def test_steps_suit_models_that_compute_in_single_precision(model, data):
     function = po.wrap(lambda table: model(np.asarray(table)), data=data)
-    found = np.asarray(function.gradient(X if data is None else data))
+    gradient = np.asarray(function.gradient(X if data is None else data))
     # h² |f'''| / 6 ≤ 1e-5 and ε |f| / h ≤ 3e-5 at h = 4.9e-3 · max(1, |x|)
-    np.testing.assert_allclose(found, exact(), rtol=0, atol=2e-4)
+    np.testing.assert_allclose(gradient, exact(), rtol=0, atol=2e-4)
     assert "step 0.0049" in function.gradient_method
 
 

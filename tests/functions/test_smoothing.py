@@ -159,9 +159,9 @@ def test_names_are_kept_and_seen_by_the_model():
     frame = pd.DataFrame(X, columns=["a", "b", "c"], index=list("pqrstuvwxyzä"))
     smooth = po.smoothed(po.wrap(lambda table: table["a"] * table["c"]), 0.1)
     gradient, error = smooth.gradient(frame), smooth.gradient_error(frame)
-    for found in (gradient, error):
-        assert found.index.equals(frame.index)
-        assert found.columns.equals(frame.columns)
+    for table in (gradient, error):
+        assert table.index.equals(frame.index)
+        assert table.columns.equals(frame.columns)
     # the odd part of a product is linear, so that nothing is left to chance
     expected = np.stack([X[:, 2], np.zeros(12), X[:, 0]], axis=1)
     np.testing.assert_allclose(gradient, expected, atol=1e-9)

@@ -227,9 +227,9 @@ def test_precision_is_that_of_the_module(network, X, dtype, method, tolerance):
     assert function.gradient_method == method
     seen = []
     network.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].dtype))
-    found = function.value(X), function.gradient(X)
+    answers = function.value(X), function.gradient(X)
     assert set(seen) == {dtype}
-    for ours, theirs in zip(found, expected, strict=True):
+    for ours, theirs in zip(answers, expected, strict=True):
         assert ours.dtype == np.float64
         np.testing.assert_allclose(ours, theirs, atol=tolerance)
 

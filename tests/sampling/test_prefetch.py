@@ -42,15 +42,15 @@ def test_what_goes_wrong_is_raised_where_the_item_is_due():
         yield 1
         raise ValueError("broken")
 
-    found = prefetch(items())
-    assert next(found) == 1
+    stream = prefetch(items())
+    assert next(stream) == 1
     with pytest.raises(ValueError, match="broken"):
-        next(found)
+        next(stream)
 
 
 def test_stopping_early_leaves_no_thread():
     before = threading.active_count()
-    found = prefetch(iter(range(1, 10)))
-    next(found)
-    found.close()
+    stream = prefetch(iter(range(1, 10)))
+    next(stream)
+    stream.close()
     assert threading.active_count() == before

@@ -14,7 +14,7 @@ N, S, D = 4, 40, 3
 
 def one_by_one(problems):
     """Each problem by numpy.linalg.lstsq, the ridge as more rows."""
-    found = []
+    slopes = []
     for n in range(len(problems.design)):
         weights = np.ones(S) if problems.weights is None else problems.weights[n]
         root = np.sqrt(weights)
@@ -22,8 +22,8 @@ def one_by_one(problems):
             [problems.design[n] * root[:, None], np.diag(problems.root_ridge[n])]
         )
         y = np.concatenate([problems.targets[n] * root, np.zeros(D)])
-        found.append(np.linalg.lstsq(Z, y, rcond=None)[0])
-    return np.array(found)
+        slopes.append(np.linalg.lstsq(Z, y, rcond=None)[0])
+    return np.array(slopes)
 
 
 @pytest.fixture
@@ -58,31 +58,31 @@ def test_nearly_collinear_regressors_keep_their_digits(spread, rng):
     design = shared + spread * rng.normal(size=(N, S, D))
     slopes = rng.normal(size=(N, D))
     targets = (design @ slopes[..., None])[..., 0]
-    found = Regressions(design, targets, None, np.zeros((N, D))).solve()
+    fits = Regressions(design, targets, None, np.zeros((N, D))).solve()
     # backward stable: an error of the condition number, about 1/spread, times rounding
-    np.testing.assert_allclose(found.slopes, slopes, atol=1e-13 / spread)
+    np.testing.assert_allclose(fits.slopes, slopes, atol=1e-13 / spread)
 
 
 def test_the_factor_is_a_root_of_the_normal_equations(problems):
-    found = problems.solve()
+    fits = problems.solve()
     weighted = problems.design * problems.weights[..., None]
     H = weighted.transpose(0, 2, 1) @ problems.design + 0.49 * np.eye(D)
-    np.testing.assert_allclose(found.factor.transpose(0, 2, 1) @ found.factor, H)
+    np.testing.assert_allclose(fits.factor.transpose(0, 2, 1) @ fits.factor, H)
 
 
 def test_standard_errors_are_the_sandwich(problems):
-    found = problems.solve()
-    H = found.factor.transpose(0, 2, 1) @ found.factor
-    scores = problems.weights * found.residuals
+    fits = problems.solve()
+    H = fits.factor.transpose(0, 2, 1) @ fits.factor
+    scores = problems.weights * fits.residuals
     u = problems.design * scores[..., None]
     covariance = np.linalg.inv(H) @ (u.transpose(0, 2, 1) @ u) @ np.linalg.inv(H)
     exact = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
-    np.testing.assert_allclose(found.errors(found.residuals), exact, rtol=1e-10)
+    np.testing.assert_allclose(fits.errors(fits.residuals), exact, rtol=1e-10)
 
 
 def test_a_regressor_that_is_zero_is_undetermined(rng):
     design = rng.normal(size=(N, S, D))
     design[2, :, 1] = 0.0
     targets = rng.normal(size=(N, S))
-    found = Regressions(design, targets, None, np.zeros((N, D))).solve()
-    assert found.undetermined(S).tolist() == [False, False, True, False]
+    fits = Regressions(design, targets, None, np.zeros((N, D))).solve()
+    assert fits.undetermined(S).tolist() == [False, False, True, False]
