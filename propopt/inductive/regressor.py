@@ -56,6 +56,8 @@ class AttributionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # 
         InvalidInput
             In scikit-learn's words, if X is no table of finite numbers, and no
             function has a schema for it.
+        TypeError
+            Where X holds objects that are no numbers, as scikit-learn has it.
         """
         self._has_schema = isinstance(function, Function) and (
             function.schema is not None
@@ -66,7 +68,7 @@ class AttributionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # 
         if sp.issparse(X):
             return  # refused where tables are read
         try:
-            validate_data(self, X, **how)
+            validate_data(self, _alike_named(X), **how)
         except ValueError as error:
             raise InvalidInput(str(error)) from None
 
@@ -74,3 +76,9 @@ class AttributionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # 
         tags = super().__sklearn_tags__()
         tags.target_tags.single_output = False  # targets are tables (N, T)
         return tags
+
+
+def _alike_named(X: Any) -> Any:
+    """X without its names where only some are text, which scikit-learn refuses."""
+    is_text = {isinstance(name, str) for name in getattr(X, "columns", ())}
+    return np.asarray(X) if len(is_text) == 2 else X

@@ -116,6 +116,28 @@ def test_names_and_numbers_of_columns_are_remembered(waves):
     assert not hasattr(plain, "feature_names_in_")
 
 
+def test_names_that_are_not_all_text_are_those_of_attributions_alone(waves):
+    X, G = waves
+    table = pd.DataFrame(X, columns=["a", 1])
+    explainer = GaussianProcessExplainer(0.1).fit(table, G)
+    assert not hasattr(explainer, "feature_names_in_")
+    assert explainer.explain(table).labels.features == ("a", "1")
+    plain = GaussianProcessExplainer(0.1).fit(X, G)
+    np.testing.assert_array_equal(explainer.predict(table), plain.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("library", "kind"), [("polars", "DataFrame"), ("pyarrow", "table")]
+)
+def test_tables_of_other_libraries_are_fitted_and_predicted(library, kind, waves):
+    X, G = waves
+    table = getattr(pytest.importorskip(library), kind)({"a": X[:, 0], "b": X[:, 1]})
+    explainer = GaussianProcessExplainer(0.1).fit(table, G)
+    assert list(explainer.feature_names_in_) == ["a", "b"]
+    plain = GaussianProcessExplainer(0.1).fit(X, G)
+    np.testing.assert_array_equal(explainer.predict(table), plain.predict(X))
+
+
 def test_predictions_for_other_columns_are_refused_in_scikit_learns_words(waves):
     X, G = waves
     named = GaussianProcessExplainer().fit(pd.DataFrame(X, columns=["a", "b"]), G)
