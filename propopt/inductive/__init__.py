@@ -1,9 +1,9 @@
 """Explanations of inputs that come later: posterior means of Gaussian processes."""
 
-from propopt.inductive.feature_basis import FeatureBasis
-from propopt.inductive.features import DenseFeatures, IndependentFeatures
+from propopt.inductive.bases.base import FeatureBasis
+from propopt.inductive.bases.features import DenseFeatures, IndependentFeatures
+from propopt.inductive.bases.images import GridFeatures, KroneckerFeatures
 from propopt.inductive.gaussian_process import GaussianProcessExplainer
-from propopt.inductive.image_features import GridFeatures, KroneckerFeatures
 from propopt.inductive.inducing import (
     Candidates,
     FarthestInputs,

@@ -11,7 +11,7 @@ import numpy as np
 
 from propopt._typing import Array, Attributions, Points
 from propopt.inductive.inputs import Inputs
-from propopt.inductive.model import (
+from propopt.inductive.process.model import (
     GaussianProcess,
     NewInputs,
     WeightPair,
@@ -57,9 +57,9 @@ class FittedProcess:
     ) -> list[Explanation]:
         """An explanation of each new input alone under each pair of weights."""
         start = time.perf_counter()
-        queries, labels = self._read(X_new, gradients)
+        new, labels = self._read(X_new, gradients)
         pairs = [read_weights(pair, self.process.basis) for pair in weights]
-        answers = queries.explained(pairs, return_std)
+        answers = new.answers(pairs, return_std)
         seconds = (time.perf_counter() - start) / max(1, len(pairs))
         return [
             replace(self._explanation(W, pair, labels, seconds), details=details)
@@ -69,8 +69,8 @@ class FittedProcess:
     def explain_together(self, X_new: object) -> Explanation:
         """New inputs that are all appended at once."""
         start = time.perf_counter()
-        queries, labels = self._read(X_new, None)
-        rotated = joint(self.process.weighed(self.weights), queries.points)
+        new, labels = self._read(X_new, None)
+        rotated = joint(self.process.under(self.weights), new.points)
         W = self.process.basis.unrotate(rotated)
         seconds = time.perf_counter() - start
         return self._explanation(W, self.weights, labels, seconds)
@@ -79,8 +79,8 @@ class FittedProcess:
         self, X_new: object, count: int, rng: np.random.Generator, gradients: object
     ) -> Array:
         """Attributions from the posterior, shape (count, m, T)."""
-        queries, _ = self._read(X_new, gradients)
-        return queries.sampled(self.weights, count, rng)
+        new, _ = self._read(X_new, gradients)
+        return new.draws(self.weights, count, rng)
 
     def _read(self, X_new: object, gradients: object) -> tuple[NewInputs, Labels]:
         points, labels = self._points(X_new)

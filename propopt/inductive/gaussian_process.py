@@ -11,14 +11,20 @@ from sklearn.utils.validation import check_is_fitted
 from propopt._typing import Array, Attributions, Points
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
-from propopt.inductive.features import read_features
+from propopt.inductive.bases.features import read_features
 from propopt.inductive.fitted import FittedProcess
 from propopt.inductive.inducing import InducingRule, read_inducing
 from propopt.inductive.inputs import read_inputs
 from propopt.inductive.kernels import read_kernel
-from propopt.inductive.means import MeanName, read_mean
-from propopt.inductive.model import GaussianProcess, WeightPair, read_weights
-from propopt.inductive.prior import Prior
+from propopt.inductive.process.means import MeanName, read_mean
+from propopt.inductive.process.model import GaussianProcess, WeightPair, read_weights
+from propopt.inductive.process.prior import Prior
+from propopt.inductive.process.tuning import (
+    CriterionName,
+    TunedPrior,
+    Tuning,
+    read_criterion,
+)
 from propopt.inductive.randomness import (
     RandomSource,
     read_random_state,
@@ -26,7 +32,6 @@ from propopt.inductive.randomness import (
 )
 from propopt.inductive.regressor import AttributionRegressor
 from propopt.inductive.targets import read_targets
-from propopt.inductive.tuning import CriterionName, TunedPrior, Tuning, read_criterion
 from propopt.results.explanation import Explanation, Parameter
 from propopt.tables.schema import Scale
 

@@ -103,12 +103,7 @@ def read_kernel(
     """
     extra = read_nonnegative(jitter, "jitter")
     if isinstance(kernel, Kernel):
-        if lengthscale is not None:
-            raise InvalidInput(
-                "lengthscale: a kernel object has its own; give lengthscale=None"
-            )
-        _check_width(kernel, points)
-        return AnyKernel(function=clone(kernel), jitter=extra)
+        return AnyKernel(function=_own(kernel, lengthscale, points), jitter=extra)
     if kernel not in ("gaussian", "matern"):
         raise InvalidInput(
             "kernel: expected 'gaussian', 'matern' or a scikit-learn kernel, got "
@@ -121,6 +116,16 @@ def read_kernel(
     if kernel == "gaussian":
         return RadialKernel(function=RBF(length, limits), jitter=extra)
     return RadialKernel(function=Matern(length, limits, nu=2.5), jitter=extra)
+
+
+def _own(kernel: Any, lengthscale: object, points: Points) -> Any:
+    """A copy of a kernel, refused with a lengthscale beside its own."""
+    if lengthscale is not None:
+        raise InvalidInput(
+            "lengthscale: a kernel object has its own; give lengthscale=None"
+        )
+    _check_width(kernel, points)
+    return clone(kernel)
 
 
 def _check_width(kernel: Any, points: Points) -> None:

@@ -22,10 +22,10 @@ from propopt.inductive import (
     GaussianProcessExplainer,
     GridFeatures,
     KroneckerFeatures,
-    posterior,
 )
 from propopt.inductive.distances import cross_distances
-from propopt.inductive.eigenbases import KernelEigenbasis
+from propopt.inductive.process import posterior
+from propopt.inductive.process.eigenbases import KernelEigenbasis
 
 
 MEANS = ["none", "per_feature", "common"]

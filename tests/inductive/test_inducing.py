@@ -20,10 +20,10 @@ from propopt.inductive import (
     InducingRule,
     KMeansInputs,
     RandomInputs,
-    posterior,
 )
 from propopt.inductive.inducing import Candidates
 from propopt.inductive.kernels import AnyKernel
+from propopt.inductive.process import posterior
 
 
 MEANS = ["none", "per_feature", "common"]

@@ -23,8 +23,8 @@ import propopt as po
 from propopt.batches import Budget
 from propopt.inductive import (
     GaussianProcessExplainer,
-    posterior,
 )
+from propopt.inductive.process import posterior
 
 
 @pytest.mark.parametrize("mean", MEANS)

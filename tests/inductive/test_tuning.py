@@ -24,12 +24,12 @@ import propopt as po
 from propopt.inductive import (
     GaussianProcessExplainer,
 )
-from propopt.inductive.exact import ExactPosterior
-from propopt.inductive.features import read_features
+from propopt.inductive.bases.features import read_features
 from propopt.inductive.kernels import read_kernel
-from propopt.inductive.means import read_mean
-from propopt.inductive.model import smoothing
-from propopt.inductive.tuning import Criterion, log_evidence, log_leave_one_out
+from propopt.inductive.process.exact import ExactPosterior
+from propopt.inductive.process.means import read_mean
+from propopt.inductive.process.model import smoothing
+from propopt.inductive.process.tuning import Criterion, log_evidence, log_leave_one_out
 
 
 def evidence_case(rng: np.random.Generator, mean: str, features: str) -> Case:

@@ -11,7 +11,7 @@ import scipy.linalg as la
 import propopt
 import propopt as po
 from propopt.errors import SolverFailure
-from propopt.inductive.eigenbases import KernelEigenbasis
+from propopt.inductive.process.eigenbases import KernelEigenbasis
 from propopt.linear import lapack
 from propopt.solvers.splitting.admm import Admm
 from propopt.solvers.splitting.composite import Composite, Term

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array
-from propopt.inductive.feature_basis import FeatureBasis
+from propopt.inductive.bases.base import FeatureBasis
 
 
 @final

@@ -8,13 +8,13 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array, Attributions, Points
-from propopt.inductive.exact import ExactPosterior
-from propopt.inductive.feature_basis import FeatureBasis
+from propopt.inductive.bases.base import FeatureBasis
 from propopt.inductive.inducing import Candidates, InducingRule
 from propopt.inductive.kernels import PointKernel
-from propopt.inductive.means import Mean
-from propopt.inductive.model import GaussianProcess, WeightPair, smoothing
-from propopt.inductive.sparse import SparsePosterior
+from propopt.inductive.process.exact import ExactPosterior
+from propopt.inductive.process.means import Mean
+from propopt.inductive.process.model import GaussianProcess, WeightPair, smoothing
+from propopt.inductive.process.sparse import SparsePosterior
 
 
 @final

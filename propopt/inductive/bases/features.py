@@ -19,12 +19,12 @@ from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.functions import ImageShape
 from propopt.graphs.base import Graph
-from propopt.inductive.feature_basis import (
+from propopt.inductive.bases.base import (
     FeatureBasis,
     positive_eigenbasis,
     require_room,
 )
-from propopt.inductive.image_features import GridFeatures
+from propopt.inductive.bases.images import GridFeatures
 
 
 @final

@@ -11,9 +11,9 @@ from scipy.optimize import minimize
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
-from propopt.inductive.exact import ExactPosterior
-from propopt.inductive.means import LeaveOneOut, Mean
-from propopt.inductive.prior import Prior
+from propopt.inductive.process.exact import ExactPosterior
+from propopt.inductive.process.means import LeaveOneOut, Mean
+from propopt.inductive.process.prior import Prior
 
 
 CriterionName: TypeAlias = Literal["marginal_likelihood", "leave_one_out"]
@@ -135,7 +135,7 @@ def log_evidence(state: ExactPosterior, pull: Array, lam: float, mean: Mean) -> 
     constants = state.constants(1.0 + pull, lam)
     proper = lam * pull * ((state.ones**2)[:, None] / (lam + pull * kappa)).sum(0)
     proper = np.broadcast_to(proper, n_features)
-    squares = (state.targets**2 / spectrum).sum() - mean.explained(constants)
+    squares = (state.targets**2 / spectrum).sum() - mean.gain(constants)
     volume = np.log(spectrum).sum() * (n_features / spectrum.shape[1])
     volume += mean.log_volume(constants, proper)
     count = n_points * n_features - mean.n_flat(proper)

@@ -15,8 +15,8 @@ import numpy as np
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
-from propopt.inductive.feature_basis import FeatureBasis
-from propopt.inductive.normals import NormalLaws
+from propopt.inductive.bases.base import FeatureBasis
+from propopt.inductive.process.normals import NormalLaws
 
 
 MeanName: TypeAlias = Literal["none", "per_feature", "common"]
@@ -106,7 +106,7 @@ class Mean(ABC):
         """
 
     @abstractmethod
-    def explained(self, constants: Constants, /) -> float:
+    def gain(self, constants: Constants, /) -> float:
         """By how much the best constants lower Σ_j y_jᵀA_j⁻¹y_j."""
 
     @abstractmethod
@@ -137,7 +137,7 @@ class NoMean(Mean):
     def step(self, push: Array, _information: Array, _constants: Constants, /) -> Array:
         return np.zeros_like(push)
 
-    def explained(self, _constants: Constants, /) -> float:
+    def gain(self, _constants: Constants, /) -> float:
         return 0.0
 
     def log_volume(self, _constants: Constants, _proper: Array, /) -> float:
@@ -163,7 +163,7 @@ class MeanPerFeature(Mean):
     def step(self, push: Array, information: Array, constants: Constants, /) -> Array:
         return np.asarray(push / (constants.ones + information))
 
-    def explained(self, constants: Constants, /) -> float:
+    def gain(self, constants: Constants, /) -> float:
         return float((constants.targets**2 / constants.ones).sum())
 
     def log_volume(self, constants: Constants, proper: Array, /) -> float:
@@ -209,7 +209,7 @@ class CommonMean(Mean):
         total = ones + self.loadings**2 @ information
         return np.asarray(self.loadings * (self.loadings @ push) / total)
 
-    def explained(self, constants: Constants, /) -> float:
+    def gain(self, constants: Constants, /) -> float:
         ones, targets = self._pooled(constants)
         return targets**2 / ones
 

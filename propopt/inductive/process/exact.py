@@ -8,10 +8,10 @@ from typing import Self, final
 import numpy as np
 
 from propopt._typing import Array, Attributions, Points
-from propopt.inductive.eigenbases import KernelEigenbasis
 from propopt.inductive.kernels import PointKernel
-from propopt.inductive.means import Constants, Mean
-from propopt.inductive.posterior import Posterior, Queries
+from propopt.inductive.process.eigenbases import KernelEigenbasis
+from propopt.inductive.process.means import Constants, Mean
+from propopt.inductive.process.posterior import Posterior, Queries
 from propopt.memory import require_memory
 
 

@@ -18,7 +18,7 @@ from propopt._typing import Array, Points
 from propopt.batches import Budget
 from propopt.errors import InvalidInput
 from propopt.inductive.kernels import PointKernel
-from propopt.inductive.means import Constants, Mean
+from propopt.inductive.process.means import Constants, Mean
 
 
 POSTERIOR_TABLES: Final = Budget(2**25)

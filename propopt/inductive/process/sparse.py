@@ -14,10 +14,10 @@ import numpy as np
 
 from propopt._typing import Array, Attributions, Points
 from propopt.errors import InvalidInput
-from propopt.inductive.eigenbases import eigenbasis
 from propopt.inductive.kernels import PointKernel
-from propopt.inductive.means import Constants, Mean
-from propopt.inductive.posterior import Posterior, Queries, blocks
+from propopt.inductive.process.eigenbases import eigenbasis
+from propopt.inductive.process.means import Constants, Mean
+from propopt.inductive.process.posterior import Posterior, Queries, blocks
 from propopt.memory import require_memory
 
 
@@ -64,28 +64,19 @@ class SparsePosterior(Posterior):
             40.0 * len(Z) ** 2, f"{len(Z)} inducing inputs", "choose fewer of them"
         )
         root = inverse_root(kernel.cross(Z, Z))
-        rank = root.shape[1]
-        gram, ones = np.zeros((rank, rank)), np.zeros(rank)
-        targets = np.zeros((rank, rotated.shape[1]))
-        residual = 0.0
-        for rows in blocks(len(X), 8 * (len(Z) + rank)):
-            Phi = kernel.cross(X[rows], Z) @ root
-            gram += Phi.T @ Phi
-            targets += Phi.T @ rotated[rows]
-            ones += Phi.sum(axis=0)
-            residual += _remainder(kernel, X[rows], Phi).sum()
-        values, vectors = eigenbasis(gram)
+        sums = _Sums.of(kernel, X, rotated, Z, root)
+        values, vectors = eigenbasis(sums.gram)
         return cls(
             kernel=kernel,
             inducing=Z,
             projection=root @ vectors,
             eigenvalues=values,
-            targets=vectors.T @ targets,
-            ones=vectors.T @ ones,
+            targets=vectors.T @ sums.targets,
+            ones=vectors.T @ sums.ones,
             n_points=len(X),
             sums=rotated.sum(axis=0),
             squares=np.einsum("nd,nd->d", rotated, rotated),
-            residual=float(residual),
+            residual=float(sums.residual),
         )
 
     def queries(self, X: Points) -> Queries:
@@ -135,7 +126,45 @@ class SparsePosterior(Posterior):
         constants = Constants(
             ones=self.constants(noise, lam).ones, targets=noise * targets / p
         )
-        return float(squares.sum()) - mean.explained(constants)
+        return float(squares.sum()) - mean.gain(constants)
+
+
+@final
+@dataclass(kw_only=True, eq=False)
+class _Sums:
+    """Sums over observations: ΦᵀΦ, Φᵀĝ, Φᵀ1 and tr(K − Q)."""
+
+    gram: Array
+    targets: Array
+    ones: Array
+    residual: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        kernel: PointKernel,
+        X: Points,
+        rotated: Attributions,
+        Z: Points,
+        root: Array,
+    ) -> Self:
+        """With Φ = k(X, Z) root, of which only some rows are in memory at a time."""
+        rank, n_features = root.shape[1], rotated.shape[1]
+        sums = cls(
+            gram=np.zeros((rank, rank)),
+            targets=np.zeros((rank, n_features)),
+            ones=np.zeros(rank),
+        )
+        for rows in blocks(len(X), 8 * (len(Z) + rank)):
+            Phi = kernel.cross(X[rows], Z) @ root
+            sums._add(Phi, rotated[rows], _remainder(kernel, X[rows], Phi))
+        return sums
+
+    def _add(self, Phi: Array, rotated: Array, remainder: Array) -> None:
+        self.gram += Phi.T @ Phi
+        self.targets += Phi.T @ rotated
+        self.ones += Phi.sum(axis=0)
+        self.residual += remainder.sum()
 
 
 def inverse_root(matrix: Array) -> Array:

@@ -17,8 +17,8 @@ from scipy import fft
 from propopt._typing import Array
 from propopt.checks import read_count
 from propopt.functions import ImageShape
-from propopt.inductive.feature_basis import FeatureBasis, positive_eigenbasis
-from propopt.inductive.posterior import blocks
+from propopt.inductive.bases.base import FeatureBasis, positive_eigenbasis
+from propopt.inductive.process.posterior import blocks
 
 
 @final

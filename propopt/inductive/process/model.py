@@ -13,11 +13,11 @@ import scipy.linalg as la
 from propopt._typing import Array, Attributions, Points
 from propopt.checks import read_nonnegative
 from propopt.errors import InvalidInput
-from propopt.inductive.feature_basis import FeatureBasis
-from propopt.inductive.features import IndependentFeatures
-from propopt.inductive.means import Constants, Kriging, Mean
-from propopt.inductive.normals import NormalLaws
-from propopt.inductive.posterior import Posterior, Queries, blocks
+from propopt.inductive.bases.base import FeatureBasis
+from propopt.inductive.bases.features import IndependentFeatures
+from propopt.inductive.process.means import Constants, Kriging, Mean
+from propopt.inductive.process.normals import NormalLaws
+from propopt.inductive.process.posterior import Posterior, Queries, blocks
 from propopt.memory import require_memory
 
 
@@ -44,7 +44,7 @@ class GaussianProcess:
     basis: FeatureBasis
     mean: Mean
 
-    def weighed(self, weights: WeightPair) -> WeightedPosterior:
+    def under(self, weights: WeightPair) -> WeightedPosterior:
         """The model under one pair of weights, in O(r·D)."""
         robustness, smoothness = weights
         pull = smoothing(self.basis, smoothness)
@@ -54,7 +54,7 @@ class GaussianProcess:
 
     def information_loss(self, weights: WeightPair) -> float:
         """At most so many nats were lost to inducing inputs, under these weights."""
-        posterior = self.weighed(weights)
+        posterior = self.under(weights)
         return self.state.information_loss(posterior.p, posterior.lam, self.mean)
 
 
@@ -169,7 +169,7 @@ class NewInputs:
     points: Points
     rotated: Array | None
 
-    def explained(
+    def answers(
         self, weights: Sequence[WeightPair], return_std: bool
     ) -> list[tuple[Attributions, Mapping[str, Array]]]:
         """Attributions and details under each pair of weights."""
@@ -184,7 +184,7 @@ class NewInputs:
         details = [{"standard_deviation": s} for s in spread] or [{} for _ in weights]
         return list(zip(W, details, strict=True))
 
-    def sampled(
+    def draws(
         self, weights: WeightPair, n_samples: int, rng: np.random.Generator
     ) -> Array:
         """Draws under one pair of weights, shape (n_samples, m, D)."""
@@ -199,7 +199,7 @@ class NewInputs:
     ) -> Iterator[tuple[slice, int, NormalLaws]]:
         """The law of each block of new points under each pair of weights."""
         state = self.model.state
-        models = [self.model.weighed(pair) for pair in weights]
+        models = [self.model.under(pair) for pair in weights]
         n_numbers = max(self.points.shape[1], self.model.basis.n_features)
         width = max(len(state.inducing), 2 * n_numbers * copies)
         for rows in blocks(len(self.points), 8 * width):
@@ -209,7 +209,7 @@ class NewInputs:
                 yield rows, n, model.law(queries, gradients)
 
 
-def joint(weighed: WeightedPosterior, X: Points) -> Array:
+def joint(posterior: WeightedPosterior, X: Points) -> Array:
     """Rotated attributions of all of X, appended without gradients, shape (m, D).
 
     Before smoothness, rotated feature j has the mean m_j and, with its constant held,
@@ -219,17 +219,17 @@ def joint(weighed: WeightedPosterior, X: Points) -> Array:
     require_memory(
         32.0 * len(X) ** 2, f"{len(X)} new inputs at once", "explain fewer together"
     )
-    queries = weighed.model.state.queries(X)
-    mean = weighed.before(queries).mean.copy()
-    slope = np.broadcast_to(weighed.slope(queries), mean.shape)
-    pull, moved = np.broadcast_to(weighed.pull, mean.shape[1:]), slope.copy()
+    queries = posterior.model.state.queries(X)
+    mean = posterior.before(queries).mean.copy()
+    slope = np.broadcast_to(posterior.slope(queries), mean.shape)
+    pull, moved = np.broadcast_to(posterior.pull, mean.shape[1:]), slope.copy()
     push, information = np.zeros(mean.shape[1]), np.zeros(mean.shape[1])
     for j in np.flatnonzero(pull):
-        system = pull[j] * weighed.covariance(X, queries, int(j))
+        system = pull[j] * posterior.covariance(X, queries, int(j))
         system[np.diag_indices_from(system)] += 1.0
         both = np.column_stack([mean[:, j], slope[:, j]])
         solved = la.solve(system, both, assume_a="pos")
         push[j], information[j] = pull[j] * (slope[:, j] @ solved)
         mean[:, j], moved[:, j] = solved.T
-    step = weighed.model.mean.step(-push, information, weighed.constants)
+    step = posterior.model.mean.step(-push, information, posterior.constants)
     return np.asarray(mean + moved * step)

@@ -1,0 +1,1 @@
+"""Bases of similar features, in which the features of an explanation decouple."""

@@ -1,0 +1,1 @@
+"""The Gaussian process itself: prior, posterior, and what they say under weights."""
