@@ -14,6 +14,7 @@ from matplotlib.ticker import NullFormatter
 
 from benchmarks.cases import CASES, growth
 from benchmarks.timing import Row
+from propopt.output.svg import write_svg
 
 
 def main() -> None:
@@ -33,9 +34,9 @@ def main() -> None:
         print(f"{name}: {CASES[name].__doc__}", flush=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # gaps stand in the table
-            found = CASES[name](options.quick)
-        print(table(found), flush=True)
-        rows += found
+            measured = CASES[name](options.quick)
+        print(table(measured), flush=True)
+        rows += measured
     frame = pd.DataFrame([vars(row) for row in rows])
     frame.to_csv(folder / "benchmarks.csv", index=False)
     machine = platform.processor() or platform.machine()
@@ -77,7 +78,7 @@ def draw_growth(path: Path, quick: bool) -> None:
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_minor_formatter(NullFormatter())
         axes.grid(True, color="0.92")
-    figure.savefig(path)
+    write_svg(figure, path, salt="growth")
 
 
 if __name__ == "__main__":

@@ -11,11 +11,10 @@ import numpy as np
 from lime.lime_tabular import LimeTabularExplainer
 
 import propopt as po
-from benchmarks.timing import Row, median_seconds, with_ratios
+from benchmarks.timing import OURS, Row, median_seconds, with_ratios
 from propopt.explainers import Lime, SmoothGrad
 
 
-OURS = "propopt"
 N_FEATURES = 30
 
 
@@ -53,10 +52,10 @@ def perturbation(quick: bool) -> list[Row]:
     for name, explainer in ours.items():
         work = f"{name}, {n_rows} rows, D={N_FEATURES}, {n_samples} perturbations"
         run = partial(explainer.explain, function, X)
-        found = [Row(work=work, method=OURS, seconds=median_seconds(run, 3)[0])]
+        compared = [Row(work=work, method=OURS, seconds=median_seconds(run, 3)[0])]
         for peer, (seconds, solves) in looped.items():
             target = ">= 20x" if peer == peers[0][0] and not quick else ""
-            found.append(
+            compared.append(
                 Row(
                     work=work,
                     method=peer,
@@ -65,7 +64,7 @@ def perturbation(quick: bool) -> list[Row]:
                     target=target,
                 )
             )
-        rows += with_ratios(found, OURS)
+        rows += with_ratios(compared)
     return rows
 
 

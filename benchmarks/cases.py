@@ -13,12 +13,11 @@ import propopt as po
 from benchmarks.baselines import perturbation
 from benchmarks.inductive import inductive, inductive_images
 from benchmarks.peers import conic_seconds, dense_seconds, pair_loops
-from benchmarks.timing import Row, in_a_process, median_seconds, with_ratios
+from benchmarks.timing import OURS, Row, in_a_process, median_seconds, with_ratios
 from propopt.operators import LatticeLaplacian
 from propopt.solvers.curves.lanczos import Lanczos, TurnedFeature
 
 
-OURS = "propopt"
 Case = Callable[[bool], list[Row]]
 
 
@@ -29,14 +28,14 @@ def normal(n_points: int, n_features: int, seed: int = 0) -> tuple[Any, Any]:
     return rng.normal(size=shape), rng.normal(size=shape)
 
 
-def scaled(work: str, method: str, solves: int, wanted: int, found: Any) -> Row:
-    """A peer that made ``solves`` of the ``wanted`` solves, compiled once."""
-    compile_seconds, seconds, gap = found
+def scaled(work: str, method: str, solves: int, total: int, timing: Any) -> Row:
+    """A peer that made ``solves`` of the ``total`` solves, compiled once."""
+    compile_seconds, seconds, gap = timing
     return Row(
         work=work,
         method=method,
-        seconds=compile_seconds + wanted * seconds,
-        solves=f"{solves} of {wanted}, scaled",
+        seconds=compile_seconds + total * seconds,
+        solves=f"{solves} of {total}, scaled",
         gap=gap,
     )
 
@@ -61,21 +60,21 @@ def curve(quick: bool) -> list[Row]:
     def sweep() -> po.TradeOffs:
         return po.sweep(objective, {"pairwise_robustness": weights})
 
-    seconds, found = median_seconds(sweep, 5)
-    gap = max(e.gap for e in found.optimized)
+    seconds, trade_offs = median_seconds(sweep, 5)
+    gap = max(e.gap for e in trade_offs.optimized)
     target = "" if quick else ">= 1000x the fastest peer"
     rows = [Row(work=work, method=OURS, seconds=seconds, gap=gap, target=target)]
     some = [{"pairwise_robustness": w} for w in (0.1, 1.0)]
     for backend in ("CLARABEL", "OSQP", "SCS", "PIQP"):
-        found_by = conic_seconds(objective, backend, some)
-        rows.append(scaled(work, f"cvxpy DPP, {backend}", 2, n_weights, found_by))
+        timing = conic_seconds(objective, backend, some)
+        rows.append(scaled(work, f"cvxpy DPP, {backend}", 2, n_weights, timing))
     L, M = graph.laplacian.toarray(), po.chain_graph(10).laplacian.toarray()
     seconds = n_weights * dense_seconds(G, L, M, [(1.0, 0.5)])
     solves = f"1 of {n_weights}, scaled"
     rows.append(
         Row(work=work, method="dense NumPy solve", seconds=seconds, solves=solves)
     )
-    return with_ratios(rows, OURS)
+    return with_ratios(rows)
 
 
 def complete_curve(quick: bool) -> list[Row]:
@@ -88,14 +87,14 @@ def complete_curve(quick: bool) -> list[Row]:
     )
     work = f"curve of 200 weights, complete gaussian graph, N={len(X)}, D=10"
     weights = {"pairwise_robustness": np.geomspace(1e-3, 1e3, 200)}
-    seconds, found = median_seconds(lambda: po.sweep(objective, weights), 5)
-    gap = max(e.gap for e in found.optimized)
+    seconds, trade_offs = median_seconds(lambda: po.sweep(objective, weights), 5)
+    gap = max(e.gap for e in trade_offs.optimized)
     rows = [Row(work=work, method=OURS, seconds=seconds, gap=gap)]
     if quick:
         some = [{"pairwise_robustness": w} for w in (0.1, 1.0)]
-        found_by = conic_seconds(objective, "CLARABEL", some)
-        rows.append(scaled(work, "cvxpy DPP, CLARABEL", 2, 200, found_by))
-    return with_ratios(rows, OURS)
+        timing = conic_seconds(objective, "CLARABEL", some)
+        rows.append(scaled(work, "cvxpy DPP, CLARABEL", 2, 200, timing))
+    return with_ratios(rows)
 
 
 def compile_once(quick: bool) -> list[Row]:
@@ -122,7 +121,7 @@ def compile_once(quick: bool) -> list[Row]:
         Row(work=work, method=OURS, seconds=median_seconds(once, 3)[0]),
         Row(work=work, method="compiled 25 times", seconds=median_seconds(each, 3)[0]),
     ]
-    return with_ratios(rows, OURS)
+    return with_ratios(rows)
 
 
 # ---- losses that are not squared
@@ -141,18 +140,18 @@ def sparse_path(quick: bool) -> list[Row]:
         work = f"path of 20 sparsity weights, N={n_points}, D=10, {graph.kind} graph"
 
         path = partial(po.sweep, objective, {"sparsity": weights})
-        seconds, found = median_seconds(path, 5)
-        gap = max(e.gap for e in found.optimized)
+        seconds, trade_offs = median_seconds(path, 5)
+        gap = max(e.gap for e in trade_offs.optimized)
         target = "" if quick else ">= 1000x"
         ours = Row(work=work, method=OURS, seconds=seconds, gap=gap, target=target)
         some = [{"sparsity": w} for w in (0.03, 0.3)]
-        found_by = conic_seconds(objective, "CLARABEL", some)
-        peer = scaled(work, "cvxpy DPP, CLARABEL", 2, 20, found_by)
+        timing = conic_seconds(objective, "CLARABEL", some)
+        peer = scaled(work, "cvxpy DPP, CLARABEL", 2, 20, timing)
         began = time.perf_counter()
         one = po.solve(objective.with_weights({"sparsity": 0.1}), "CLARABEL")
         afresh = (0.0, time.perf_counter() - began, float(one.gap or 0.0))
         single = scaled(work, "cvxpy, CLARABEL, compiled each time", 1, 20, afresh)
-        rows += with_ratios([ours, peer, single], OURS)
+        rows += with_ratios([ours, peer, single])
     return rows
 
 
@@ -166,11 +165,13 @@ def at_gap(objective: po.Objective, backend: str, gap: float) -> tuple[float, fl
     tolerance = _LOOSE[backend]
     while tolerance > 1e-9:
         began = time.perf_counter()
-        found = po.solve(objective, po.solvers.Conic(backend), tolerance=tolerance)
+        explanation = po.solve(
+            objective, po.solvers.Conic(backend), tolerance=tolerance
+        )
         seconds = time.perf_counter() - began
-        if (found.gap or 0.0) <= gap:
-            return seconds, float(found.gap or 0.0)
-        best = (seconds, float(found.gap or 0.0))
+        if (explanation.gap or 0.0) <= gap:
+            return seconds, float(explanation.gap or 0.0)
+        best = (seconds, float(explanation.gap or 0.0))
         tolerance /= 10.0
     return best
 
@@ -190,14 +191,14 @@ def _max_difference(n_points: int, n_features: int, weight: float) -> list[Row]:
     loss = po.MaxDifferenceRobustness(po.knn_graph(X, 8))
     objective = po.GradientMatching(G) + weight * loss
     work = f"max-difference, N={n_points}, D={n_features}, weight {weight:g}"
-    seconds, found = median_seconds(lambda: po.solve(objective), 5)
+    seconds, best = median_seconds(lambda: po.solve(objective), 5)
     target = ">= 15x" if (n_points, n_features) == (400, 10) else "<= 1.2x the fastest"
-    rows = [Row(work=work, method=OURS, seconds=seconds, gap=found.gap, target=target)]
+    rows = [Row(work=work, method=OURS, seconds=seconds, gap=best.gap, target=target)]
     for backend in ("CLARABEL", "SCS", "ECOS"):
         seconds, gap = at_gap(objective, backend, 1e-6)
         name = f"cvxpy, {backend}"
         rows.append(Row(work=work, method=name, seconds=seconds, gap=gap))
-    return with_ratios(rows, OURS)
+    return with_ratios(rows)
 
 
 def all_pairs(quick: bool) -> list[Row]:
@@ -207,9 +208,9 @@ def all_pairs(quick: bool) -> list[Row]:
     loss = po.MaxDifferenceRobustness(po.complete_graph(n_points), "sum")
     objective = po.GradientMatching(G) + 0.1 * loss
     work = f"sum of max-differences over all pairs, N={n_points}, D=3"
-    seconds, found = median_seconds(lambda: po.solve(objective), 5)
+    seconds, best = median_seconds(lambda: po.solve(objective), 5)
     target = "" if quick else ">= 50x"
-    ours = Row(work=work, method=OURS, seconds=seconds, gap=found.gap, target=target)
+    ours = Row(work=work, method=OURS, seconds=seconds, gap=best.gap, target=target)
     began = time.perf_counter()
     pair_loops(G, 0.1, aggregate=True).solve(solver="CLARABEL")
     looped = time.perf_counter() - began
@@ -226,7 +227,7 @@ def all_pairs(quick: bool) -> list[Row]:
             gap=incidence.gap,
         ),
     ]
-    return with_ratios(rows, OURS)
+    return with_ratios(rows)
 
 
 # ---- a million points
@@ -252,25 +253,25 @@ def lattice_curve(n: int, n_weights: int) -> tuple[float, float]:
     objective = lattice_objective(n)
     began = time.perf_counter()
     weights = np.geomspace(1e-3, 1e3, n_weights)
-    found = po.sweep(objective, {"pairwise_robustness": weights})
+    trade_offs = po.sweep(objective, {"pairwise_robustness": weights})
     seconds = time.perf_counter() - began
-    return seconds, max(e.gap or 0.0 for e in found.optimized)
+    return seconds, max(e.gap or 0.0 for e in trade_offs.optimized)
 
 
 def lattice_attributions(n: int) -> tuple[float, float]:
     """Seconds of the attributions for one weight, and their gap."""
     objective = lattice_objective(n)
     began = time.perf_counter()
-    found = po.solve(objective)
-    return time.perf_counter() - began, found.gap or 0.0
+    best = po.solve(objective)
+    return time.perf_counter() - began, best.gap or 0.0
 
 
 def lattice_sparse(n: int) -> tuple[float, float]:
     """Seconds of a sparse explanation at a gap of 1e-5, and its gap."""
     objective = lattice_objective(n) + 0.2 * po.Sparsity()
     began = time.perf_counter()
-    found = po.solve(objective, tolerance=1e-5)
-    return time.perf_counter() - began, found.gap or 0.0
+    best = po.solve(objective, tolerance=1e-5)
+    return time.perf_counter() - began, best.gap or 0.0
 
 
 def million(quick: bool) -> list[Row]:

@@ -21,17 +21,16 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from threadpoolctl import threadpool_limits
 
 import propopt as po
-from benchmarks.timing import Row, in_a_process, with_ratios
+from benchmarks.timing import OURS, Row, in_a_process, with_ratios
 from propopt.inductive import GaussianProcessExplainer
 
 
-OURS = "propopt"
 N_FEATURES, N_NEW, N_WEIGHTS, N_PEER = 10, 200, 25, 2
 LENGTHSCALE = 4.3  # about the median distance
 
 
 @dataclass(frozen=True)
-class Found:
+class Answers:
     """Seconds of a fit and of the answers, and the means (weights, new, features)."""
 
     fit: float
@@ -69,7 +68,7 @@ def timed(seconds: list[float]) -> Iterator[None]:
 # ---- ours and the peers; each in a process of its own
 
 
-def ours(n_points: int, threads: int, smooth: bool, std: bool) -> Found:
+def ours(n_points: int, threads: int, smooth: bool, std: bool) -> Answers:
     """One fit, then 25 pairs of weights."""
     X, G, new = data(n_points)
     explainer = GaussianProcessExplainer(
@@ -85,10 +84,10 @@ def ours(n_points: int, threads: int, smooth: bool, std: bool) -> Found:
             explainer.fit(X, G)
         with timed(seconds):
             path = explainer.explain_path(new, pairs, std)
-    return Found(*seconds, np.array([found.attributions for found in path]))
+    return Answers(*seconds, np.array([answer.attributions for answer in path]))
 
 
-def scikit_learn(n_points: int, threads: int, each_feature: bool) -> Found:
+def scikit_learn(n_points: int, threads: int, each_feature: bool) -> Answers:
     """Fit and predict for a few weights, all features at once or one by one."""
     X, G, new = data(n_points)
     columns = [[j] for j in range(N_FEATURES)] if each_feature else [slice(None)]
@@ -102,14 +101,14 @@ def scikit_learn(n_points: int, threads: int, each_feature: bool) -> Found:
             with timed(seconds):
                 parts = [peer.fit(X, G[:, c]).predict(new) for c in columns]
             means.append(np.column_stack(parts))
-    return Found(float(np.mean(seconds)), 0.0, np.array(means))
+    return Answers(float(np.mean(seconds)), 0.0, np.array(means))
 
 
 SMOOTH_PLACES = (12, 18)
 """Those of the 5 × 5 pairs of weights that a peer is asked for."""
 
 
-def scikit_learn_smooth(n_points: int, threads: int) -> Found:
+def scikit_learn_smooth(n_points: int, threads: int) -> Answers:
     """With smoothness: one regression, with noise of its own, per rotated feature.
 
     In the eigenbasis V, ς of the chain, p_j = 1 + w_s ς_j: targets ĝ_j/p_j with noise
@@ -134,10 +133,10 @@ def scikit_learn_smooth(n_points: int, threads: int) -> Found:
                     mean, deviation = peer.predict(new, return_std=True)
                     columns.append(mean / (1.0 + pull * deviation**2))
             means.append(np.column_stack(columns) @ V.T)
-    return Found(float(np.mean(seconds)), 0.0, np.array(means))
+    return Answers(float(np.mean(seconds)), 0.0, np.array(means))
 
 
-def gpytorch_exact(n_points: int, threads: int) -> Found:
+def gpytorch_exact(n_points: int, threads: int) -> Answers:
     """A batch of exact regressions, one per feature, by Cholesky in double precision.
 
     Needs GPyTorch: ``pip install "propopt[gp]"``.
@@ -184,7 +183,7 @@ def gpytorch_exact(n_points: int, threads: int) -> Found:
                 model = Batch(X.repeat(batch), G.T.contiguous(), weight)
                 mean = model(new.repeat(batch)).mean
             means.append(mean.numpy().T)
-    return Found(float(np.mean(seconds)), 0.0, np.array(means))
+    return Answers(float(np.mean(seconds)), 0.0, np.array(means))
 
 
 # ---- tables
@@ -200,9 +199,9 @@ def _compared(n_points: int, threads: int) -> list[Row]:
     work = f"{N_WEIGHTS} weights, N={n_points}, D=10, 200 new, {threads} threads"
     best, peak = in_a_process(partial(ours, n_points, threads, False, False))
     rows = [_our_row(work, OURS, best, peak)]
-    found, peak = in_a_process(partial(ours, n_points, threads, False, True))
-    rows.append(_our_row(work, "propopt, with deviations", found, peak))
-    peers: dict[str, Callable[[], Found]] = {
+    answers, peak = in_a_process(partial(ours, n_points, threads, False, True))
+    rows.append(_our_row(work, "propopt, with deviations", answers, peak))
+    peers: dict[str, Callable[[], Answers]] = {
         "scikit-learn, all features at once": partial(
             scikit_learn, n_points, threads, False
         ),
@@ -215,28 +214,28 @@ def _compared(n_points: int, threads: int) -> list[Row]:
         peers["GPyTorch, batch of features, Cholesky"] = exact
     same = best.means[:: N_WEIGHTS // N_PEER][:N_PEER]
     for name, run in peers.items():
-        found, peak = in_a_process(run)
-        rows.append(_peer_row(work, name, found, same, peak))
-    return with_ratios(rows, OURS) + _with_smoothness(n_points, threads)
+        answers, peak = in_a_process(run)
+        rows.append(_peer_row(work, name, answers, same, peak))
+    return with_ratios(rows) + _with_smoothness(n_points, threads)
 
 
 def _with_smoothness(n_points: int, threads: int) -> list[Row]:
     work = f"5 × 5 weights, chain smoothness, N={n_points}, {threads} threads"
     best, peak = in_a_process(partial(ours, n_points, threads, True, False))
     rows = [_our_row(work, OURS, best, peak)]
-    found, peak = in_a_process(partial(scikit_learn_smooth, n_points, threads))
+    answers, peak = in_a_process(partial(scikit_learn_smooth, n_points, threads))
     same = best.means[list(SMOOTH_PLACES)]
     name = "scikit-learn, one rotated feature at a time"
-    rows.append(_peer_row(work, name, found, same, peak))
-    return with_ratios(rows, OURS)
+    rows.append(_peer_row(work, name, answers, same, peak))
+    return with_ratios(rows)
 
 
-def _peer_row(work: str, name: str, found: Found, same: Any, peak: float) -> Row:
-    difference = np.abs(found.means - same).max() / np.abs(same).max()
+def _peer_row(work: str, name: str, answers: Answers, same: Any, peak: float) -> Row:
+    difference = np.abs(answers.means - same).max() / np.abs(same).max()
     return Row(
         work=work,
         method=name,
-        seconds=N_WEIGHTS * found.fit,
+        seconds=N_WEIGHTS * answers.fit,
         solves=f"{N_PEER} of {N_WEIGHTS}, scaled",
         gap=float(difference),
         peak_mib=peak,
@@ -244,17 +243,17 @@ def _peer_row(work: str, name: str, found: Found, same: Any, peak: float) -> Row
     )
 
 
-def _our_row(work: str, name: str, found: Found, peak: float) -> Row:
+def _our_row(work: str, name: str, answers: Answers, peak: float) -> Row:
     return Row(
         work=work,
         method=name,
-        seconds=found.fit + found.sweep,
-        solves=f"fit {found.fit:.2f} s, sweep {found.sweep:.2f} s",
+        seconds=answers.fit + answers.sweep,
+        solves=f"fit {answers.fit:.2f} s, sweep {answers.sweep:.2f} s",
         peak_mib=peak,
     )
 
 
-def images(n_images: int, shape: po.ImageShape, std: bool) -> Found:
+def images(n_images: int, shape: po.ImageShape, std: bool) -> Answers:
     """One fit on images, then a 5 × 5 grid of weights on one new image."""
     rng = np.random.default_rng(0)
     X = rng.random((n_images, shape.n_features))
@@ -266,7 +265,7 @@ def images(n_images: int, shape: po.ImageShape, std: bool) -> Found:
         explainer.fit(X, G)
     with timed(seconds):
         path = explainer.explain_path(new, grid(), std)
-    return Found(*seconds, len(path))
+    return Answers(*seconds, len(path))
 
 
 def inductive_images(quick: bool) -> list[Row]:
@@ -276,10 +275,10 @@ def inductive_images(quick: bool) -> list[Row]:
     for channels in (1, 3):
         shape = po.ImageShape(channels, side, side)
         for std in (False, True):
-            found, peak = in_a_process(partial(images, n_images, shape, std))
+            answers, peak = in_a_process(partial(images, n_images, shape, std))
             work = f"{n_images} images of {channels} × {side} × {side}, 25 weights"
             name = f"{OURS}, with deviations" if std else OURS
-            row = _our_row(work, name, found, peak)
+            row = _our_row(work, name, answers, peak)
             target = "60 s, 8 GiB" if channels == 1 and not quick else ""
             rows.append(Row(**{**vars(row), "target": target}))
     return rows

@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 
+OURS = "propopt"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """One method at one piece of work.
@@ -68,7 +71,7 @@ def _peak_mib() -> float:
     return float(line.split()[1]) / 1024
 
 
-def with_ratios(rows: list[Row], ours: str) -> list[Row]:
+def with_ratios(rows: list[Row]) -> list[Row]:
     """Each row with its time as a multiple of ours."""
-    reference = next(row.seconds for row in rows if row.method == ours)
+    reference = next(row.seconds for row in rows if row.method == OURS)
     return [Row(**{**vars(row), "ratio": row.seconds / reference}) for row in rows]

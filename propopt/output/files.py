@@ -20,20 +20,20 @@ def writable_folder(folder: str | Path) -> Path:
     InvalidInput
         If it cannot be made, or not be written to.
     """
-    made = Path(folder)
+    place = Path(folder)
     try:
-        made.mkdir(parents=True, exist_ok=True)
+        place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInput(
-            f"output: cannot make the folder {made}: {_reason(error)}"
+            f"output: cannot make the folder {place}: {_reason(error)}"
         ) from None
     try:
-        _draft(made / "draft").unlink()
+        _draft(place / "draft").unlink()
     except OSError as error:
         raise InvalidInput(
-            f"output: cannot write to the folder {made}: {_reason(error)}"
+            f"output: cannot write to the folder {place}: {_reason(error)}"
         ) from None
-    return made
+    return place
 
 
 def require_free_name(path: str | Path, read: Iterable[Path] = ()) -> None:

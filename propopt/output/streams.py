@@ -64,8 +64,8 @@ class PatientStream(io.TextIOBase):
         try:
             stream.write(text)
         except UnicodeEncodeError:
-            known = text.encode(self.encoding, "backslashreplace")
-            stream.write(known.decode(self.encoding))
+            escaped = text.encode(self.encoding, "backslashreplace")
+            stream.write(escaped.decode(self.encoding))
 
     @contextmanager
     def _kept_failure(self) -> Iterator[None]:

@@ -57,5 +57,5 @@ def in_html(text: object) -> str:
     return escape(printable(text))
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode("ascii")
+def _escaped(sign: re.Match[str]) -> str:
+    return sign[0].encode("unicode_escape").decode("ascii")
