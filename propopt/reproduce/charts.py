@@ -107,7 +107,7 @@ def draw_panel(axes: Axes, result: PanelResult, methods: Sequence[str]) -> set[L
     front = table[table["method"] == "optimized"].sort_values(["x", "y"])
     front = front[front["y"] <= front["y"].cummin()]
     inside = [families[name] for name in families if name in methods]
-    _frame(axes, pd.concat(inside), front)
+    _frame(axes, pd.concat(inside or [front]), front)
     looks = {_OPTIMIZED}
     _draw_front(axes, front)
     for name, family in families.items():
@@ -115,10 +115,19 @@ def draw_panel(axes: Axes, result: PanelResult, methods: Sequence[str]) -> set[L
             look = _GRADIENT
             axes.axhline(family["y"].iloc[0], color=look.colour, ls=look.line, lw=1.2)
         else:
-            look = _LOOKS[name]
+            look = _look(name)
             _draw_family(axes, family, look)
         looks.add(look)
     return looks
+
+
+def _look(family: str) -> Look:
+    """That of a family, or one for all that have none of their own."""
+    return _LOOKS.get(family, Look(drawn(family), "#404040", "P", "none"))
+
+
+def _label(loss: str) -> str:
+    return _LABELS.get(loss, f"{drawn(loss.replace('_', ' '))} loss")
 
 
 def _families(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -183,13 +192,14 @@ def _draw_family(axes: Axes, family: pd.DataFrame, look: Look) -> None:
 
 def label_axes(figure: Figure, axes: tuple[str, str]) -> None:
     """One label for all horizontal axes, and one for all vertical ones."""
-    figure.supxlabel(_LABELS[axes[0]], fontsize=11)
-    figure.supylabel(_LABELS[axes[1]], fontsize=11)
+    figure.supxlabel(_label(axes[0]), fontsize=11)
+    figure.supylabel(_label(axes[1]), fontsize=11)
 
 
 def add_legend(figure: Figure, looks: set[Look]) -> None:
     """One legend below all panels."""
-    entries = [look for look in _ORDER if look in looks]
+    others = sorted(looks.difference(_ORDER), key=lambda look: look.label)
+    entries = [*(look for look in _ORDER if look in looks), *others]
     handles = [
         Line2D(
             [],
