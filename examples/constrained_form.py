@@ -19,6 +19,11 @@ same = po.solve(faithfulness + weight * robustness)
 print(f"weight {weight:.5f}: robustness {same.losses['pairwise_robustness']:.2f}, "
       f"limit {limit:.2f}")  # fmt: skip
 
+# limits are swept by name like weights: the loss leaves the sum and becomes a bound
+limits = [limit, 2 * limit, 4 * limit]
+curve = po.sweep(faithfulness + robustness, limits={"pairwise_robustness": limits})
+print(curve.to_frame()[["weight.pairwise_robustness", "loss.gradient_matching"]])
+
 try:
     po.solve(robustness, subject_to=[faithfulness <= 1.0, po.Sparsity() <= 100.0])
 except po.errors.Infeasible as error:
