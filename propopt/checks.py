@@ -12,7 +12,7 @@ from propopt._typing import Array
 from propopt.errors import InvalidInput
 
 
-LARGEST = 1e140
+_LARGEST = 1e140
 """Of numbers that losses square: 1e28 is left for weights and numbers of terms."""
 
 
@@ -77,7 +77,7 @@ def is_sealed(array: object) -> bool:
 def refuse_overflow(array: Array, what: str) -> None:
     """Refuse numbers whose weighted sums of squares are not sure to be finite."""
     size = float(np.abs(array).max(initial=0.0))
-    if size > LARGEST:
+    if size > _LARGEST:
         raise InvalidInput(
             f"{what}: sums of squares of numbers up to {size:.2g} overflow; divide "
             "them, or the output of the model, by a constant"

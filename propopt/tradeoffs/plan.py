@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -89,7 +90,7 @@ class SweepPlan:
         points = itertools.product(rows, itertools.product(*bounds))
         return cls(whole.losses, tuple(itertools.starmap(SweepPoint, points)))
 
-    @property
+    @cached_property
     def measured(self) -> Objective:
         """All losses: those with limits have no weight."""
         point = self.points[0]

@@ -7,7 +7,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -106,36 +106,50 @@ def sweep(
     workers = min(read_workers(n_jobs), len(blocks))
     goal = read_positive(tolerance, "tolerance")
     job = _Job(plan.losses, tuple(subject_to), solver, goal).ready(plan.points)
-    every = plan.measured
-    measured: list[Explanation] = []
-    optimized: list[Explanation] = []
-    failures: list[SolverFailure] = []
-    interrupted = False
+    done = _Done()
     try:
-        others = explanations_of(baselines, "baseline")
-        measured.extend(baseline.measured(every) for baseline in others)
+        for baseline in explanations_of(baselines, "baseline"):
+            done.baselines.append(baseline.measured(plan.measured))
         with progress_bar("sweep", len(plan.points), progress) as bar:
             for result in _results(job, blocks, workers):
-                if isinstance(result, SolverFailure):
-                    failures.append(result)
-                else:
-                    optimized.append(result)
+                done.add(result)
                 bar.advance(bar.task_ids[0])
     except KeyboardInterrupt:
-        interrupted = True
-        if not (optimized or measured):
+        if not (done.optimized or done.baselines):
             raise
-    if failures and not optimized and not interrupted:
-        raise failures[0]
-    trade_offs = TradeOffs(
-        optimized=tuple(optimized),
-        baselines=tuple(measured),
-        losses=tuple(every.weights),
-        failures=tuple(map(str, failures)),
-        interrupted=interrupted,
-    )
+        done.interrupted = True
+    trade_offs = done.trade_offs(plan.measured)
     _warn_of_missing(trade_offs, len(plan.points))
     return trade_offs
+
+
+@dataclass(eq=False)
+class _Done:
+    """What is done of a sweep so far."""
+
+    optimized: list[Explanation] = field(default_factory=list)
+    baselines: list[Explanation] = field(default_factory=list)
+    failures: list[SolverFailure] = field(default_factory=list)
+    interrupted: bool = False
+
+    def add(self, result: Explanation | SolverFailure) -> None:
+        """One more point."""
+        if isinstance(result, SolverFailure):
+            self.failures.append(result)
+        else:
+            self.optimized.append(result)
+
+    def trade_offs(self, measured: Objective) -> TradeOffs:
+        """All of it; the first failure is raised where there is nothing else."""
+        if self.failures and not (self.optimized or self.interrupted):
+            raise self.failures[0]
+        return TradeOffs(
+            optimized=tuple(self.optimized),
+            baselines=tuple(self.baselines),
+            losses=tuple(measured.weights),
+            failures=tuple(map(str, self.failures)),
+            interrupted=self.interrupted,
+        )
 
 
 _Block: TypeAlias = list[SweepPoint]
