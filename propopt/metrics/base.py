@@ -17,7 +17,7 @@ from propopt.errors import PropoptWarning
 from propopt.explainers.request import Request
 from propopt.functions import Function
 from propopt.functions.base import read_function
-from propopt.metrics.methods import Explain, MethodAtPoints
+from propopt.metrics.methods import ExplanationMethod, MethodAtPoints
 from propopt.metrics.reading import attributions_of, metric_rng, read_task
 from propopt.results.foreign import Given
 from propopt.tables.alignment import read_attributions
@@ -162,7 +162,7 @@ class RobustnessMetric(Metric):
     """A metric of an explanation *method*, which can be asked about any points."""
 
     def __call__(
-        self, explain: Explain, X: TableLike, *, rng: RandomSeed = None
+        self, explain: ExplanationMethod, X: TableLike, *, rng: RandomSeed = None
     ) -> Array:
         """One number per point, shape (N,).
 
@@ -197,7 +197,7 @@ class OutputRobustnessMetric(Metric):
 
     def __call__(
         self,
-        explain: Explain,
+        explain: ExplanationMethod,
         function: Function,
         X: TableLike,
         *,

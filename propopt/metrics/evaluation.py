@@ -24,14 +24,14 @@ from propopt.metrics.base import (
     RobustnessMetric,
     TableLike,
 )
-from propopt.metrics.methods import BaselineMethod, Explain
+from propopt.metrics.methods import BaselineMethod, ExplanationMethod
 from propopt.metrics.reading import attributions_of
 from propopt.results.foreign import Given, explanation_of
 
 
 Named = TypeVar("Named")
 
-Measured: TypeAlias = Baseline | Explain | Given
+Measured: TypeAlias = Baseline | ExplanationMethod | Given
 """What can be evaluated."""
 
 AllMeasured: TypeAlias = Mapping[str, Measured] | Iterable[Baseline | Given]
@@ -190,7 +190,7 @@ class _Task:
             return metric(explain, self.X, rng=self.seed)
         return metric(explain, self.function, self.X, rng=self.seed)
 
-    def _method(self, subject: Baseline | Explain) -> Callable[[Any], Any]:
+    def _method(self, subject: Baseline | ExplanationMethod) -> Callable[[Any], Any]:
         if isinstance(subject, Baseline):
             return BaselineMethod(
                 explainer=subject, function=self.function, rng=self.seed

@@ -85,7 +85,7 @@ class BaselineMethod:
         return explain
 
 
-Explain: TypeAlias = Callable[[Any], Any]
+ExplanationMethod: TypeAlias = Callable[[Any], Any]
 """An explanation method: points (m, D), a DataFrame where X is one, to (m, D)."""
 
 
@@ -105,7 +105,7 @@ class MethodAtPoints:
         How perturbed points become the tables that the method takes.
     """
 
-    explain: Explain
+    explain: ExplanationMethod
     points: Points
     labels: Labels
     schema: TableSchema | None
@@ -124,7 +124,9 @@ class MethodAtPoints:
         return cls._of(explain, X, function)
 
     @classmethod
-    def _of(cls, explain: Explain, X: object, function: Function | None) -> Self:
+    def _of(
+        cls, explain: ExplanationMethod, X: object, function: Function | None
+    ) -> Self:
         if function is None:
             points, labels = read_table(X, "X")
             return cls(explain=explain, points=points, labels=labels, schema=None)
