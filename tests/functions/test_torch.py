@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.neural_network import MLPClassifier, MLPRegressor
-from torch_networks import nn, three_scores, torch, trained_otherwise
+from torch_networks import nn, returning, three_scores, torch, trained_otherwise
 
 import propopt as po
 from propopt.batches import Budget
@@ -51,18 +51,6 @@ def assert_same(first, second, X, tolerance=1e-12):
     np.testing.assert_allclose(
         first.gradient(X), second.gradient(X), rtol=tolerance, atol=tolerance
     )
-
-
-class Returning(nn.Module):
-    """What a given function of the input returns."""
-
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-        self.scale = nn.Parameter(torch.tensor(2.0, dtype=torch.double))
-
-    def forward(self, x):
-        return self.function(x, self.scale)
 
 
 # against scikit-learn, finite differences and formulas
@@ -121,7 +109,7 @@ def test_one_score_stands_for_two_classes(moody, X):
 
 
 def test_log_odds_do_not_saturate_in_double_precision():
-    huge = Returning(lambda x, scale: 30.0 * scale * x)
+    huge = returning(lambda x, scale: 30.0 * scale * x)
     function = po.wrap(huge, output="log_odds")
     assert function.value([[2.0]]) == [120.0]
     np.testing.assert_array_equal(function.gradient([[2.0]]), [[60.0]])
@@ -129,7 +117,7 @@ def test_log_odds_do_not_saturate_in_double_precision():
 
 @pytest.mark.parametrize("shape", [(-1,), (-1, 1)])
 def test_one_column_may_come_with_or_without_its_axis(X, shape):
-    module = Returning(lambda x, scale: (scale * x**2).sum(dim=1).reshape(shape))
+    module = returning(lambda x, scale: (scale * x**2).sum(dim=1).reshape(shape))
     np.testing.assert_allclose(po.wrap(module).value(X), 2 * (X**2).sum(axis=1))
     np.testing.assert_allclose(po.wrap(module).gradient(X), 4 * X)
 
@@ -200,11 +188,11 @@ def test_values_keep_no_graph(network, X):
     assert flags == [False, False, False, True]  # two are a trial
 
 
-@pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("context", ["no_grad", "inference_mode"])
 def test_gradients_are_there_where_autograd_is_switched_off(network, X, context):
     function = po.wrap(network, 0)
     expected = function.gradient(X)
-    with context():
+    with getattr(torch, context)():
         np.testing.assert_array_equal(function.gradient(X), expected)
     assert torch.is_grad_enabled()
 
@@ -240,8 +228,9 @@ def test_module_without_parameters_has_the_default_precision(X):
     np.testing.assert_allclose(function.gradient(X).sum(axis=1), 0.0, atol=1e-6)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 def test_points_go_to_the_device_of_the_module(network, X):
+    if not torch.cuda.is_available():
+        pytest.skip("there is no GPU")
     function = po.wrap(network, 0)
     expected = function.value(X), function.gradient(X)
     network.to("cuda")
@@ -347,7 +336,7 @@ def test_one_score_has_no_third_class(moody, X):
 )
 def test_modules_that_return_something_else(X, function, message):
     with pytest.raises(InvalidInput, match=message):
-        po.wrap(Returning(function), 0).value(X)
+        po.wrap(returning(function), 0).value(X)
 
 
 @pytest.mark.parametrize(
@@ -361,7 +350,7 @@ def test_modules_that_return_something_else(X, function, message):
     ids=["detached", "argmax", "boolean", "constant"],
 )
 def test_modules_without_a_way_back_are_refused(X, function):
-    wrapped = po.wrap(Returning(function), 0)
+    wrapped = po.wrap(returning(function), 0)
     assert wrapped.value(X).shape == (9,)
     with pytest.raises(InvalidInput, match="no way from the output back to the input"):
         wrapped.gradient(X)
@@ -370,7 +359,7 @@ def test_modules_without_a_way_back_are_refused(X, function):
 def test_value_that_is_not_finite_is_named_by_its_row(X):
     table = pd.DataFrame(X, index=list("abcdefghi"))
     table.loc["d", 1] = 1e30
-    module = Returning(lambda x, scale: scale * torch.exp(x).sum(dim=1))
+    module = returning(lambda x, scale: scale * torch.exp(x).sum(dim=1))
     with pytest.raises(InvalidInput, match="the first is row 'd'"):
         po.wrap(module).value(table)
 

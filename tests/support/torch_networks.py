@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
 
-torch = pytest.importorskip("torch")
-nn = torch.nn
+class Late:
+    """A package that is imported when a test uses it, so that collecting is fast."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith(("_", "pytest_")):  # what collecting asks of all things
+            raise AttributeError(attribute)
+        return getattr(pytest.importorskip(self.name), attribute)
+
+
+torch, nn = Late("torch"), Late("torch.nn")
 
 
 @contextmanager
@@ -33,3 +45,17 @@ def trained_otherwise() -> nn.Module:
         module = nn.Sequential(*layers).double()
         module(torch.randn(20, 3, dtype=torch.double))  # statistics of its own
     return module
+
+
+def returning(function) -> nn.Module:
+    """A module that returns a function of its input, and has one parameter."""
+
+    class Returning(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.tensor(2.0, dtype=torch.double))
+
+        def forward(self, x):
+            return function(x, self.scale)
+
+    return Returning()
