@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from torch_networks import torch
 
 import propopt as po
 from propopt.metrics import (
@@ -24,8 +25,6 @@ from propopt.metrics.reading import metric_rng
 from propopt.metrics.sampling import Noisy
 from propopt.sampling.perturbations import Perturbations
 
-
-torch = pytest.importorskip("torch")
 
 N_POINTS, N_FEATURES, N_SAMPLES = 7, 5, 12
 SAME = {"rtol": 1e-6, "atol": 1e-12}
@@ -46,21 +45,17 @@ def captum():
         return pytest.importorskip("captum.metrics")
 
 
-class Network(torch.nn.Module):
-    """Two layers in double precision, of inputs rounded to single as quantus does."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        rng = np.random.default_rng(3)
-        self.first = torch.tensor(rng.normal(size=(N_FEATURES, 9)))
-        self.second = torch.tensor(rng.normal(size=(9, 1)))
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        return torch.tanh(inputs.float().double() @ self.first) @ self.second
-
-
 @pytest.fixture(scope="module")
-def network() -> Network:
+def network() -> torch.nn.Module:
+    """Two layers in double precision, of inputs rounded to single as quantus does."""
+    rng = np.random.default_rng(3)
+    first = torch.tensor(rng.normal(size=(N_FEATURES, 9)))
+    second = torch.tensor(rng.normal(size=(9, 1)))
+
+    class Network(torch.nn.Module):
+        def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+            return torch.tanh(inputs.float().double() @ first) @ second
+
     return Network().eval()
 
 
