@@ -22,7 +22,7 @@ from propopt.results.explanation import Explanation
 from propopt.solvers import solve
 from propopt.tables.frames import is_frame
 from propopt.tables.names import read_table
-from propopt.tables.schema import Scale, TableSchema, array_scales
+from propopt.tables.schema import ColumnScale, TableSchema, array_scales
 from propopt.tradeoffs.sweep import sweep
 
 
@@ -44,7 +44,7 @@ def explain(
     target: Target = None,
     output: Output = "auto",
     data: TableSchema | pd.DataFrame | None = None,
-    scale: Scale = "std",
+    scale: ColumnScale = "std",
     graph: Graph | None = None,
     robustness: float | None = None,
     rng: int | np.random.Generator | None = None,
@@ -159,7 +159,7 @@ def _function(
     return wrap(model, target, output, data=table)
 
 
-def _scales(function: Function, X: Any, scale: Scale) -> tuple[Array, Array]:
+def _scales(function: Function, X: Any, scale: ColumnScale) -> tuple[Array, Array]:
     """S (D,), and the points where distances are measured."""
     if function.schema is not None:
         schema = function.schema

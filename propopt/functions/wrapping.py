@@ -197,7 +197,7 @@ def _tabular(
     step: Any,
     schema: TableSchema,
 ) -> Function:
-    check_data(model, list(schema.given))
+    check_data(model, list(schema.header))
     if step is None and not schema.categorical.any():
         exact = _exact(model, output, index, name)
         if exact is not None:

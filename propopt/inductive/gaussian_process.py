@@ -33,7 +33,7 @@ from propopt.inductive.randomness import (
 from propopt.inductive.regressor import AttributionRegressor
 from propopt.inductive.targets import read_targets
 from propopt.results.explanation import Explanation, Parameter
-from propopt.tables.schema import Scale
+from propopt.tables.schema import ColumnScale
 
 
 @final
@@ -138,7 +138,7 @@ class GaussianProcessExplainer(AttributionRegressor):
         mean: MeanName = "per_feature",
         jitter: float = 0.0,
         inducing: object = None,
-        scale: Scale = None,
+        scale: ColumnScale = None,
         optimize: CriterionName | None = None,
         n_restarts: int = 0,
         random_state: RandomSource = None,

@@ -10,7 +10,7 @@ from propopt._typing import Array, Points
 from propopt.errors import InvalidInput
 from propopt.functions import Function
 from propopt.tables.names import Labels, differ, read_table
-from propopt.tables.schema import Scale, TableSchema, array_scales
+from propopt.tables.schema import ColumnScale, TableSchema, array_scales
 
 
 class Inputs(ABC):
@@ -84,7 +84,7 @@ class TableInputs(Inputs):
     """
 
     schema: TableSchema
-    scale: Scale
+    scale: ColumnScale
 
     @property
     def n_features(self) -> int:
@@ -96,7 +96,7 @@ class TableInputs(Inputs):
 
 
 def read_inputs(
-    X: Any, function: object, scale: Scale
+    X: Any, function: object, scale: ColumnScale
 ) -> tuple[Inputs, Points, Labels]:
     """The columns of X, as the function takes them if one is given; and X, read."""
     if isinstance(function, Function) and function.schema is not None:

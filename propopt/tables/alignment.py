@@ -19,12 +19,12 @@ from propopt.errors import InvalidInput
 from propopt.tables.names import Labels, differ, listed, plain_name, read_table
 
 
-def read_attributions(given: Any, what: str) -> tuple[Attributions, Labels]:
+def read_attributions(carrier: Any, what: str) -> tuple[Attributions, Labels]:
     """W (N, D), read-only, and its names.
 
     Parameters
     ----------
-    given : Explanation, shap.Explanation, DataFrame or array (N, D)
+    carrier : Explanation, shap.Explanation, DataFrame or array (N, D)
         What carries W.
     what : str
         What errors call it.
@@ -34,23 +34,23 @@ def read_attributions(given: Any, what: str) -> tuple[Attributions, Labels]:
     InvalidInput
         If it is no finite table of numbers.
     """
-    if isinstance(given, pd.DataFrame | np.ndarray):  # a column may have any name
-        return read_table(given, what)
-    if isinstance(getattr(given, "labels", None), Labels):  # an explanation of ours
-        return given.attributions, given.labels
-    if is_shap(given):
-        return _read_shap(given, what)
-    return read_table(given, what)
+    if isinstance(carrier, pd.DataFrame | np.ndarray):  # a column may have any name
+        return read_table(carrier, what)
+    if isinstance(getattr(carrier, "labels", None), Labels):  # an explanation of ours
+        return carrier.attributions, carrier.labels
+    if is_shap(carrier):
+        return _read_shap(carrier, what)
+    return read_table(carrier, what)
 
 
-def is_shap(given: Any) -> bool:
+def is_shap(carrier: Any) -> bool:
     """Whether it is a ``shap.Explanation``, by what it has: shap is not imported."""
-    if isinstance(given, pd.DataFrame):  # columns are attributes too
+    if isinstance(carrier, pd.DataFrame):  # columns are attributes too
         return False
-    return hasattr(given, "values") and hasattr(given, "feature_names")
+    return hasattr(carrier, "values") and hasattr(carrier, "feature_names")
 
 
-def aligned(given: object, names: Labels, what: str, whose: str) -> Attributions:
+def aligned(carrier: object, names: Labels, what: str, whose: str) -> Attributions:
     """W (N, D) of what :func:`read_attributions` takes, in the order of ``names``.
 
     Raises
@@ -58,7 +58,7 @@ def aligned(given: object, names: Labels, what: str, whose: str) -> Attributions
     InvalidInput
         If its rows or columns have other names than those of ``whose``.
     """
-    W, own = read_attributions(given, what)
+    W, own = read_attributions(carrier, what)
     columns = order_of(own.features, names.features, f"{what}: its columns", whose)
     rows = order_of(own.points, names.points, f"{what}: its rows", whose, counted=True)
     if columns is None and rows is None:
@@ -68,13 +68,13 @@ def aligned(given: object, names: Labels, what: str, whose: str) -> Attributions
 
 
 def aligned_vector(
-    given: object, names: Sequence[Hashable] | None, what: str, whose: str
+    carrier: object, names: Sequence[Hashable] | None, what: str, whose: str
 ) -> Array:
     """Numbers (n,), those of a Series in the order of ``names``."""
-    array = read_array(given, what, ndim=1)
-    if not isinstance(given, pd.Series):
+    array = read_array(carrier, what, ndim=1)
+    if not isinstance(carrier, pd.Series):
         return array
-    order = order_of(tuple(given.index), names, f"{what}: its labels", whose)
+    order = order_of(tuple(carrier.index), names, f"{what}: its labels", whose)
     return array if order is None else array[order]
 
 
@@ -90,7 +90,7 @@ def order_of(
 
     Names are the same where a file would have the same of both: a date is its text.
     With ``counted``, names that only count from zero are put in no other order: they
-    may be no more than the index that a DataFrame has when none is given.
+    may be no more than the index that a DataFrame has when it has no other.
 
     Raises
     ------
@@ -120,17 +120,17 @@ def order_of(
 _REMEDY = "give them the same names, or an array, which goes by position"
 
 
-def _read_shap(given: Any, what: str) -> tuple[Attributions, Labels]:
+def _read_shap(carrier: Any, what: str) -> tuple[Attributions, Labels]:
     """Values and names of a ``shap.Explanation``."""
-    if np.ndim(given.values) == 3:
+    if np.ndim(carrier.values) == 3:
         raise InvalidInput(
             f"{what}: expected the values of one output, got the shape "
-            f"{np.shape(given.values)}; choose one, as in explanation[..., 1]"
+            f"{np.shape(carrier.values)}; choose one, as in explanation[..., 1]"
         )
-    W = read_array(given.values, what, ndim=2)
-    if given.feature_names is None:
+    W = read_array(carrier.values, what, ndim=2)
+    if carrier.feature_names is None:
         return W, Labels()
-    features = tuple(map(str, given.feature_names))
+    features = tuple(map(str, carrier.feature_names))
     if len(features) != W.shape[1]:
         raise InvalidInput(
             f"{what}: expected a name for each of {W.shape[1]} features, got "
@@ -146,8 +146,8 @@ def _keys(names: Sequence[Hashable]) -> list[int | float | str]:
 def _refuse_others(
     have: Sequence[object], want: Sequence[object], what: str, whose: str
 ) -> None:
-    known, needed = set(have), set(want)
-    lacking = [name for name in want if name not in known]
+    own, needed = set(have), set(want)
+    lacking = [name for name in want if name not in own]
     unknown = [name for name in have if name not in needed]
     parts = [
         f"{listed(names, 3)} {verb}"

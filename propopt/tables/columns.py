@@ -244,10 +244,10 @@ def _levels(column: pd.Series[Any]) -> pd.Index[Any]:
     """The categories of a column: in their own order, or sorted within each type."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.dtype.categories
-    found = pd.Index(column.unique(), dtype=column.dtype)
+    levels = pd.Index(column.unique(), dtype=column.dtype)
     if column.dtype != object:
-        return found.sort_values()
-    in_order = sorted(found, key=lambda value: (type(value).__name__, str(value)))
+        return levels.sort_values()
+    in_order = sorted(levels, key=lambda value: (type(value).__name__, str(value)))
     return pd.Index(in_order, dtype=object, tupleize_cols=False)
 
 

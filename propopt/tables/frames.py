@@ -84,16 +84,16 @@ def as_frame(table: object, what: str) -> Frame | None:
     """
     if isinstance(table, pd.DataFrame):
         return Frame(table)
-    known = _known(table, what)
-    return None if known is None else _read(known)
+    frame = _of_narwhals(table, what)
+    return None if frame is None else _read(frame)
 
 
 def is_frame(table: object, what: str) -> bool:
     """Whether a table has named columns, whatever library it comes from."""
-    return isinstance(table, pd.DataFrame) or _known(table, what) is not None
+    return isinstance(table, pd.DataFrame) or _of_narwhals(table, what) is not None
 
 
-def _known(table: object, what: str) -> nw.DataFrame[Any] | None:
+def _of_narwhals(table: object, what: str) -> nw.DataFrame[Any] | None:
     """A table as narwhals has it, None if it knows no such table."""
     if table is None or isinstance(table, np.ndarray | list | tuple | float):
         return None  # without importing anything
@@ -101,15 +101,15 @@ def _known(table: object, what: str) -> nw.DataFrame[Any] | None:
     from narwhals.exceptions import DuplicateError
 
     try:
-        known = nw.from_native(table, pass_through=True)
+        frame = nw.from_native(table, pass_through=True)
     except DuplicateError as error:
         raise InvalidInput(f"{what}: columns appear more than once: {error}") from None
-    if isinstance(known, nw.LazyFrame):
+    if isinstance(frame, nw.LazyFrame):
         raise InvalidInput(
             f"{what}: a lazy table has no rows yet; collect it first, by its collect() "
             "or compute()"
         )
-    return known if isinstance(known, nw.DataFrame) else None
+    return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def _read(table: nw.DataFrame[Any]) -> Frame:

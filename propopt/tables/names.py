@@ -124,19 +124,19 @@ def read_groups(
         If a feature is unknown or in two groups, a group is empty or has the name of
         a feature of no group, or two features have one name.
     """
-    known, group_of = set(features), dict[str, str]()
-    if len(known) < len(features):
+    columns, group_of = set(features), dict[str, str]()
+    if len(columns) < len(features):
         raise InvalidInput("groups: two features have one name; rename the columns")
     for name, members in groups.items():
         if isinstance(members, str) or len(members) == 0:
             raise InvalidInput(f"groups: {name!r}: expected a list of features")
         for member in members:
-            if member not in known:
+            if member not in columns:
                 raise InvalidInput(f"groups: {name!r}: no feature {member!r}")
             if member in group_of:
                 raise InvalidInput(f"groups: {member!r} appears twice")
             group_of[member] = name
-    clashes = [name for name in groups if name in known and name not in group_of]
+    clashes = [name for name in groups if name in columns and name not in group_of]
     if clashes:
         raise InvalidInput(f"groups: {listed(clashes)}: a feature is called so too")
     return tuple(group_of.get(feature, feature) for feature in features)

@@ -22,7 +22,7 @@ from propopt.tables.names import Labels, listed
 
 CategoricalColumns: TypeAlias = Literal["auto"] | Sequence[Hashable]
 Groups: TypeAlias = Mapping[Hashable, Sequence[Hashable]]
-Scale: TypeAlias = Literal["std"] | Mapping[Hashable, float] | ArrayLike | None
+ColumnScale: TypeAlias = Literal["std"] | Mapping[Hashable, float] | ArrayLike | None
 
 
 @final
@@ -35,7 +35,7 @@ class TableSchema:
 
     Parameters
     ----------
-    given : Index
+    header : Index
         The columns of the DataFrame, with labels of any hashable type.
     columns : tuple of Column (D,)
         Those of the encoded table, from :mod:`propopt.tables.columns`: ``Numeric`` with
@@ -59,7 +59,7 @@ class TableSchema:
     True
     """
 
-    given: pd.Index
+    header: pd.Index
     columns: tuple[Column, ...]
     kind: Kind | None = None
 
@@ -164,8 +164,8 @@ class TableSchema:
             for column, values in zip(self.columns, points.T, strict=True)
             for label, part in column.decode(values).items()
         }
-        frame = pd.DataFrame(dict(enumerate(series[label] for label in self.given)))
-        frame.columns = self.given
+        frame = pd.DataFrame(dict(enumerate(series[label] for label in self.header)))
+        frame.columns = self.header
         if self.kind is not None:
             return self.kind.table(frame)
         if labels is None or not labels.names_rows_of(points):
@@ -174,11 +174,11 @@ class TableSchema:
 
     def frame(self, values: Array, index: pd.Index) -> pd.DataFrame:
         """``values`` (n, D), such as gradients, under the labels of the D columns."""
-        grouped = len(self.names) < len(self.given)
-        columns = pd.Index(list(self.names)) if grouped else self.given
+        grouped = len(self.names) < len(self.header)
+        columns = pd.Index(list(self.names)) if grouped else self.header
         return pd.DataFrame(values, index=index, columns=columns)
 
-    def coordinates(self, X: Any, scale: Scale = "std") -> Array:
+    def coordinates(self, X: Any, scale: ColumnScale = "std") -> Array:
         """Where the rows lie, so that distances between them mean something.
 
         Numeric columns are divided by their scale, categories are one-hot vectors
@@ -206,7 +206,7 @@ class TableSchema:
         ]
         return np.concatenate(parts, axis=1)
 
-    def scales(self, scale: Scale = "std") -> Array:
+    def scales(self, scale: ColumnScale = "std") -> Array:
         """What to divide each of the D encoded columns by, shape (D,).
 
         Parameters
@@ -242,10 +242,10 @@ class TableSchema:
         return _read_sizes(scale, len(self.columns), "'std', None, a mapping")
 
     def _check_columns(self, frame: pd.DataFrame, what: str) -> None:
-        if tuple(frame.columns) == tuple(self.given):
+        if tuple(frame.columns) == tuple(self.header):
             return
-        missing = [label for label in self.given if label not in frame.columns]
-        unexpected = [label for label in frame.columns if label not in self.given]
+        missing = [label for label in self.header if label not in frame.columns]
+        unexpected = [label for label in frame.columns if label not in self.header]
         if missing or unexpected:
             raise InvalidInput(
                 f"{what}: the columns differ from those of `data`; missing: "
@@ -253,7 +253,7 @@ class TableSchema:
             )
         raise InvalidInput(
             f"{what}: the columns are those of `data`, but in another order or "
-            f"repeated; expected {listed(tuple(self.given))}, got "
+            f"repeated; expected {listed(tuple(self.header))}, got "
             f"{listed(tuple(frame.columns))}"
         )
 
@@ -339,7 +339,7 @@ def _column(
     return Numeric.of(column, "data")
 
 
-def array_scales(points: Points, scale: Scale) -> Array:
+def array_scales(points: Points, scale: ColumnScale) -> Array:
     """As :meth:`TableSchema.scales`, for a table of numbers without names, (D,)."""
     match scale:
         case None:

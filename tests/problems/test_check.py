@@ -50,7 +50,7 @@ def said(tmp_path, capsys):
 @pytest.fixture
 def never_fitted(monkeypatch):
     """Fitting a model fails the test."""
-    monkeypatch.setattr(subject, "fitted", lambda *_: pytest.fail("fitted"))
+    monkeypatch.setattr(subject, "fit", lambda *_: pytest.fail("fitted"))
 
 
 def model(line, target="y", columns=""):

@@ -11,13 +11,13 @@ import pytest
 import propopt as po
 from propopt.errors import ProblemFileError
 from propopt.problems.subject import subject as subjects
-from propopt.problems.subject.models import MODELS
+from propopt.problems.subject.models import MODEL_KINDS
 from propopt.problems.subject.models.base import Making
 from propopt.problems.subject.models.trees import TreesSection
 from propopt.problems.subject.reading import read_subject
 
 
-TREES = [model for model in MODELS if issubclass(model, TreesSection)]
+TREES = [model for model in MODEL_KINDS if issubclass(model, TreesSection)]
 TASKS = ("classification", "regression")
 SMOOTH = "smooth: {scale: 0.4, n_samples: 60}"
 FILE = """\
@@ -74,7 +74,7 @@ def complaint(problem, tmp_path):
 
 @pytest.fixture
 def never_fitted(monkeypatch):
-    monkeypatch.setattr(subjects, "fitted", lambda *_: pytest.fail("fitted"))
+    monkeypatch.setattr(subjects, "fit", lambda *_: pytest.fail("fitted"))
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -41,7 +41,7 @@ def read(tmp_path):
 
 @pytest.fixture
 def never_fitted(monkeypatch):
-    monkeypatch.setattr(subjects, "fitted", lambda *_: pytest.fail("fitted"))
+    monkeypatch.setattr(subjects, "fit", lambda *_: pytest.fail("fitted"))
 
 
 def r2(model, points, target):
@@ -134,7 +134,7 @@ def test_an_estimator_is_fitted_as_a_file_fits_it(read):
 def test_a_fitted_estimator_is_not_fitted_again(monkeypatch):
     model = LinearRegression().fit(X[:300], Y[:300])
     coefficients = model.coef_.copy()
-    monkeypatch.setattr(subjects, "fitted", lambda *_: pytest.fail("fitted"))
+    monkeypatch.setattr(subjects, "fit", lambda *_: pytest.fail("fitted"))
     ours = Subject.of_model(model, X[300:], Y[300:])
     assert ours.estimator is model
     np.testing.assert_array_equal(model.coef_, coefficients)

@@ -66,7 +66,7 @@ def is_unfitted(model: Any) -> bool:
     return False
 
 
-def fitted(model: Any, table: Any, target: Any, seed: int) -> Any:
+def fit(model: Any, table: Any, target: Any, seed: int) -> Any:
     """A fitted copy of an estimator, seeded where nothing else is said.
 
     Raises

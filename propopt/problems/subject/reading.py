@@ -31,7 +31,7 @@ from propopt.problems.subject.rows import (
     split,
     standardized,
 )
-from propopt.problems.subject.subject import Made, Subject, flat, made
+from propopt.problems.subject.subject import ModelFunction, Subject, flat, learn
 from propopt.structures.piecewise import is_piecewise_constant
 from propopt.tables.schema import Groups, TableSchema
 
@@ -193,28 +193,28 @@ def _refuse_gradients(
 
 def _maker(
     schema: ProblemSchema, source: Source, code: Code, table: Any, target: Any
-) -> Callable[[], Made]:
+) -> Callable[[], ModelFunction]:
     """What makes the function of a file."""
     if schema.function is not None:
         formula = schema.function
-        return lambda: Made(formula.build())
+        return lambda: ModelFunction(formula.build())
     assert schema.model is not None  # by the schema
-    return partial(_made, schema, schema.model, source, code, table, target)
+    return partial(_model_function, schema, schema.model, source, code, table, target)
 
 
-def _made(
+def _model_function(
     schema: ProblemSchema,
     spec: ModelSection,
     source: Source,
     code: Code,
     table: Any,
     target: Any,
-) -> Made:
+) -> ModelFunction:
     names = list(table) if isinstance(table, pd.DataFrame) else range(table.shape[1])
     model = _model(schema, spec, source, code, [str(name) for name in names])
     wrapped = partial(_wrapped, schema, spec, table)
     with source.blaming("model"):
-        return made(model, table, target, wrapped, schema.seed)
+        return learn(model, table, target, wrapped, schema.seed)
 
 
 def _wrapped(

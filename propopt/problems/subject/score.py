@@ -16,7 +16,7 @@ MAYBE_FITTED: Final = "rows that it may have been fitted on"
 
 
 @dataclass(frozen=True)
-class Score:
+class ModelScore:
     """A score of a fitted model.
 
     Parameters
@@ -32,7 +32,7 @@ class Score:
 
     Examples
     --------
-    >>> Score("accuracy", 0.9733, 150).in_words()
+    >>> ModelScore("accuracy", 0.9733, 150).in_words()
     'accuracy 0.973 on 150 held-out rows'
     """
 
@@ -42,7 +42,7 @@ class Score:
     rows: str = HELD_OUT
 
     @classmethod
-    def of(cls, model: Any, X: Any, y: Any, rows: str = HELD_OUT) -> Score:
+    def of(cls, model: Any, X: Any, y: Any, rows: str = HELD_OUT) -> ModelScore:
         """That of a fitted estimator on rows with their target."""
         with threads_of_run(len(X)):
             answers = model.predict(X)
@@ -72,11 +72,11 @@ class Unscored:
         return self.reason
 
 
-def score_of(model: Any, X: Any, y: Any, rows: str = HELD_OUT) -> Score | Unscored:
+def score_of(model: Any, X: Any, y: Any, rows: str = HELD_OUT) -> ModelScore | Unscored:
     """The score of an estimator, or why there is none."""
     if not is_classifier(model) and len(y) < 2:
         return Unscored("one held-out row, too few for R²")
     try:
-        return Score.of(model, X, y, rows)
+        return ModelScore.of(model, X, y, rows)
     except ValueError as error:  # such as labels of another kind
         return Unscored(f"no score: {error}")

@@ -16,18 +16,18 @@ from propopt.errors import FlatFunctionWarning, InvalidInput
 from propopt.functions import Function, wrap
 from propopt.functions.base import read_function
 from propopt.functions.models.outputs import Output, Target
-from propopt.problems.subject.learning import fitted, is_unfitted
+from propopt.problems.subject.learning import fit, is_unfitted
 from propopt.problems.subject.rows import order_of_rows
 from propopt.problems.subject.score import (
     MAYBE_FITTED,
-    Score,
+    ModelScore,
     Unscored,
     score_of,
 )
 from propopt.tables.schema import TableSchema
 
 
-class Made(NamedTuple):
+class ModelFunction(NamedTuple):
     """A function, and the model that computes it."""
 
     function: Function
@@ -73,7 +73,7 @@ class Subject:
 
     points: Any
     others: Any
-    make: Callable[[], Made]
+    make: Callable[[], ModelFunction]
     columns: TableSchema | None = None
     target: Any = None
     others_target: Any = None
@@ -94,8 +94,8 @@ class Subject:
         InvalidInput
             If the function was not wrapped.
         """
-        made = Made(read_function(function))
-        return cls(points=X, others=X, make=lambda: made, columns=function.schema)
+        same = ModelFunction(read_function(function))
+        return cls(points=X, others=X, make=lambda: same, columns=function.schema)
 
     @classmethod
     def of_model(
@@ -148,7 +148,7 @@ class Subject:
         return cls(
             points=points,
             others=others,
-            make=partial(made, model, others, labels, wrapped, seed),
+            make=partial(learn, model, others, labels, wrapped, seed),
             columns=schema,
             target=None if y is None else _taken(y, explained),
             others_target=labels,
@@ -172,27 +172,27 @@ class Subject:
         return self.columns.coordinates(self.points, scale=None)
 
     @cached_property
-    def _made(self) -> Made:
+    def _model_function(self) -> ModelFunction:
         return self.make()
 
     @property
     def function(self) -> Function:
         """The function f, made when it is first asked for."""
-        return self._made.function
+        return self._model_function.function
 
     @property
     def estimator(self) -> Any:
         """The fitted model, or None for a formula."""
-        return self._made.estimator
+        return self._model_function.estimator
 
     @cached_property
-    def score(self) -> Score | Unscored | None:
+    def score(self) -> ModelScore | Unscored | None:
         """That of the model on rows that it was not fitted on; None without a model.
 
         Where the model came fitted, it may have been on these rows, and the score says
         so; where it was fitted on all rows, there is none.
         """
-        model, n_fitted = self._made.estimator, self._made.n_fitted
+        model, n_fitted = self._model_function.estimator, self._model_function.n_fitted
         if model is None:
             return None
         if n_fitted is None:
@@ -231,18 +231,18 @@ def flat(words: str) -> str:
     )
 
 
-def made(
+def learn(
     model: Any,
     table: Any,
     target: Any,
     wrapped: Callable[[Any], Function],
     seed: int,
-) -> Made:
+) -> ModelFunction:
     """The function that a model computes, fitted to a table if it is not yet."""
     if not is_unfitted(model):
-        return Made(wrapped(model), model)
-    own = fitted(model, table, target, seed)
-    return Made(wrapped(own), own, len(table))
+        return ModelFunction(wrapped(model), model)
+    own = fit(model, table, target, seed)
+    return ModelFunction(wrapped(own), own, len(table))
 
 
 def _rows(n_rows: int, explain: int | None, seed: int) -> tuple[Any, Any]:

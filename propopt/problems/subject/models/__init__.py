@@ -35,12 +35,13 @@ Registered: TypeAlias = (
     | ImportedModel
     | OnnxModel
 )
-MODELS = get_args(Registered)
+MODEL_KINDS = get_args(Registered)
 """Every model that a file may name."""
 
-_BY_KIND = {get_args(m.model_fields["kind"].annotation)[0]: m for m in MODELS}
+_BY_KIND = {get_args(m.model_fields["kind"].annotation)[0]: m for m in MODEL_KINDS}
 _KEYS = {
-    model: {f.alias or n for n, f in model.model_fields.items()} for model in MODELS
+    model: {f.alias or n for n, f in model.model_fields.items()}
+    for model in MODEL_KINDS
 }
 _BY_KEY = {"import": "imported", "onnx": "onnx_file"}
 
