@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def check(options: argparse.Namespace) -> int:
     """``propopt check FILE...``: say whether problem files are valid."""
-    checks = [partial(_check, file, options.deep) for file in options.files]
+    checks = [partial(_check, file, options) for file in options.files]
     return _gravest([_guarded(work) for work in checks])
 
 
@@ -52,7 +52,7 @@ def schema(options: argparse.Namespace) -> int:
 
 def _sweep_files(options: argparse.Namespace) -> int:
     """``propopt sweep FILE...``: solve, write tables and a plot, print the front."""
-    files = [po.problems.read_problem(file) for file in options.files]
+    files = [po.problems.read_problem(file, _code(options)) for file in options.files]
     for file in files:
         file.require(po.problems.Sweep)
     return _run_all(files, partial(_sweep, options=options))
@@ -60,7 +60,7 @@ def _sweep_files(options: argparse.Namespace) -> int:
 
 def _explain_files(options: argparse.Namespace) -> int:
     """``propopt explain FILE...|--csv TABLE --target COLUMN``: one explanation each."""
-    files = [po.problems.read_problem(file) for file in options.files]
+    files = [po.problems.read_problem(file, _code(options)) for file in options.files]
     if options.csv is not None or options.target is not None:
         files.append(_own_table(options))
     if not files:
@@ -87,13 +87,19 @@ def reproduce(options: argparse.Namespace) -> int:
     return REFUTED if report.n_failed else DONE
 
 
-def _check(file: str, deep: bool) -> int:
-    checked = po.problems.read_problem(file)
+def _check(file: str, options: argparse.Namespace) -> int:
+    checked = po.problems.read_problem(file, _code(options))
     checked.check_data()
-    if deep:
+    if options.deep:
         checked.check_all_data()
     print(f"{printable(file)}: valid")
     return DONE
+
+
+def _code(options: argparse.Namespace) -> po.problems.Code:
+    """Whether what files name may be imported, which runs it."""
+    code = po.problems.Code
+    return code.ALLOWED if options.allow_code else code.REFUSED
 
 
 def _run_all(
@@ -242,6 +248,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="parallel workers")
     sub.add_argument("--solver", metavar="NAME", help="instead of the one in the file")
     sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
+    _add_allow_code(sub)
     sub.set_defaults(command=_sweep_files)
 
     sub = commands.add_parser("explain", help="one explanation with stated defaults")
@@ -257,6 +264,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--deep", action="store_true", help="read all rows of tables, not the first"
     )
+    _add_allow_code(sub)
     sub.set_defaults(command=check)
 
     sub = commands.add_parser("schema", help="print the JSON Schema of problem files")
@@ -270,7 +278,16 @@ def _add_explain_arguments(sub: argparse.ArgumentParser) -> None:
         "-o", "--output", default="results", metavar="DIR", help="default: results"
     )
     sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
+    _add_allow_code(sub)
     _add_table_arguments(sub, "a table of your own, and a network that learns it")
+
+
+def _add_allow_code(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--allow-code",
+        action="store_true",
+        help="import the Python objects that files name, which runs their modules",
+    )
 
 
 def _add_reproduce_arguments(sub: argparse.ArgumentParser) -> None:

@@ -43,6 +43,9 @@ def print_subject(subject: Subject, console: PlainConsole, *others: str | None) 
         *others,
     )
     console.print(", ".join(filter(None, parts)))
+    score = subject.score
+    if score is not None:
+        console.print(f"the model: {score.in_words()}", markup=False)
 
 
 def print_trade_offs(

@@ -20,6 +20,7 @@ from propopt.problems.jobs.explain import Explain, ExplainSection
 from propopt.problems.jobs.manifest import manifest
 from propopt.problems.jobs.printout import print_subject, print_title, warnings_printed
 from propopt.problems.parts import part
+from propopt.problems.section import Section
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
 
@@ -44,6 +45,8 @@ class FirstLook:
         What the files written are called.
     files : sequence of paths
         What it was read from: not to be written over.
+    model : str
+        What the model is, in words; for the printout.
     """
 
     make: Callable[[], Subject]
@@ -51,6 +54,7 @@ class FirstLook:
     seed: int = 0
     name: str = "explanation"
     files: Sequence[Path] = ()
+    model: str = ""
 
     @classmethod
     def of(cls, file: ProblemFile) -> FirstLook:
@@ -69,6 +73,7 @@ class FirstLook:
             seed=file.schema.seed,
             name=file.name,
             files=file.files,
+            model=_in_words(file.schema.model),
         )
 
     @cached_property
@@ -126,8 +131,10 @@ def run_explain(
         with console.status("the function and its gradients"):
             _ = look.subject.function
         print_subject(look.subject, console)
+        if look.model:
+            console.print(f"model: {look.model}", markup=False)
         best = look.solve(progress=False if quiet else None)
-        content = manifest(Explain.key, look.name, look.subject, best)
+        content = manifest(Explain.key, look.name, look.subject, best, model=look.model)
         unwritten = artefacts.write(
             {
                 ".npz": best.save,
@@ -143,6 +150,12 @@ def run_explain(
     files = artefacts.in_words(Explain.suffixes)
     console.print(f"wrote {files} in {seconds:.1f} s\n")
     return best
+
+
+def _in_words(model: Section | None) -> str:
+    """All settings of a model, defaults too."""
+    settings = {} if model is None else model.model_dump(exclude_none=True)
+    return ", ".join(f"{name} {value}" for name, value in settings.items())
 
 
 def _print(best: Explanation, console: PlainConsole) -> None:

@@ -1,0 +1,136 @@
+"""Problems that are made in Python, of objects or of sections."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import propopt as po
+from propopt.errors import InvalidInput, ProblemFileError
+from propopt.functions import Power
+from propopt.problems.plans import Plan
+
+
+X = np.linspace(-1, 1, 5)[:, None]
+CUBE = Power(3)
+SECTIONS = {
+    "data": {"grid": {"low": -1, "high": 1, "per_dimension": 5, "dimensions": 1}},
+    "function": {"name": "power", "degree": 3},
+    "objective": {
+        "gradient_matching": 1,
+        "pairwise_robustness": {"graph": {"kind": "gaussian", "lengthscale": 0.5}},
+    },
+    "sweep": {"pairwise_robustness": [0.1, 1]},
+    "baselines": [{"method": "smoothgrad", "scale": [0.5, 1], "n_samples": 5}],
+}
+
+
+def objective():
+    robust = po.PairwiseRobustness(po.gaussian_graph(X, 0.5))
+    return po.GradientMatching(CUBE.gradient(X)) + robust
+
+
+def problem(**settings):
+    made = {"points": X, "function": CUBE, "objective": objective()} | settings
+    return po.problems.Problem(**made)
+
+
+def test_objects_give_what_sections_give():
+    noisy = [po.explainers.SmoothGrad(scale=s, n_samples=5) for s in (0.5, 1.0)]
+    mine = problem(weights={"pairwise_robustness": [0.1, 1]}, baselines=[noisy])
+    same = po.problems.read_sections(SECTIONS).build()
+    tables = [p.sweep(p.baselines()).to_frame() for p in (mine, same)]
+    for column in set(tables[0]) - {"seconds"}:
+        assert tables[0][column].equals(tables[1][column]), column
+
+
+def test_a_problem_of_objects_is_run_like_a_file(tmp_path):
+    curve = po.problems.run_problem(
+        problem(weights={"pairwise_robustness": [0.1, 1]}, name="mine"),
+        tmp_path,
+        quiet=True,
+    )
+    same = po.TradeOffs.load(tmp_path / "mine.npz")
+    assert len(curve.optimized) == len(same.optimized) == 2
+
+
+def test_a_limited_loss_leaves_the_weighted_sum():
+    limited = problem(limits={"pairwise_robustness": [0.5, 1.0]})
+    assert list(limited.objective.weights) == ["gradient_matching"]
+    found = limited.sweep().optimized
+    assert [best.losses["pairwise_robustness"] for best in found] == pytest.approx(
+        [0.5, 1.0]
+    )
+
+
+def test_new_inputs_are_explained_by_a_setting_of_objects():
+    rows = np.linspace(-1, 1, 12)[:, None]
+    subject = po.problems.Subject(
+        points=rows[::3],
+        others=np.delete(rows, slice(None, None, 3), axis=0),
+        make=po.problems.Subject.of(rows, CUBE).make,
+    )
+    G = CUBE.gradient(subject.points)
+    kernel = np.exp(-((subject.points - subject.points.T) ** 2)) + 1e-6 * np.eye(4)
+    made = problem(
+        points=None,
+        function=None,
+        subject=subject,
+        objective=po.GradientMatching(G) + po.KernelRobustness(kernel),
+        setting=po.problems.Inductive(plans=(Plan(rule="all"),), lengthscale=1.0),
+    )
+    (one,) = made.sweep().baselines
+    assert one.method == "inductive"
+    assert one.attributions.shape == (4, 1)
+
+
+def test_nothing_is_computed_before_it_is_asked_for():
+    def fail():
+        pytest.fail("computed")
+
+    made = po.problems.Problem(subject=fail, objective=fail, name="later")
+    assert made.name == "later"
+    assert made.swept == []
+
+
+@pytest.mark.parametrize(
+    "settings", [{"points": None}, {"function": None}, {"subject": object()}]
+)
+def test_a_subject_or_points_with_a_function(settings):
+    with pytest.raises(InvalidInput, match="expected a subject, or points and a fun"):
+        problem(**settings)
+
+
+def test_an_error_knows_the_part_of_the_problem():
+    greedy = po.explainers.Shap(background=np.zeros((1, 7)))
+    made = problem(baselines=[po.explainers.Gradient(), greedy])
+    with pytest.raises(InvalidInput) as caught:
+        list(made.baselines())
+    assert caught.value.part == ("baselines", 1)
+
+
+def test_mistakes_in_sections_have_keys_and_no_line():
+    wrong = SECTIONS | {"solver": "clarabell", "objective": {"gradient_matching": -1}}
+    with pytest.raises(ProblemFileError) as caught:
+        po.problems.read_sections(wrong)
+    assert str(caught.value) == (
+        "objective.gradient_matching: expected a number >= 0, got -1"
+    )
+    with pytest.raises(ProblemFileError, match=r"^solver: 'clarabell' is not known"):
+        po.problems.read_sections(SECTIONS | {"solver": "clarabell"})
+
+
+def test_sections_can_be_named(tmp_path):
+    file = po.problems.read_sections(SECTIONS, "my table", tmp_path)
+    assert file.name == "my table"
+    assert po.problems.read_sections(SECTIONS | {"name": "other"}).name == "other"
+
+
+def test_another_seed_draws_anew():
+    file = po.problems.read_sections(SECTIONS)
+    first, same, other = (
+        next(f.build().baselines()).attributions
+        for f in (file, file.with_seed(0), file.with_seed(1))
+    )
+    np.testing.assert_array_equal(first, same)
+    assert (first != other).any()

@@ -1,0 +1,140 @@
+"""What a file may say of a thing is what the thing takes, with the same defaults."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import Literal, get_args, get_origin, get_type_hints
+
+import pytest
+
+import propopt as po
+from propopt import explainers, graphs, inductive, losses
+from propopt.graphs.grids import grid_gaussian_graph
+from propopt.problems import baselines as baseline_sections
+from propopt.problems import graphs as graph_sections
+from propopt.problems import inductive as rules
+from propopt.problems import losses as loss_sections
+from propopt.problems.jobs import JOBS
+from propopt.problems.jobs.explain import ExplainSection
+
+
+def defaults(made):
+    """The names that a constructor or a function takes, with their defaults."""
+    signature = inspect.signature(made).parameters.values()
+    return {p.name: p.default for p in signature}
+
+
+def choices(annotation):
+    """All words among which a setting is chosen, however it is wrapped."""
+    if get_origin(annotation) is Literal:
+        return set(get_args(annotation))
+    return set().union(*map(choices, get_args(annotation)))
+
+
+NOT_OF_FILES = {"background"}
+"""Tables, which a file cannot hold."""
+
+
+@pytest.mark.parametrize(
+    "section", baseline_sections.BASELINE_SECTIONS, ids=lambda s: s.__name__
+)
+def test_a_baseline_has_the_settings_of_its_class(section):
+    fields = {f.name: f.default for f in dataclasses.fields(section.makes)}
+    given = {n: f for n, f in section.model_fields.items() if n != "method"}
+    assert set(given) == set(fields) - NOT_OF_FILES
+    hints = get_type_hints(section.makes)
+    for name, field in given.items():
+        assert choices(field.annotation) == choices(hints[name]), name
+        if not field.is_required() and not isinstance(field.default, list):
+            assert field.default == fields[name], name
+
+
+def test_every_baseline_can_stand_in_a_file():
+    made = {section.makes.method for section in baseline_sections.BASELINE_SECTIONS}
+    assert made == set(explainers.BASELINES)
+
+
+BUILT_BY = {
+    "gaussian": graphs.gaussian_graph,
+    "grid_gaussian": grid_gaussian_graph,
+    "knn": graphs.knn_graph,
+    "threshold": graphs.threshold_graph,
+    "complete": graphs.complete_graph,
+    "chain": graphs.chain_graph,
+    "pixel": graphs.pixel_graph,
+    "correlation": graphs.correlation_graph,
+    "group": graphs.group_graph,
+}
+ALL_GRAPHS = {*graph_sections.POINT_GRAPHS, *graph_sections.FEATURE_GRAPHS}
+FROM_THE_SUBJECT = {"X", "n_nodes"}
+
+
+@pytest.mark.parametrize("section", ALL_GRAPHS, ids=lambda s: s.__name__)
+def test_a_graph_has_the_settings_of_its_builder(section):
+    (kind,) = get_args(section.model_fields["kind"].annotation)
+    taken = defaults(BUILT_BY[kind])
+    given = {n: f for n, f in section.model_fields.items() if n != "kind"}
+    assert set(given) == set(taken) - FROM_THE_SUBJECT
+    for name, field in given.items():
+        assert field.is_required() == (taken[name] is inspect.Parameter.empty)
+        assert field.is_required() or field.default == taken[name]
+
+
+MADE = {
+    "gradient_matching": (losses.GradientMatching, {"norm"}),
+    "max_difference_robustness": (
+        losses.MaxDifferenceRobustness,
+        {"aggregate", "norm"},
+    ),
+    "kernel_robustness": (losses.KernelRobustness, {"mean"}),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_loss_has_the_settings_of_its_class(name):
+    (section,) = (s for s in loss_sections.LOSSES if s.name == name)
+    made, names = MADE[name]
+    hints = get_type_hints(made.__init__)
+    for setting in names:
+        field = section.model_fields[setting]
+        assert field.default == defaults(made)[setting]
+        assert choices(field.annotation) == choices(hints[setting])
+
+
+def test_every_loss_of_a_file_is_a_loss_of_that_name():
+    of_files = {section.name for section in loss_sections.LOSSES}
+    assert set(loss_sections.Losses.model_fields) == of_files
+    for name in of_files:
+        assert hasattr(losses, "".join(map(str.capitalize, name.split("_"))))
+
+
+def test_greedy_inputs_stop_where_those_of_the_library_do():
+    (section,) = (s for s in rules.RULES if s.__name__ == "GreedyRule")
+    taken = defaults(inductive.GreedyVariance)["tolerance"]
+    assert section.model_fields["tolerance"].default == taken
+
+
+def test_an_explanation_has_the_settings_of_explain():
+    taken, given = defaults(po.explain), ExplainSection.model_fields
+    assert set(given) <= set(taken)
+    assert all(given[name].default == taken[name] for name in given)
+
+
+def test_keys_of_a_job_are_those_of_a_problem_file():
+    for job in JOBS:
+        assert job.key in job.keys.model_fields
+        assert issubclass(po.problems.ProblemSchema, job.keys)
+
+
+def test_a_graph_of_no_known_kind_is_refused_and_becomes_no_other():
+    with pytest.raises(po.errors.ProblemFileError, match="expected 'gaussian'"):
+        po.problems.read_sections(
+            {
+                "data": {"sklearn": "iris"},
+                "function": {"name": "sine"},
+                "objective": {"pairwise_robustness": {"graph": {"kind": "ring"}}},
+            }
+        )
+    with pytest.raises(TypeError, match="abstract"):
+        type("RingGraph", (graph_sections.GraphSection,), {})()
