@@ -65,7 +65,6 @@ EVERYDAY = {
     "group_graph",
     "knn_graph",
     "pixel_graph",
-    "run_problem",
     "smoothed",
     "solve",
     "sweep",
@@ -218,6 +217,15 @@ def public_definitions(tree: ast.Module) -> Iterator[str]:
             case _:
                 names = []
         yield from (name for name in names if not name.startswith("_"))
+
+
+def test_no_public_name_is_defined_in_two_modules():
+    homes: dict[str, set[str]] = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for name in public_definitions(tree):
+            homes.setdefault(name, set()).add(str(path.relative_to(ROOT)))
+    assert {name: where for name, where in homes.items() if len(where) > 1} == {}
 
 
 def _parts(targets: list[ast.expr]) -> Iterator[ast.Name]:
