@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from propopt.errors import InvalidInput
 from propopt.functions.models.outputs import (
     check_model,
+    has_method,
     read_class,
     read_index,
     read_output,
@@ -57,7 +58,7 @@ def task_of(spec: ModelSection, table: str | None, source: Source) -> TaskKind |
 
 def is_unfitted(model: Any) -> bool:
     """Whether a model is an estimator of scikit-learn's kind and not fitted."""
-    if not isinstance(model, BaseEstimator):
+    if not (isinstance(model, BaseEstimator) and has_method(model, "fit")):
         return False
     try:
         check_is_fitted(model)
@@ -141,10 +142,8 @@ def _check_fit(
         else:
             labels = [None]  # one output
             _check_regression(target, spec)
-    with source.blaming("model", "hidden"):
         spec.check_size(n_columns, len(labels), len(target))
-    if classifies:
-        with source.blaming("model"):
+        if classifies:
             read_class(labels, spec.chosen_class)
 
 

@@ -149,7 +149,7 @@ def _model(
         categorical=tuple(data.categorical),
         code=code,
     )
-    with source.blaming(*spec.place):
+    with source.blaming("model"):
         return spec.make(making)
 
 

@@ -57,8 +57,6 @@ class ModelSection(Section):
 
     words: ClassVar[str] = "a model"
     """What messages call it."""
-    place: ClassVar[tuple[str, ...]] = ("model",)
-    """The key that messages blame where there is no such model."""
     is_flat: ClassVar[bool] = False
     """Whether it is known to be constant between jumps, so that its gradient is 0."""
     needs_task: ClassVar[bool] = False

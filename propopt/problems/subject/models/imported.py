@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from propopt.errors import InvalidInput
+from propopt.problems.parts import part
 from propopt.problems.subject.models.base import ClassesSection, Making
 from propopt.problems.subject.models.code import Code
 
@@ -36,7 +37,6 @@ class ImportedModel(ClassesSection):
     """
 
     words: ClassVar[str] = "an imported model"
-    place: ClassVar[tuple[str, ...]] = ("model", "import")
     needs_target: ClassVar[bool] = False
 
     kind: Literal["imported"] = "imported"
@@ -46,7 +46,11 @@ class ImportedModel(ClassesSection):
     )
 
     def make(self, making: Making) -> Any:
-        if making.code is Code.REFUSED:
+        with part("import"):
+            return self._object(making.code)
+
+    def _object(self, code: Code) -> Any:
+        if code is Code.REFUSED:
             raise InvalidInput(
                 f"importing {self.path} runs Python code; add --allow-code to the "
                 "command (code=Code.ALLOWED in Python) if you trust it"

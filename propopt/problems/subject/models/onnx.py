@@ -11,6 +11,7 @@ from pydantic import Field
 from propopt.errors import InvalidInput
 from propopt.functions.answers import SINGLE
 from propopt.functions.differences import step_for
+from propopt.problems.parts import part
 from propopt.problems.subject.models.base import ClassesSection, Making
 from propopt.problems.subject.models.onnx_session import OnnxFile
 from propopt.tables.names import listed, read_table
@@ -27,7 +28,6 @@ class OnnxModel(ClassesSection):
     """
 
     words: ClassVar[str] = "an ONNX model"
-    place: ClassVar[tuple[str, ...]] = ("model", "onnx")
     needs_target: ClassVar[bool] = False
 
     kind: Literal["onnx_file"] = "onnx_file"
@@ -39,8 +39,9 @@ class OnnxModel(ClassesSection):
     def make(self, making: Making) -> Any:
         if making.categorical:
             raise InvalidInput("takes numbers, and there are data.categorical")
-        file = OnnxFile.read(making.folder / self.onnx, self.tensor)
-        return file.model(making.columns)
+        with part("onnx"):
+            file = OnnxFile.read(making.folder / self.onnx, self.tensor)
+            return file.model(making.columns)
 
     def check_table(self, model: Any, table: Any) -> None:
         if not model.feed.is_single:

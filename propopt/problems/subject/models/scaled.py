@@ -12,6 +12,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from propopt.errors import InvalidInput
 from propopt.memory import require_memory
+from propopt.problems.parts import part
 from propopt.problems.section import MOST_NUMBERS, Count, Nonnegative
 from propopt.problems.subject.models.base import (
     ClassesSection,
@@ -74,12 +75,13 @@ class NetworkModel(TaskSection):
         """What L-BFGS keeps of the weights, and what each layer keeps of the rows."""
         widths = (n_columns, *self.hidden, n_outputs)
         n_weights = sum((1 + one) * other for one, other in pairwise(widths))
-        if n_weights > MOST_NUMBERS:
-            raise InvalidInput(
-                f"expected at most {MOST_NUMBERS:,} weights, got {n_weights:,}"
-            )
         n_bytes = 8.0 * (_WEIGHT_COPIES * n_weights + 3 * n_rows * sum(widths))
-        require_memory(n_bytes, "a network of this size", "make `hidden` smaller")
+        with part("hidden"):
+            if n_weights > MOST_NUMBERS:
+                raise InvalidInput(
+                    f"expected at most {MOST_NUMBERS:,} weights, got {n_weights:,}"
+                )
+            require_memory(n_bytes, "a network of this size", "make `hidden` smaller")
 
 
 _WEIGHT_COPIES: Final = 42
