@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from propopt.errors import InvalidInput, SolverFailure, Unwritten
-from propopt.problems.jobs.artefacts import Writer
+from propopt.problems.jobs.artefacts import Artefacts, Writer
 from propopt.problems.problem import Problem
 from propopt.results.explanation import Explanation
 from propopt.tradeoffs.table import TradeOffs
@@ -31,11 +31,23 @@ class KeptAttributions:
         The optimum at the knee, or at what the problem picks.
     left_out : tuple of str
         Sentences on what is not written.
+    interrupted : bool
+        Whether writing was stopped.
     """
 
     writers: dict[str, Writer]
     picked: Explanation | None
     left_out: tuple[str, ...]
+    interrupted: bool = False
+
+    def write(self, artefacts: Artefacts) -> tuple[KeptAttributions, list[str]]:
+        """Write them; what was kept after all, and the reasons of what was not."""
+        try:
+            return self, artefacts.write(self.writers)
+        except KeyboardInterrupt:
+            left_out = (*self.left_out, "attributions: interrupted")
+            stopped = replace(self, writers={}, left_out=left_out, interrupted=True)
+            return stopped, []
 
     @classmethod
     def of(cls, trade_offs: TradeOffs, problem: Problem) -> KeptAttributions:

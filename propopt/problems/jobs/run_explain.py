@@ -155,7 +155,8 @@ def run_explain(
 def _in_words(model: Section | None) -> str:
     """All settings of a model, defaults too."""
     settings = {} if model is None else model.model_dump(exclude_none=True)
-    return ", ".join(f"{name} {value}" for name, value in settings.items())
+    kind = [str(settings.pop("kind"))] if settings else []
+    return ", ".join([*kind, *(f"{name} {value}" for name, value in settings.items())])
 
 
 def _print(best: Explanation, console: PlainConsole) -> None:

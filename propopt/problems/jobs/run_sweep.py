@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
 from rich.text import Text
@@ -92,11 +93,16 @@ def run_problem(
         print_trade_offs(trade_offs, problem.swept, console)
         with console.status("attributions"):
             kept = KeptAttributions.of(trade_offs, problem)
-            trade_offs, more = _written(kept, trade_offs, problem, artefacts)
-    if unwritten or more:
-        raise Unwritten("; ".join([*unwritten, *more]), trade_offs)
+            kept, more = kept.write(artefacts)
+        content = _manifest(problem, kept)
+        unwritten += more
+        unwritten += artefacts.write({".json": partial(write_json, content)})
+    if kept.interrupted:
+        trade_offs = replace(trade_offs, interrupted=True)
+    if unwritten:
+        raise Unwritten("; ".join(unwritten), trade_offs)
     for sentence in kept.left_out:
-        console.print(sentence)
+        console.print(sentence, markup=False)
     calls = problem.function.calls
     rows = calls.rows + calls.trials
     asked = f"{rows:,} model evaluations, " if rows else ""
@@ -160,19 +166,8 @@ def _of_losses(trade_offs: TradeOffs, problem: Problem) -> dict[str, Writer]:
     return {".csv": trade_offs.to_csv, ".svg": plot}
 
 
-def _written(
-    kept: KeptAttributions,
-    trade_offs: TradeOffs,
-    problem: Problem,
-    artefacts: Artefacts,
-) -> tuple[TradeOffs, list[str]]:
-    """Write attributions, and what the run was; the reasons of what is not written."""
-    unwritten: list[str] = []
-    try:
-        unwritten += artefacts.write(kept.writers)
-    except KeyboardInterrupt:
-        trade_offs = replace(trade_offs, interrupted=True)
-    content = manifest(
+def _manifest(problem: Problem, kept: KeptAttributions) -> dict[str, Any]:
+    return manifest(
         Sweep.key,
         problem.name,
         problem.subject,
@@ -180,5 +175,3 @@ def _written(
         pick=problem.pick,
         left_out=kept.left_out,
     )
-    unwritten += artefacts.write({".json": partial(write_json, content)})
-    return trade_offs, unwritten

@@ -1,0 +1,173 @@
+"""``propopt explain``: one explanation of a file, or of a table by its name."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import FILE, names, sweep, write
+from sklearn.datasets import load_iris
+
+import propopt as po
+from propopt.cli import main
+
+
+LOOK = """\
+data: {sklearn: iris, explain: 30}
+model: {kind: logistic, target_class: setosa}
+explain: {robustness: 0.5, scale: none}
+"""
+WHOLE = ["look.json", "look.npz", "look_attributions.csv"]
+
+
+@pytest.fixture
+def look(tmp_path):
+    return write(tmp_path, "look", LOOK)
+
+
+@pytest.fixture
+def table(tmp_path, rng):
+    frame = pd.DataFrame(rng.normal(size=(60, 2)), columns=["age", "=dose"])
+    frame["plan"] = np.where(frame["age"] > 0, "long", "short")
+    frame["y"] = 3 * frame["age"] + (frame["plan"] == "long")
+    path = tmp_path / "patients.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def explain(*arguments):
+    return main(["explain", *map(str, arguments)])
+
+
+def test_a_file_is_explained_as_the_library_would(look, out):
+    assert explain(look, "-o", out, "-q") == 0
+    assert names(out) == WHOLE
+    subject = po.problems.read_problem(look).subject
+    best = po.explain(subject.function, subject.points, robustness=0.5, scale=None)
+    saved = po.Explanation.load(out / "look.npz")
+    np.testing.assert_array_equal(saved.attributions, best.attributions)
+    csv = pd.read_csv(out / "look_attributions.csv", index_col=0)
+    np.testing.assert_array_equal(csv, best.attributions)
+    assert list(csv) == list(subject.points)
+    assert list(csv.index) == list(subject.points.index)
+
+
+def test_the_score_of_the_model_is_printed_and_stored(look, out, capsys):
+    assert explain(look, "-o", out) == 0
+    printed = capsys.readouterr().out
+    stored = json.loads((out / "look.json").read_text())["score"]
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    file = po.problems.read_problem(look)
+    rows = file.subject.points.index
+    names_of_classes = load_iris().target_names[y[rows]]
+    right = file.subject.estimator.predict(X.loc[rows]) == names_of_classes
+    assert stored["value"] == right.mean()
+    assert f"the model: accuracy {right.mean():.3f} on 30 held-out rows" in printed
+    assert "Features by the mean size of their attributions" in printed
+    assert "weight rule: given" in printed
+
+
+def test_a_table_of_ones_own_needs_no_file(table, out, capsys):
+    assert explain("--csv", table, "--target", "y", "-o", out) == 0
+    printed = capsys.readouterr().out
+    assert "20 points × 3 features" in printed
+    assert "model: mlp, output auto, task regression, hidden [32, 16]" in printed
+    assert "on 20 held-out rows" in printed
+    csv = pd.read_csv(out / "patients_attributions.csv", index_col=0)
+    assert list(csv) == ["age", "'=dose", "plan"]
+    assert set(csv.index) < set(range(60))
+    assert json.loads((out / "patients.json").read_text())["job"] == "explain"
+
+
+def test_the_task_can_be_said(table, out, capsys):
+    explain("--csv", table, "--target", "plan", "--task", "regression", "-o", out)
+    assert "a regression needs numbers, and some are text" in capsys.readouterr().err
+    assert not out.exists() or names(out) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "explain: give a problem file, or --csv and --target\n"),
+        (["--csv", "a.csv"], "explain: --csv and --target belong together\n"),
+        (["--target", "y"], "explain: --csv and --target belong together\n"),
+        (["--csv", "a.csv", "--target", "y"], "--csv: there is no file a.csv\n"),
+    ],
+)
+def test_what_is_missing_is_said(arguments, message, capsys):
+    assert explain(*arguments) == 2
+    assert capsys.readouterr().err == message
+
+
+def test_each_command_runs_its_own_job(look, file, out, capsys):
+    assert sweep(look, "-o", out) == 2
+    assert explain(file, "-o", out) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        f"{look}:3: explain: is run by propopt explain",
+        f"{file}:4: objective: is run by propopt sweep",
+    ]
+
+
+BOTH = "expected exactly one of objective and explain, got"
+JOBS = {
+    LOOK.replace("explain: {", "# {"): f"1: {BOTH} neither",
+    f"{FILE}explain: {{}}\n": f"12: explain: {BOTH} both",
+    f"{LOOK}sweep: {{sparsity: [1]}}\n": "4: sweep: has no effect with explain",
+    LOOK.replace("0.5", "-1"): "3: explain.robustness: expected a number >= 0, got -1",
+    LOOK.replace("robustness: 0.5", "graph: {kind: knn, n_neighbors: 30}"): (
+        "3: explain.graph: n_neighbors: expected fewer than the 30 points, got 30"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", JOBS)
+def test_a_file_has_exactly_one_job(tmp_path, capsys, text):
+    path = write(tmp_path, "bad", text)
+    assert main(["check", path]) == 2
+    assert capsys.readouterr().err.startswith(f"{path}:{JOBS[text]}")
+
+
+@pytest.mark.parametrize("deep", [[], ["--deep"]])
+def test_a_file_to_explain_is_checked(look, capsys, deep):
+    assert main(["check", look, *deep]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_names_are_tried_before_any_work(look, out, capsys, monkeypatch):
+    monkeypatch.setattr(
+        po.problems.FirstLook, "subject", property(lambda _: pytest.fail("worked"))
+    )
+    (out / "look.json").mkdir(parents=True)
+    assert explain(look, "-o", out) == 2
+    assert "look.json: a folder is called so" in capsys.readouterr().err
+
+
+def test_the_graph_and_the_units_are_those_of_the_file(tmp_path, out):
+    text = LOOK.replace("scale: none", "graph: {kind: chain}, scale: std")
+    assert explain(write(tmp_path, "look", text), "-o", out, "-q") == 0
+    parameters = json.loads((out / "look.json").read_text())["picked"]["parameters"]
+    assert parameters["graph"].startswith("<chain graph: 30 nodes")
+    assert parameters["scale"] == "std"
+
+
+@pytest.mark.parametrize("command", ["sweep", "explain", "check"])
+def test_code_that_a_file_names_runs_only_where_it_is_allowed(
+    command, tmp_path, capsys, monkeypatch
+):
+    (tmp_path / "own_model_of_a_test.py").write_text(
+        "def model(X):\n    return 2 * X[:, 0]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    job = "explain: {}" if command == "explain" else "objective: {gradient_matching: 1}"
+    path = write(
+        tmp_path,
+        "own",
+        "data: {grid: {low: -1, high: 1, per_dimension: 9, dimensions: 1}}\n"
+        f"model: {{import: 'own_model_of_a_test:model'}}\n{job}\n",
+    )
+    assert main([command, path]) == 2
+    assert "add --allow-code to the command" in capsys.readouterr().err
+    assert main([command, path, "--allow-code"]) == 0
