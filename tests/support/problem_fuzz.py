@@ -36,6 +36,8 @@ GRID: dict[str, Any] = {
     "sweep": {"pairwise_robustness": {"low": 0.1, "high": 10, "points": 3}},
     "baselines": [{"method": "gradient"}, SMOOTHGRAD],
     "plot": {"x": "gradient_matching", "y": "pairwise_robustness", "scale": "log"},
+    "pick": {"pairwise_robustness": 1.0},
+    "attributions": "all",
     "solver": "auto",
     "tolerance": 1e-6,
     "seed": 0,
@@ -112,7 +114,21 @@ NETWORK: dict[str, Any] = {
         "smoothness": {"graph": {"kind": "chain"}},
     },
 }
-BASES = (GRID, UNIFORM, LINEAR, IRIS, NETWORK)
+LOOK: dict[str, Any] = {
+    "data": {
+        "csv": "table.csv",
+        "target": "y",
+        "explain": 8,
+        "categorical": ["city", "label"],
+    },
+    "model": {"kind": "linear"},
+    "explain": {
+        "scale": "std",
+        "graph": {"kind": "knn", "n_neighbors": 3},
+        "robustness": 0.5,
+    },
+}
+BASES = (GRID, UNIFORM, LINEAR, IRIS, NETWORK, LOOK)
 
 NUMBERS = [
     "0", "-0", "-1", "1", "2", "3", "1.5", "-1e-3", "1e-320", "5e-324", "1e-8", "1e8",
