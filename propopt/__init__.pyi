@@ -5,6 +5,7 @@ from . import graphs as graphs
 from . import inductive as inductive
 from . import losses as losses
 from . import metrics as metrics
+from . import papers as papers
 from . import plots as plots
 from . import problems as problems
 from . import reproduce as reproduce

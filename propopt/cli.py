@@ -73,9 +73,9 @@ def _explain_files(options: argparse.Namespace) -> int:
 def reproduce(options: argparse.Namespace) -> int:
     """``propopt reproduce FIGURE...``: a paper's figures and statements."""
     report = po.reproduce.reproduce_paper(
+        po.papers.find_paper(options.paper),
         options.figures,
         options.output,
-        paper=options.paper,
         csv=options.csv,
         target=options.target,
         task=options.task,

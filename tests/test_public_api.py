@@ -32,6 +32,7 @@ NAMESPACES = (
     "inductive",
     "losses",
     "metrics",
+    "papers",
     "plots",
     "problems",
     "reproduce",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
 
@@ -79,7 +78,7 @@ class Paper:
         """
         choice = list(dict.fromkeys(names))
         for name in choice:
-            _require(name, [*self.figures, ALL], "figure")
+            require_name(name, [*self.figures, ALL], "figure")
         if not choice:
             raise InvalidInput("figures: expected at least one, got none")
         every = self.figures if ALL in choice else choice
@@ -112,22 +111,8 @@ class Paper:
         return {**figures, own.figure: replace(figure, panels=panels)}
 
 
-def find_paper(name: str) -> Paper:
-    """The paper of this name in the registry, which stands in the layer above.
-
-    As with plug-ins, it is imported when one of them is asked for.
-
-    Raises
-    ------
-    InvalidInput
-        If there is none.
-    """
-    papers: Mapping[str, Paper] = import_module("propopt.papers").PAPERS
-    _require(name, list(papers), "paper")
-    return papers[name]
-
-
-def _require(name: str, known: list[str], what: str) -> None:
+def require_name(name: str, known: list[str], what: str) -> None:
+    """Refuse a name that is none of those known, with the nearest of them."""
     if name not in known:
         hint = did_you_mean(name, known)
         raise InvalidInput(

@@ -17,7 +17,7 @@ from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.findings import Finding, Verdict
 from propopt.reproduce.pages import write_figure, write_index, written_files
 from propopt.reproduce.panels import Panel, PanelResult
-from propopt.reproduce.paper import Paper, find_paper
+from propopt.reproduce.paper import Paper
 from propopt.reproduce.tally import FigureReport, Record, Tally, findings_table
 from propopt.threads import threads_of_run
 from propopt.workers import in_workers, read_workers
@@ -54,10 +54,10 @@ class Report:
 
 
 def reproduce_paper(
+    paper: Paper,
     figures: Sequence[str],
     folder: str | Path,
     *,
-    paper: str | Paper = "properties",
     csv: str | Path | None = None,
     target: str | None = None,
     task: str | None = None,
@@ -72,13 +72,13 @@ def reproduce_paper(
 
     Parameters
     ----------
+    paper : Paper
+        Such as ``propopt.papers.find_paper("properties")``.
     figures : sequence of str
         ``"all"``, or some; of the paper ``"properties"`` there are ``"fig1"`` to
         ``"fig6"``, ``"appendix"`` and ``"tables"``.
     folder : path
         Where to write; made if it is not there.
-    paper : str or Paper
-        One of ``propopt.papers.PAPERS``, or its name there.
     csv, target, task
         A table of your own beside those of ``tables``: the file, the column to learn,
         and ``"classification"`` or ``"regression"``; by default the former where the
@@ -96,22 +96,21 @@ def reproduce_paper(
     Raises
     ------
     InvalidInput
-        For an unknown paper or figure, a folder or a name that cannot be written to,
+        For an unknown figure, a folder or a name that cannot be written to,
         or a table that cannot be read.
     Unwritten
         If a page cannot be written after all; those before it are whole.
     MissingExtra
         If ``shap`` is needed and not installed.
     """
-    source = find_paper(paper) if isinstance(paper, str) else paper
-    chosen = source.chosen(figures)
+    chosen = paper.chosen(figures)
     place = writable_folder(folder)
     for file in written_files(chosen):
         require_free_name(place / file, [] if csv is None else [Path(csv)])
     table = _read_table(csv, target, task)
     if table is not None:
-        chosen = source.with_table(chosen, *table)
-    return _Run(source.record, place, n_jobs, PlainConsole(quiet=quiet)).all(chosen)
+        chosen = paper.with_table(chosen, *table)
+    return _Run(paper.record, place, n_jobs, PlainConsole(quiet=quiet)).all(chosen)
 
 
 def _read_table(

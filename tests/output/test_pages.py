@@ -40,7 +40,7 @@ def test_panels_are_named_as_text(tmp_path):
         draw=partial(draw_fronts, size=(2.0, 2.0)),
     )
     with mpl.rc_context({"svg.fonttype": "none"}):  # text, not outlines
-        po.reproduce.reproduce_paper(["tiny"], tmp_path, paper=paper(made), quiet=True)
+        po.reproduce.reproduce_paper(paper(made), ["tiny"], tmp_path, quiet=True)
     page = (tmp_path / "tiny.md").read_text("utf-8")
     assert r"### \<b>\*x\* \$a\$, \$b\$" in page
     drawn = ElementTree.fromstring((tmp_path / "tiny.svg").read_text("utf-8"))

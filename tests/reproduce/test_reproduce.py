@@ -175,12 +175,14 @@ def test_a_page_is_the_old_one_or_the_new_one(file, tmp_path, monkeypatch, capsy
 
 def test_a_folder_that_cannot_be_made_is_refused(file):
     with pytest.raises(InvalidInput, match="cannot make the folder"):
-        po.reproduce.reproduce_paper(["fig1"], file / "below")
+        po.reproduce.reproduce_paper(PROPERTIES, ["fig1"], file / "below")
 
 
 def test_a_number_of_jobs_that_is_zero_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="n_jobs"):
-        po.reproduce.reproduce_paper(["fig2"], tmp_path, n_jobs=0, quiet=True)
+        po.reproduce.reproduce_paper(
+            PROPERTIES, ["fig2"], tmp_path, n_jobs=0, quiet=True
+        )
 
 
 def test_help_lists_every_figure(capsys):
@@ -221,12 +223,12 @@ def test_a_paper_without_a_use_for_tables_refuses_them(file, tmp_path):
     made = paper(figure(panel(file, stop)))
     with pytest.raises(InvalidInput, match="--csv: the paper small takes no table"):
         po.reproduce.reproduce_paper(
-            ["tiny"], tmp_path, paper=made, csv="t.csv", target="y", quiet=True
+            made, ["tiny"], tmp_path, csv="t.csv", target="y", quiet=True
         )
 
 
 def test_a_paper_of_ones_own_needs_no_registry(file, tmp_path):
     made = paper(figure(panel(file, statements.certified)))
-    report = po.reproduce.reproduce_paper(["all"], tmp_path, paper=made, quiet=True)
+    report = po.reproduce.reproduce_paper(made, ["all"], tmp_path, quiet=True)
     assert report.to_frame()["figure"].tolist() == ["tiny"]
     assert report.n_failed == 0
