@@ -203,20 +203,20 @@ def test_gradients_are_there_where_autograd_is_switched_off(network, X, context)
 @pytest.mark.parametrize(
     ("dtype", "method", "tolerance"),
     [
-        (torch.float64, "exact", 1e-14),
-        (torch.float32, "autograd, float32", 1e-5),
-        (torch.bfloat16, "autograd, bfloat16", 0.2),
+        ("float64", "exact", 1e-14),
+        ("float32", "autograd, float32", 1e-5),
+        ("bfloat16", "autograd, bfloat16", 0.2),
     ],
 )
 def test_precision_is_that_of_the_module(network, X, dtype, method, tolerance):
     exact = po.wrap(network, 2, "probability")
     expected = exact.value(X), exact.gradient(X)
-    function = po.wrap(network.to(dtype), 2, "probability")
+    function = po.wrap(network.to(getattr(torch, dtype)), 2, "probability")
     assert function.gradient_method == method
     seen = []
     network.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].dtype))
     answers = function.value(X), function.gradient(X)
-    assert set(seen) == {dtype}
+    assert set(seen) == {getattr(torch, dtype)}
     for ours, theirs in zip(answers, expected, strict=True):
         assert ours.dtype == np.float64
         np.testing.assert_allclose(ours, theirs, atol=tolerance)
