@@ -1,30 +1,9 @@
 """Papers whose figures are made anew, by name.
 
-A new one is a folder here that says what its figures are, and an entry.
+A new one is a folder here that says what its figures are, and an entry in ``PAPERS``.
 """
 
-from propopt.papers.properties.paper import PROPERTIES
-from propopt.reproduce.paper import Paper, require_name
+from propopt.papers.registry import PAPERS, find_paper
 
 
 __all__ = ["PAPERS", "find_paper"]
-
-PAPERS: dict[str, Paper] = {paper.name: paper for paper in (PROPERTIES,)}
-
-
-def find_paper(name: str) -> Paper:
-    """The paper of this name.
-
-    Raises
-    ------
-    InvalidInput
-        If there is none.
-
-    Examples
-    --------
-    >>> import propopt as po
-    >>> sorted(po.papers.find_paper("properties").figures)[:3]
-    ['appendix', 'fig1', 'fig2']
-    """
-    require_name(name, list(PAPERS), "paper")
-    return PAPERS[name]

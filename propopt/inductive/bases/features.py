@@ -1,7 +1,7 @@
 """Independent features, and those of any graph or kernel; what ``features`` may be.
 
-Smoothness is tr(W P Wᵀ) with a symmetric matrix P of features. Everything else knows
-P = V diag(ς) Vᵀ by its eigenvalues and by three actions of V alone, so that a basis
+Smoothness is tr(W Q Wᵀ) with a symmetric matrix P of features. Everything else knows
+Q = V diag(ς) Vᵀ by its eigenvalues and by three actions of V alone, so that a basis
 whose V is never formed (see :mod:`images`) is one more subclass of
 :class:`FeatureBasis`.
 """
@@ -92,7 +92,7 @@ class DenseFeatures(FeatureBasis):
 
     @classmethod
     def of_graph(cls, graph: Graph) -> DenseFeatures:
-        """The basis of :class:`propopt.Smoothness`, P = 2M with the Laplacian M."""
+        """The basis of :class:`propopt.Smoothness`, Q = 2M with the Laplacian M."""
         require_room(graph.n_nodes)
         values, vectors = la.eigh(2.0 * np.asarray(graph.laplacian.toarray()))
         # one zero per component of the graph comes out as rounding: it is a zero, and
@@ -102,7 +102,7 @@ class DenseFeatures(FeatureBasis):
 
     @classmethod
     def of_kernel(cls, kernel_matrix: object) -> DenseFeatures:
-        """The basis of 2 tr(W K_s⁻¹ Wᵀ), P = 2K_s⁻¹ (Tadesse et al. 2024, Eq. 9).
+        """The basis of 2 tr(W K_s⁻¹ Wᵀ), Q = 2K_s⁻¹ (Tadesse et al. 2024, Eq. 9).
 
         The factor two is that of :class:`propopt.KernelRobustness`, for features.
 

@@ -26,7 +26,7 @@ from propopt.inductive.process.posterior import blocks
 class GridFeatures(FeatureBasis):
     """Pixels with their up to four neighbours, by cosine transforms.
 
-    The basis of ``Smoothness(shape.pixel_graph())``: P = 2M with the Laplacian M of a
+    The basis of ``Smoothness(shape.pixel_graph())``: Q = 2M with the Laplacian M of a
     grid is diagonal in the DCT-II of each channel (Strang 1999), with eigenvalues ς_ab
     = 4 (2 − cos(πa/H) − cos(πb/W)). Rotation costs O(D log D) per row, and nothing is
     stored.
