@@ -240,26 +240,35 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    sub = commands.add_parser("sweep", help="solve problem files; write what is found")
+    for name, help_text, add_arguments in (
+        ("sweep", "solve problem files; write what is found", _add_sweep),
+        ("explain", "one explanation with stated defaults", _add_explain),
+        ("reproduce", "the paper's figures and statements", _add_reproduce),
+        ("check", "check problem files without running them", _add_check),
+        ("schema", "print the JSON Schema of problem files", _add_schema),
+    ):
+        add_arguments(commands.add_parser(name, help=help_text))
+    return parser
+
+
+def _add_sweep(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("files", nargs="+", metavar="FILE", help="YAML problem file")
-    sub.add_argument(
-        "-o", "--output", default="results", metavar="DIR", help="default: results"
-    )
+    _add_output(sub)
     sub.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="parallel workers")
     sub.add_argument("--solver", metavar="NAME", help="instead of the one in the file")
-    sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
     _add_allow_code(sub)
     sub.set_defaults(command=_sweep_files)
 
-    sub = commands.add_parser("explain", help="one explanation with stated defaults")
-    _add_explain_arguments(sub)
+
+def _add_explain(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("files", nargs="*", metavar="FILE", help="YAML problem file")
+    _add_output(sub)
+    _add_allow_code(sub)
+    _add_table_arguments(sub, "a table of your own, and a network that learns it")
     sub.set_defaults(command=_explain_files)
 
-    sub = commands.add_parser("reproduce", help="the paper's figures and statements")
-    _add_reproduce_arguments(sub)
-    sub.set_defaults(command=reproduce)
 
-    sub = commands.add_parser("check", help="check problem files without running them")
+def _add_check(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("files", nargs="+", metavar="FILE", help="YAML problem file")
     sub.add_argument(
         "--deep", action="store_true", help="read all rows of tables, not the first"
@@ -267,19 +276,16 @@ def _parser() -> argparse.ArgumentParser:
     _add_allow_code(sub)
     sub.set_defaults(command=check)
 
-    sub = commands.add_parser("schema", help="print the JSON Schema of problem files")
+
+def _add_schema(sub: argparse.ArgumentParser) -> None:
     sub.set_defaults(command=schema)
-    return parser
 
 
-def _add_explain_arguments(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("files", nargs="*", metavar="FILE", help="YAML problem file")
+def _add_output(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "-o", "--output", default="results", metavar="DIR", help="default: results"
     )
     sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
-    _add_allow_code(sub)
-    _add_table_arguments(sub, "a table of your own, and a network that learns it")
 
 
 def _add_allow_code(sub: argparse.ArgumentParser) -> None:
@@ -290,7 +296,7 @@ def _add_allow_code(sub: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_reproduce_arguments(sub: argparse.ArgumentParser) -> None:
+def _add_reproduce(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "figures",
         nargs="+",
@@ -306,6 +312,7 @@ def _add_reproduce_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="panels at once")
     sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
     _add_table_arguments(sub, "a table of your own, beside those of tables")
+    sub.set_defaults(command=reproduce)
 
 
 def _add_table_arguments(sub: argparse.ArgumentParser, title: str) -> None:

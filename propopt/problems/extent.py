@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from propopt.graphs.grid_points import grid_size
 from propopt.problems.section import MOST_NUMBERS
-from propopt.problems.source import Source
+from propopt.problems.sources.base import Source
 from propopt.problems.subject.data import Data
 
 

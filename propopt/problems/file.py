@@ -13,9 +13,10 @@ from propopt.problems.jobs import check_one_job
 from propopt.problems.jobs.base import Job
 from propopt.problems.jobs.sweep import Sweep
 from propopt.problems.problem import Problem
-from propopt.problems.reading import read_schema
 from propopt.problems.schema import ProblemSchema
-from propopt.problems.source import PythonSource, Source
+from propopt.problems.sources.base import PythonSource, Source
+from propopt.problems.sources.reading import read_schema
+from propopt.problems.sources.yaml_text import YamlSource
 from propopt.problems.subject.models.code import Code
 from propopt.problems.subject.reading import (
     check_subject,
@@ -23,7 +24,6 @@ from propopt.problems.subject.reading import (
     read_subject,
 )
 from propopt.problems.subject.subject import Subject
-from propopt.problems.yaml_source import YamlSource
 
 
 FIRST_ROWS = 1_000

@@ -68,7 +68,7 @@ class GaussianGraph(GraphSection):
             _require_matrix(n_nodes, "a complete gaussian graph")
 
 
-class GridGaussianGraph(GraphSection):
+class GaussianGridGraph(GraphSection):
     """The same for all points of a grid, not stored: up to a million points."""
 
     kind: Literal["grid_gaussian"]
@@ -186,7 +186,7 @@ class GroupGraph(GraphSection):
 
 POINT_GRAPHS: Final = (
     GaussianGraph,
-    GridGaussianGraph,
+    GaussianGridGraph,
     KnnGraph,
     ThresholdGraph,
     CompleteGraph,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from propopt.functions import Function
 from propopt.problems.section import Section
-from propopt.problems.source import Source
+from propopt.problems.sources.base import Source
 
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from propopt.problems.graphs import PointGraph
 from propopt.problems.jobs.base import Job
 from propopt.problems.parts import part
 from propopt.problems.section import Nonnegative, Positive, Section
-from propopt.problems.source import Source
+from propopt.problems.sources.base import Source
 
 
 if TYPE_CHECKING:

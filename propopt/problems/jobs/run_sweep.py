@@ -91,25 +91,33 @@ def run_problem(
         # what no file holds is shown at least
         console.quiet = quiet and not unwritten
         print_trade_offs(trade_offs, problem.swept, console)
-        with console.status("attributions"):
-            kept = KeptAttributions.of(trade_offs, problem)
-            kept, more = kept.write(artefacts)
-        content = _manifest(problem, kept)
-        unwritten += more
-        unwritten += artefacts.write({".json": partial(write_json, content)})
+        kept, reasons = _kept(trade_offs, problem, artefacts, console)
     if kept.interrupted:
         trade_offs = replace(trade_offs, interrupted=True)
-    if unwritten:
-        raise Unwritten("; ".join(unwritten), trade_offs)
+    if unwritten or reasons:
+        raise Unwritten("; ".join([*unwritten, *reasons]), trade_offs)
+    seconds = time.perf_counter() - began
+    files = artefacts.in_words([".csv", ".svg", *kept.writers, ".json"])
+    console.print(f"{_asked(problem)}wrote {files} in {seconds:.1f} s\n")
+    return trade_offs
+
+
+def _kept(
+    trade_offs: TradeOffs, problem: Problem, artefacts: Artefacts, console: PlainConsole
+) -> tuple[KeptAttributions, list[str]]:
+    """Write attributions, and what the run was; the reasons of what is not written."""
+    with console.status("attributions"):
+        kept, reasons = KeptAttributions.of(trade_offs, problem).write(artefacts)
     for sentence in kept.left_out:
         console.print(sentence, markup=False)
+    content = _manifest(problem, kept)
+    return kept, reasons + artefacts.write({".json": partial(write_json, content)})
+
+
+def _asked(problem: Problem) -> str:
     calls = problem.function.calls
     rows = calls.rows + calls.trials
-    asked = f"{rows:,} model evaluations, " if rows else ""
-    files = artefacts.in_words([".csv", ".svg", *kept.writers, ".json"])
-    seconds = time.perf_counter() - began
-    console.print(f"{asked}wrote {files} in {seconds:.1f} s\n")
-    return trade_offs
+    return f"{rows:,} model evaluations, " if rows else ""
 
 
 def _solved(

@@ -17,7 +17,7 @@ from propopt.problems.losses import Losses, LossSection
 from propopt.problems.parts import part
 from propopt.problems.section import Nonnegative, Positive, Section
 from propopt.problems.setting import ROBUSTNESS, Setting, Transductive
-from propopt.problems.source import Source
+from propopt.problems.sources.base import Source
 from propopt.problems.weights import Weights, listed_weights
 
 

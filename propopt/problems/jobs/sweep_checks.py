@@ -11,7 +11,7 @@ from propopt.problems.losses import GradientMatchingLoss
 from propopt.problems.parts import Location
 from propopt.problems.pick import check_pick
 from propopt.problems.setting import ROBUSTNESS
-from propopt.problems.source import Source
+from propopt.problems.sources.base import Source
 from propopt.problems.weights import MOST_WEIGHTS, count_weights, listed_weights
 from propopt.solvers import find_solver
 

@@ -8,7 +8,7 @@ import pandas as pd
 from propopt.checks import did_you_mean
 from propopt.errors import InvalidInput
 from propopt.problems.parts import Location
-from propopt.problems.source import Source
+from propopt.problems.sources.base import Source
 from propopt.problems.subject.data import Data
 
 

@@ -20,7 +20,7 @@ from propopt.functions.models.outputs import (
     read_index,
     read_output,
 )
-from propopt.problems.source import Source
+from propopt.problems.sources.base import Source
 from propopt.problems.subject.models.base import (
     ModelSection,
     TaskKind,

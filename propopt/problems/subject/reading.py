@@ -19,7 +19,7 @@ from propopt.problems.extent import (
 )
 from propopt.problems.losses import GradientMatchingLoss
 from propopt.problems.schema import ProblemSchema
-from propopt.problems.source import Source
+from propopt.problems.sources.base import Source
 from propopt.problems.subject.data import Data
 from propopt.problems.subject.learning import check_learning, is_unfitted, task_of
 from propopt.problems.subject.models.base import Making, ModelSection

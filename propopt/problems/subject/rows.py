@@ -11,7 +11,7 @@ from sklearn import datasets
 from sklearn.preprocessing import StandardScaler
 
 from propopt.checks import did_you_mean
-from propopt.problems.source import Source
+from propopt.problems.sources.base import Source
 from propopt.problems.subject.columns import joined, read_columns
 from propopt.problems.subject.csv_tables import CsvTable
 from propopt.problems.subject.data import Data

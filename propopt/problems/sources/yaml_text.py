@@ -11,8 +11,15 @@ import yaml
 
 from propopt.errors import ProblemFileError
 from propopt.problems.parts import Location
-from propopt.problems.plain import MOST_VALUES, TEXT, complaint, compose, plain, refusal
-from propopt.problems.source import Source, key_path, shown_key
+from propopt.problems.sources.base import Source, key_path, shown_key
+from propopt.problems.sources.plain import (
+    MOST_VALUES,
+    TEXT,
+    complaint,
+    compose,
+    plain,
+    refusal,
+)
 
 
 @final
@@ -33,7 +40,7 @@ class YamlSource(Source):
         Raises
         ------
         ProblemFileError
-            If it is not YAML within the limits of ``problems.plain``, or more
+            If it is not YAML within the limits of ``problems.sources.plain``, or more
             than plain data.
         """
         place = Path(path)

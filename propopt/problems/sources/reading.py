@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 from propopt.checks import did_you_mean
 from propopt.errors import ProblemFileError
 from propopt.problems.schema import ProblemSchema, kinds, sections_at
-from propopt.problems.source import SHORT, Source
+from propopt.problems.sources.base import SHORT, Source
 
 
 _MOST_MISTAKES = 20
