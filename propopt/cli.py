@@ -158,16 +158,16 @@ def _own_table(options: argparse.Namespace) -> po.problems.ProblemFile:
 
 
 def _refuse_same_output(files: Sequence[po.problems.ProblemFile]) -> None:
-    seen: dict[str, Path] = {}
+    writers: dict[str, Path] = {}
     for file in files:
         for name in file.artefacts:
-            if name in seen:
+            if name in writers:
                 raise file.source.error(
                     ("name",),
-                    f"would write the same files as {seen[name]}; give one of them "
+                    f"would write the same files as {writers[name]}; give one of them "
                     "another name:",
                 )
-            seen[name] = file.source.path
+            writers[name] = file.source.path
 
 
 def _guarded(work: Callable[[], int]) -> int:
@@ -231,7 +231,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="propopt",
-        description="Explanations optimised for the properties you choose, with proof.",
+        description="Explanations optimized for the properties you choose, with proof.",
         epilog="Exit codes: 0 done, 2 bad input, 3 solver failure, 4 a statement of "
         "the paper fails, 5 not written, 130 interrupted.",
     )

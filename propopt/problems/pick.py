@@ -41,9 +41,9 @@ def check_pick(pick: Pick, swept: Mapping[str, Sequence[float]]) -> None:
 
 def _check_value(name: str, value: float, swept: Mapping[str, Sequence[float]]) -> None:
     if name not in swept:
-        known = ", ".join(swept) or "nothing"
+        names = ", ".join(swept) or "nothing"
         raise InvalidInput(
-            f"{name!r} is not swept{did_you_mean(name, list(swept))}; swept: {known}"
+            f"{name!r} is not swept{did_you_mean(name, list(swept))}; swept: {names}"
         )
     low, high = min(swept[name]), max(swept[name])
     if not low <= value <= high:

@@ -124,8 +124,8 @@ class Problem:
     @cached_property
     def subject(self) -> Subject:
         """What is explained."""
-        given = self._subject
-        return given if isinstance(given, Subject) else given()
+        subject = self._subject
+        return subject if isinstance(subject, Subject) else subject()
 
     @property
     def points(self) -> Any:

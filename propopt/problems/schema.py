@@ -35,14 +35,14 @@ class CommonKeys(Section):
     @property
     def explained(self) -> Formula | ModelSection:
         """The function or the model: exactly one is given."""
-        given = [part for part in (self.function, self.model) if part is not None]
-        if len(given) != 1:
+        parts = [part for part in (self.function, self.model) if part is not None]
+        if len(parts) != 1:
             raise PydanticCustomError(
                 "one_function",
                 "expected exactly one of function and model, got {given}",
-                {"given": "both" if given else "neither"},
+                {"given": "both" if parts else "neither"},
             )
-        return given[0]
+        return parts[0]
 
     @model_validator(mode="after")
     def _consistent(self) -> CommonKeys:
@@ -84,13 +84,13 @@ class ProblemSchema(ExplainKeys, SweepKeys, CommonKeys):
 
 def sections_at(location: tuple[str | int, ...]) -> list[type[Section]]:
     """The sections that may stand at a location, by its keys and chosen kinds."""
-    found: list[type[Section]] = [ProblemSchema]
+    sections: list[type[Section]] = [ProblemSchema]
     for step in location:
-        fields = [s.model_fields[str(step)] for s in found if step in s.model_fields]
+        fields = [s.model_fields[str(step)] for s in sections if step in s.model_fields]
         deeper = [inner for field in fields for inner in _sections_in(field.annotation)]
-        chosen = [section for section in found if step in _kinds_of(section)]
-        found = deeper or chosen or found
-    return found
+        chosen = [section for section in sections if step in _kinds_of(section)]
+        sections = deeper or chosen or sections
+    return sections
 
 
 def kinds(location: tuple[str | int, ...]) -> list[str]:

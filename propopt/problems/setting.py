@@ -79,13 +79,13 @@ class Inductive(Setting):
         """
         if trade_offs.interrupted or not trade_offs.optimized:
             return trade_offs
-        made: list[Explanation] = []
+        explanations: list[Explanation] = []
         interrupted = False
         try:
-            made.extend(self._explanations(trade_offs.optimized, problem))
+            explanations.extend(self._explanations(trade_offs.optimized, problem))
         except KeyboardInterrupt:
             interrupted = True
-        baselines = (*made, *trade_offs.baselines)
+        baselines = (*explanations, *trade_offs.baselines)
         return replace(trade_offs, baselines=baselines, interrupted=interrupted)
 
     def describe(self, problem: Problem) -> str:

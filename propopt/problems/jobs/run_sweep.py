@@ -158,8 +158,8 @@ def _watched(problem: Problem, console: PlainConsole) -> Iterator[Explanation]:
     total = len(problem.methods)
     with console.status("baselines") as status:
         for number, explanation in enumerate(problem.baselines(), start=1):
-            made = printable(explanation.method)
-            status.update(Text(f"baselines: {number} of {total}, {made}"))
+            method = printable(explanation.method)
+            status.update(Text(f"baselines: {number} of {total}, {method}"))
             yield explanation
 
 

@@ -62,12 +62,12 @@ def _check_names(schema: ProblemSchema, source: Source) -> None:
 def _check_loss(
     location: Location, name: str, schema: ProblemSchema, source: Source
 ) -> None:
-    known = list(schema.losses)
-    if name not in known:
+    names = list(schema.losses)
+    if name not in names:
         raise source.error(
             location,
-            f"the objective has no {name!r}{did_you_mean(name, known)}; "
-            f"it has {', '.join(known)}",
+            f"the objective has no {name!r}{did_you_mean(name, names)}; "
+            f"it has {', '.join(names)}",
         )
 
 

@@ -45,9 +45,9 @@ def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
     match detail["type"]:
         case "extra_forbidden":
             fields = sections_at(location[:-1])[0].model_fields
-            known = [field.alias or name for name, field in fields.items()]
-            hint = did_you_mean(location[-1], known)
-            message = f"unknown key{hint}; known here: {', '.join(known)}"
+            keys = [field.alias or name for name, field in fields.items()]
+            hint = did_you_mean(location[-1], keys)
+            message = f"unknown key{hint}; known here: {', '.join(keys)}"
             return source.error(location, message)
         case "missing":
             return source.error(
@@ -63,17 +63,17 @@ def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
                 (*location, key), _unknown_name(value[key], kinds(location))
             )
         case "literal_error":
-            known = re.findall(r"'([^']*)'", context["expected"])
-            return source.error(location, _unknown_name(value, known))
+            words = re.findall(r"'([^']*)'", context["expected"])
+            return source.error(location, _unknown_name(value, words))
         case kind if kind in _EXPECTED:
             expected = _EXPECTED[kind].format(**context)
             return source.error(location, f"expected {expected}, got {_shown(value)}")
     return source.error(location, detail["msg"])
 
 
-def _unknown_name(value: object, known: Sequence[str]) -> str:
-    hint = did_you_mean(value, known)
-    return f"expected {_either(known)}, got {_shown(value)}{hint}"
+def _unknown_name(value: object, words: Sequence[str]) -> str:
+    hint = did_you_mean(value, words)
+    return f"expected {_either(words)}, got {_shown(value)}{hint}"
 
 
 _MAPPING = "a mapping of keys to values"

@@ -86,9 +86,9 @@ class YamlSource(Source):
         node, line = self.root, self.root.start_mark.line + 1
         steps: Location = ()
         for step in location:
-            found = self._items.get(id(node), {}).get(step)
-            if found is not None:
-                line, node = found
+            item = self._items.get(id(node), {}).get(step)
+            if item is not None:
+                line, node = item
                 steps = (*steps, step)
         return line, steps
 
@@ -101,10 +101,10 @@ class YamlSource(Source):
         them by node; None for the nodes that enclose this one.
         """
         line = node.start_mark.line + 1
-        known = sizes.get(id(node), 0)
-        if known:
-            return known
-        message = refusal(node) if known == 0 else _ENDLESS
+        size = sizes.get(id(node), 0)
+        if size:
+            return size
+        message = refusal(node) if size == 0 else _ENDLESS
         if message is not None:
             raise self._at(line, steps, message)
         sizes[id(node)] = None
@@ -127,15 +127,15 @@ class YamlSource(Source):
             for number, item in enumerate(node.value):
                 yield number, (item.start_mark.line + 1, item)
         if isinstance(node, yaml.MappingNode):
-            seen: set[str] = set()
+            keys: set[str] = set()
             for key, value in node.value:
                 line = key.start_mark.line + 1
                 message = _refused_key(key)
                 if message is not None:
                     raise self._at(line, steps, message)
-                if key.value in seen:
+                if key.value in keys:
                     raise self._at(line, (*steps, key.value), "given twice")
-                seen.add(key.value)
+                keys.add(key.value)
                 yield key.value, (line, value)
 
 
