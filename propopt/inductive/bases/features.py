@@ -1,6 +1,6 @@
 """Independent features, and those of any graph or kernel; what ``features`` may be.
 
-Smoothness is tr(W Q Wᵀ) with a symmetric matrix P of features. Everything else knows
+Smoothness is tr(W Q Wᵀ) with a symmetric matrix Q of features. Everything else knows
 Q = V diag(ς) Vᵀ by its eigenvalues and by three actions of V alone, so that a basis
 whose V is never formed (see :mod:`images`) is one more subclass of
 :class:`FeatureBasis`.
