@@ -1,7 +1,7 @@
 """Which pixels make a handwritten 3 an 8, for a small convolutional network.
 
 The network is trained on scikit-learn's digits. The log-odds of "8" are explained on 64
-unseen threes and eights: by gradients, by SmoothGrad, and by maps that are optimised to
+unseen threes and eights: by gradients, by SmoothGrad, and by maps that are optimized to
 be smooth over neighbouring pixels and alike for digits that look alike. The picture is
 written to results/digits_cnn.png.
 """
@@ -99,7 +99,7 @@ maps = [baselines[0], smoothgrad, best]
 grid = po.plots.plot_image_maps(
     [found.attributions[shown] for found in maps],
     SHAPE,
-    titles=["gradient", "SmoothGrad", "optimised"],
+    titles=["gradient", "SmoothGrad", "optimized"],
     images=explained[shown],
 )
 picture = Path("results", "digits_cnn.png")

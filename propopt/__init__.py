@@ -1,4 +1,4 @@
-"""propopt: explanations optimised for the properties you choose, with proof."""
+"""propopt: explanations optimized for the properties you choose, with proof."""
 
 import lazy_loader
 

@@ -4,7 +4,7 @@ Three kinds, by what they need to know: :class:`ComplexityMetric` the attributio
 :class:`FaithfulnessMetric` the function and the points too, and
 :class:`RobustnessMetric` a method that can be asked about any points (an
 :class:`OutputRobustnessMetric` the function besides). All give one number per point.
-The losses of :mod:`propopt.losses` can be optimised; these cannot.
+The losses of :mod:`propopt.losses` can be optimized; these cannot.
 """
 
 from propopt.metrics.base import (

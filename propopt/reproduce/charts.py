@@ -28,14 +28,14 @@ class Look:
     line: Literal["-", ":", "none"] = "-"
 
 
-_OPTIMIZED = Look("optimised", "#1f4e79", "", "-")
+_OPTIMIZED = Look("optimized", "#1f4e79", "", "-")
 _GRADIENT = Look("gradient (zero on x)", "#7f7f7f", "", ":")
 _LOOKS = {
     "smoothgrad": Look("SmoothGrad, larger with δ", "#dd8452", "s", "none"),
     "lime": Look("LIME, larger with δ", "#c44e52", "^", "none"),
     "shap output": Look("SHAP, output units", "#8172b3", "D", "none"),
     "shap gradient": Look("SHAP, gradient units", "#55a868", "v", "none"),
-    "aggregation": Look("optimised aggregation", "#937860", "X", "none"),
+    "aggregation": Look("optimized aggregation", "#937860", "X", "none"),
     "gradient": Look("gradient", "#7f7f7f", "*", "none"),
 }
 _LABELS = {

@@ -1,4 +1,4 @@
-"""Torch modules of images, optimised maps of them, and classifiers of torchvision."""
+"""Torch modules of images, optimized maps of them, and classifiers of torchvision."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_gradients_of_images_are_those_of_autograd(cnn, shape, rng):
     np.testing.assert_allclose(shape.images(ours), images.grad.numpy(), atol=1e-14)
 
 
-def test_optimised_maps_are_certified(cnn, shape, rng):
+def test_optimized_maps_are_certified(cnn, shape, rng):
     rows = rng.normal(size=(4, 60))
     gradients = po.wrap(cnn, 1, input_shape=shape).gradient(rows)
     objective = (

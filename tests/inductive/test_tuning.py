@@ -52,7 +52,7 @@ def measured(
     G: np.ndarray,
     criterion: Criterion,
 ) -> float:
-    """The criterion at the parameters of an explainer, optimising nothing."""
+    """The criterion at the parameters of an explainer, optimizing nothing."""
     basis = read_features(explainer.features, X.shape[1])
     kernel = read_kernel(explainer.kernel, explainer.lengthscale, X, explainer.jitter)
     return criterion(
@@ -104,7 +104,7 @@ def test_leaving_one_out_is_explaining_each_point_from_the_others(mean, features
 
 
 @pytest.mark.parametrize("optimize", ["marginal_likelihood", "leave_one_out"])
-def test_optimised_parameters_beat_a_grid(optimize, rng):
+def test_optimized_parameters_beat_a_grid(optimize, rng):
     X = rng.uniform(-3, 3, size=(40, 2))
     G = 3 * np.sin(X) + rng.normal(size=X.shape)
     explainer = GaussianProcessExplainer(optimize=optimize, mean="none").fit(X, G)

@@ -301,7 +301,7 @@ def test_a_background_with_another_category_is_refused(simple):
         explainer.explain(simple, SMALL[:2])
 
 
-def test_explanations_are_optimised_on_tables(simple):
+def test_explanations_are_optimized_on_tables(simple):
     graph = po.gaussian_graph(simple.schema.coordinates(SMALL))
     objective = po.GradientMatching(simple.gradient(SMALL)) + po.PairwiseRobustness(
         graph

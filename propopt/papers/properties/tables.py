@@ -53,12 +53,12 @@ _ABOUT = """\
 Networks with two hidden layers on tables that come with scikit-learn; the paper's own
 (Wine Quality, Iranian Churn, Solar Flare) can be added with --csv and --target. Rows
 are standardised, and those explained were not used to fit. Robustness compares the
-eight nearest rows. Optimised aggregation mixes all other baselines in the best shares
+eight nearest rows. Optimized aggregation mixes all other baselines in the best shares
 for nine of the weights. What is not drawn lies off the chart."""
 
 
 def mixtures(problem: Problem, trade_offs: TradeOffs) -> tuple[Explanation, ...]:
-    """Optimised aggregation of the baselines, for some of the weights."""
+    """Optimized aggregation of the baselines, for some of the weights."""
     step = max(len(trade_offs.optimized) // _N_MIXTURES, 1)
     return tuple(
         aggregate(problem.objective.with_weights(best.weights), trade_offs.baselines)
