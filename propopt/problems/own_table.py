@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import pandas as pd
 
@@ -66,8 +66,7 @@ class OwnTable:
                 "task": task,
                 "hidden": [32, 16],
                 "activation": "tanh",
-                "regularization": 1,
-                **(_log_odds(labels) if task == "classification" else {}),
+                **(_REGRESSION if task == "regression" else _log_odds(labels)),
             },
         }
 
@@ -93,11 +92,15 @@ def _task_of(labels: pd.Series) -> Literal["classification", "regression"]:
     return "classification" if text or labels.nunique() <= 2 else "regression"
 
 
+_REGRESSION: Final = {"regularization": 10, "target": "standardized"}
+
+
 def _log_odds(labels: pd.Series) -> dict[str, Any]:
     """The label whose log-odds are explained: the commonest."""
     label = labels.mode().iloc[0]
     numeric = pd.api.types.is_numeric_dtype(labels)
     return {
+        "regularization": 1,
         "output": "log_odds",
         "target_class": label.item() if numeric else str(label),
     }

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from problem_fuzz import BASES, Case, case, dump
-from table_fuzz import TABLE
+from fuzz.csv_files import TABLE
+from fuzz.problem_files import BASES, Case, case, dump
 
 from propopt.cli import main
 from propopt.problems import read_problem

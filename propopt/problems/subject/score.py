@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -29,17 +30,23 @@ class ModelScore:
         How many rows it is of.
     rows : str
         Which rows these are.
+    constant : float
+        The score of the best constant answer on these rows: their commonest label, or
+        their mean, whose R² is 0.
 
     Examples
     --------
-    >>> ModelScore("accuracy", 0.9733, 150).in_words()
+    >>> ModelScore("accuracy", 0.9733, 150, constant=0.6267).in_words()
     'accuracy 0.973 on 150 held-out rows'
+    >>> ModelScore("R²", -0.27, 147).in_words()
+    'R² -0.270 on 147 held-out rows, no better than a constant'
     """
 
     name: str
     value: float
     n_rows: int
     rows: str = HELD_OUT
+    constant: float = 0.0
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any, rows: str = HELD_OUT) -> ModelScore:
@@ -47,12 +54,15 @@ class ModelScore:
         with threads_of_run(len(X)):
             answers = model.predict(X)
         if is_classifier(model):
-            return cls("accuracy", float(accuracy_score(y, answers)), len(y), rows)
+            value, commonest = accuracy_score(y, answers), Counter(y).most_common(1)
+            constant = commonest[0][1] / len(y)
+            return cls("accuracy", float(value), len(y), rows, constant)
         return cls("R²", float(r2_score(y, answers)), len(y), rows)
 
     def in_words(self) -> str:
         """On one line."""
-        return f"{self.name} {self.value:.3f} on {self.n_rows:,} {self.rows}"
+        verdict = "" if self.value > self.constant else ", no better than a constant"
+        return f"{self.name} {self.value:.3f} on {self.n_rows:,} {self.rows}{verdict}"
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,10 @@ from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 from pydantic import Field
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.preprocessing import StandardScaler
 
 from propopt.errors import InvalidInput
 from propopt.memory import require_memory
@@ -58,8 +60,16 @@ class NetworkModel(TaskSection):
     hidden: list[Count] = Field([32, 32], max_length=20)
     activation: Literal["tanh", "relu", "logistic", "identity"] = "tanh"
     regularization: Nonnegative = Field(1e-2, description="alpha")
+    target: Literal["as_is", "standardized"] = Field(
+        "as_is",
+        description="what a regression is fitted to; standardized, the same alpha "
+        "means the same in any units",
+    )
 
     def make(self, making: Making) -> Any:
+        if self.target == "standardized" and making.task == "classification":
+            with part("target"):
+                raise InvalidInput("labels of classes cannot be standardized")
         kind = MLPClassifier if making.task == "classification" else MLPRegressor
         network = kind(
             hidden_layer_sizes=tuple(self.hidden),
@@ -69,6 +79,8 @@ class NetworkModel(TaskSection):
             max_iter=20_000,
             random_state=making.seed,
         )
+        if self.target == "standardized":
+            network = TransformedTargetRegressor(network, transformer=StandardScaler())
         return scaled(network, making.categorical)
 
     def check_size(self, n_columns: int, n_outputs: int, n_rows: int) -> None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import yaml
-from table_fuzz import TABLE, odd_table
+
+from fuzz.csv_files import TABLE, odd_table
 
 
 @dataclass(frozen=True)

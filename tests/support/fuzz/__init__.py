@@ -1,0 +1,1 @@
+"""Random problem files and tables."""
