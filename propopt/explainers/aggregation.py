@@ -16,7 +16,7 @@ from propopt.errors import InvalidInput, SolverFailure
 from propopt.losses import Objective, PropertyLoss
 from propopt.penalties import Squared
 from propopt.results.explanation import Explanation, Units
-from propopt.results.foreign import Given, explanations_of
+from propopt.results.foreign import AttributionsLike, explanations_of
 from propopt.tables.alignment import aligned
 from propopt.tables.names import Labels
 
@@ -27,7 +27,7 @@ ACCURACY = 1e-10
 
 def aggregate(
     objective: Objective | PropertyLoss,
-    explanations: Iterable[Given] | Mapping[str, Given],
+    explanations: Iterable[AttributionsLike] | Mapping[str, AttributionsLike],
 ) -> Explanation:
     """Combine explanations convexly so that the objective is smallest.
 

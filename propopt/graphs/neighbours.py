@@ -44,8 +44,8 @@ def pairs_within(points: Points, radius: float) -> Edges:
     unit, exponent = _scaled(points)
     with np.errstate(over="ignore"):
         reach = float(np.ldexp(radius, -exponent)) * (1 + 1e-12)
-    found = KDTree(unit).query_pairs(reach, output_type="ndarray").astype(np.intp)
-    return found[pair_distances(points, found) <= radius]
+    pairs = KDTree(unit).query_pairs(reach, output_type="ndarray").astype(np.intp)
+    return pairs[pair_distances(points, pairs) <= radius]
 
 
 def median_distance(points: Points) -> float:

@@ -19,7 +19,7 @@ from propopt.functions import Function
 from propopt.functions.base import read_function
 from propopt.metrics.methods import ExplanationMethod, MethodAtPoints
 from propopt.metrics.reading import attributions_of, metric_rng, read_task
-from propopt.results.foreign import Given
+from propopt.results.foreign import AttributionsLike
 from propopt.tables.alignment import read_attributions
 
 
@@ -97,7 +97,7 @@ class Metric(ABC):
 class ComplexityMetric(Metric):
     """A metric of the attributions alone."""
 
-    def __call__(self, explanation: Given) -> Array:
+    def __call__(self, explanation: AttributionsLike) -> Array:
         """One number per point, shape (N,).
 
         Parameters
@@ -124,7 +124,7 @@ class FaithfulnessMetric(Metric):
 
     def __call__(
         self,
-        explanation: Given,
+        explanation: AttributionsLike,
         function: Function,
         X: TableLike,
         *,

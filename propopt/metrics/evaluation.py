@@ -26,15 +26,15 @@ from propopt.metrics.base import (
 )
 from propopt.metrics.methods import BaselineMethod, ExplanationMethod
 from propopt.metrics.reading import attributions_of
-from propopt.results.foreign import Given, explanation_of
+from propopt.results.foreign import AttributionsLike, explanation_of
 
 
 Named = TypeVar("Named")
 
-Measured: TypeAlias = Baseline | ExplanationMethod | Given
+Measured: TypeAlias = Baseline | ExplanationMethod | AttributionsLike
 """What can be evaluated."""
 
-AllMeasured: TypeAlias = Mapping[str, Measured] | Iterable[Baseline | Given]
+AllMeasured: TypeAlias = Mapping[str, Measured] | Iterable[Baseline | AttributionsLike]
 Metrics: TypeAlias = Mapping[str, Metric] | Iterable[Metric]
 
 
@@ -162,7 +162,7 @@ class _Task:
         index = pd.RangeIndex(len(W)) if labels.points is None else labels.points
         return pd.DataFrame(values, index=pd.Index(index))
 
-    def _explanation(self, subject: Measured) -> Given:
+    def _explanation(self, subject: Measured) -> AttributionsLike:
         if isinstance(subject, Baseline):
             return subject.explain(self.function, self.X, rng=self.seed)
         return subject(self.X) if callable(subject) else subject

@@ -15,7 +15,7 @@ from propopt.functions import Function
 from propopt.metrics.base import Better, FaithfulnessMetric, RandomSeed, TableLike
 from propopt.metrics.reading import attributions_of, read_task
 from propopt.metrics.sampling import Noisy
-from propopt.results.foreign import Given
+from propopt.results.foreign import AttributionsLike
 
 
 Rescaling: TypeAlias = Literal["none", "best"]
@@ -88,7 +88,7 @@ class Infidelity(Noisy, FaithfulnessMetric):
 
     def parts(
         self,
-        explanation: Given,
+        explanation: AttributionsLike,
         function: Function,
         X: TableLike,
         *,

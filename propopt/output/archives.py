@@ -58,10 +58,10 @@ def archive_path(path: str | Path) -> Path:
     InvalidInput
         If it names no file.
     """
-    given = Path(path)
-    if given.name in ("", ".."):
+    file = Path(path)
+    if file.name in ("", ".."):
         raise InvalidInput(f"path: expected the name of a file, got {str(path)!r}")
-    return given if given.suffix == ".npz" else given.with_name(f"{given.name}.npz")
+    return file if file.suffix == ".npz" else file.with_name(f"{file.name}.npz")
 
 
 @dataclass(frozen=True)
@@ -195,14 +195,14 @@ def _array(data: bytes) -> NDArray[Any]:
     size = _PREAMBLE[data[:8]]
     start = 8 + struct.calcsize(size)
     end = start + struct.unpack(size, data[8:start])[0]
-    found = _DESCRIPTION.fullmatch(data[start:end].decode("latin-1"))
-    if found is None:
+    header = _DESCRIPTION.fullmatch(data[start:end].decode("latin-1"))
+    if header is None:
         raise ValueError("neither numbers nor text")
-    dtype = np.dtype(found[1])
-    shape = tuple(int(length) for length in re.findall(r"\d+", found[3]))
+    dtype = np.dtype(header[1])
+    shape = tuple(int(length) for length in re.findall(r"\d+", header[3]))
     if math.prod(shape) * dtype.itemsize != len(data) - end:
         raise ValueError("another number of bytes than the shape asks for")
-    order = "F" if found[2] == "True" else "C"
+    order = "F" if header[2] == "True" else "C"
     array = np.frombuffer(data, dtype, offset=end).reshape(shape, order=order)  # type: ignore[call-overload]
     return np.asarray(array, dtype.newbyteorder("="))
 

@@ -21,30 +21,34 @@ _NUMBER = 'style="text-align:right;padding:1px 10px"'
 _BAR = "display:inline-block;height:0.8em;background:#1f4e79"
 
 
-def explanation_text(found: Any) -> str:
+def explanation_text(explanation: Any) -> str:
     """One line about an explanation."""
-    parts = [f"{printable(found.method)}, {_size(found)}"]
-    parts += [f"{name}={value:.6g}" for name, value in found.losses.items()]
-    if found.objective is not None:
-        parts.append(f"objective={found.objective:.6g}")
-    if found.gap is not None:
-        parts.append(f"gap={found.gap:.1e}")
-    if found.solver is not None:
-        parts.append(f"solver={found.solver}")
-    if found.evaluations > 0:
-        parts.append(f"evaluations={found.evaluations}")
+    parts = [f"{printable(explanation.method)}, {_size(explanation)}"]
+    parts += [f"{name}={value:.6g}" for name, value in explanation.losses.items()]
+    if explanation.objective is not None:
+        parts.append(f"objective={explanation.objective:.6g}")
+    if explanation.gap is not None:
+        parts.append(f"gap={explanation.gap:.1e}")
+    if explanation.solver is not None:
+        parts.append(f"solver={explanation.solver}")
+    if explanation.evaluations > 0:
+        parts.append(f"evaluations={explanation.evaluations}")
     return f"Explanation({', '.join(parts)})"
 
 
-def explanation_html(found: Any) -> str:
+def explanation_html(explanation: Any) -> str:
     """A title, facts, the losses with their weights, and the largest features."""
-    frame = found.to_frame()  # first: losses are those of attributions once read
+    frame = explanation.to_frame()  # first: losses are those of attributions once read
     facts = [
-        f"{in_html(name)}: {in_html(text)}" for name, text in _facts(found).items()
+        f"{in_html(name)}: {in_html(text)}"
+        for name, text in _facts(explanation).items()
     ]
-    parts = [f"<b>{in_html(f'{found.method}: {_size(found)}')}</b>", "<br>".join(facts)]
-    if found.losses:
-        rows = _loss_rows(found.losses, found.weights)
+    parts = [
+        f"<b>{in_html(f'{explanation.method}: {_size(explanation)}')}</b>",
+        "<br>".join(facts),
+    ]
+    if explanation.losses:
+        rows = _loss_rows(explanation.losses, explanation.weights)
         parts.append(html_table(("loss", "weight", "value"), rows))
     rows = _feature_rows(frame)
     parts.append(html_table(("feature", "mean |w|", "mean w", ""), rows))
@@ -56,18 +60,18 @@ def html_card(parts: Iterable[str]) -> str:
     return "".join(f'<div style="margin:4px 0">{part}</div>' for part in parts if part)
 
 
-def _size(found: Any) -> str:
-    return "{} points × {} features".format(*found.shape)
+def _size(explanation: Any) -> str:
+    return "{} points × {} features".format(*explanation.shape)
 
 
-def _facts(found: Any) -> dict[str, str]:
-    facts = {name: str(value) for name, value in found.parameters.items()}
-    if found.evaluations:
-        facts["model evaluations"] = f"{found.evaluations:,}"
-    if found.certificate is not None:
-        facts["certified gap"] = f"{found.certificate.gap:.1e}"
-    if found.solver is not None:
-        facts["solver"] = f"{found.solver}, {found.seconds:.3g} s"
+def _facts(explanation: Any) -> dict[str, str]:
+    facts = {name: str(value) for name, value in explanation.parameters.items()}
+    if explanation.evaluations:
+        facts["model evaluations"] = f"{explanation.evaluations:,}"
+    if explanation.certificate is not None:
+        facts["certified gap"] = f"{explanation.certificate.gap:.1e}"
+    if explanation.solver is not None:
+        facts["solver"] = f"{explanation.solver}, {explanation.seconds:.3g} s"
     return facts
 
 

@@ -14,14 +14,14 @@ from propopt.graphs.base import Graph
 from propopt.output.text import drawn
 from propopt.plots.axes import CYCLE, OPTIMIZED_COLOUR, framed, given_or_new
 from propopt.results.explanation import Explanation
-from propopt.results.foreign import Given, explanations_of
+from propopt.results.foreign import AttributionsLike, explanations_of
 
 
 _N_QUANTILES = 400
 
 
 def plot_agreement(
-    explanations: Sequence[Given] | Mapping[str, Given],
+    explanations: Sequence[AttributionsLike] | Mapping[str, AttributionsLike],
     graph: Graph,
     *,
     ax: Axes | None = None,

@@ -26,7 +26,7 @@ from propopt.plots.axes import (
     given_or_new,
 )
 from propopt.results.explanation import Explanation
-from propopt.results.foreign import Given, explanation_of
+from propopt.results.foreign import AttributionsLike, explanation_of
 from propopt.tables.alignment import aligned, order_of
 from propopt.tables.frames import as_frame
 from propopt.tables.names import Labels
@@ -38,7 +38,7 @@ OUTLIERS = 1.0
 
 
 def plot_row(
-    explanation: Given,
+    explanation: AttributionsLike,
     row: Hashable,
     *,
     X: object = None,
@@ -96,7 +96,7 @@ def plot_row(
 
 
 def plot_heatmap(
-    explanation: Given, *, n_features: int = 20, ax: Axes | None = None
+    explanation: AttributionsLike, *, n_features: int = 20, ax: Axes | None = None
 ) -> Axes:
     """Draw all attributions as a heat map, features down and rows across.
 
@@ -142,8 +142,8 @@ def plot_heatmap(
 
 
 def plot_comparison(
-    first: Given,
-    second: Given,
+    first: AttributionsLike,
+    second: AttributionsLike,
     *,
     row: Hashable | None = None,
     n_features: int = 10,

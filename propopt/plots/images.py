@@ -17,11 +17,11 @@ from propopt.output.text import drawn
 from propopt.plots.attributions import OUTLIERS
 from propopt.plots.axes import DIVERGING
 from propopt.results.explanation import Explanation
-from propopt.results.foreign import Given
+from propopt.results.foreign import AttributionsLike
 from propopt.tables.alignment import read_attributions
 
 
-Maps: TypeAlias = Given
+Maps: TypeAlias = AttributionsLike
 """Attributions (N, D) of N images."""
 
 

@@ -11,16 +11,16 @@ from propopt.results.explanation import Explanation
 from propopt.tables.alignment import is_shap, read_attributions
 
 
-Given: TypeAlias = Any
+AttributionsLike: TypeAlias = Any
 """An Explanation, shap.Explanation, DataFrame or array (N, D)."""
 
 
-def explanation_of(given: Given, method: str) -> Explanation:
-    """The explanation itself, or one of the attributions and names that ``given`` has.
+def explanation_of(source: AttributionsLike, method: str) -> Explanation:
+    """The explanation itself, or one of the attributions and names that ``source`` has.
 
     Parameters
     ----------
-    given : Explanation, shap.Explanation, DataFrame or array (N, D)
+    source : Explanation, shap.Explanation, DataFrame or array (N, D)
         What carries W.
     method : str
         What it is called; that of a ``shap.Explanation`` is ``"shap"``.
@@ -36,17 +36,17 @@ def explanation_of(given: Given, method: str) -> Explanation:
     >>> explanation_of(np.eye(3), "mine")
     Explanation(mine, 3 points × 3 features)
     """
-    if isinstance(given, Explanation):
-        return given
-    if not is_shap(given):
-        W, labels = read_attributions(given, method)
+    if isinstance(source, Explanation):
+        return source
+    if not is_shap(source):
+        W, labels = read_attributions(source, method)
         return Explanation(attributions=W, method=method, labels=labels)
-    W, labels = read_attributions(given, "shap")
+    W, labels = read_attributions(source, "shap")
     return Explanation(attributions=W, method="shap", labels=labels, units="output")
 
 
 def explanations_of(
-    many: Iterable[Given] | Mapping[str, Given], noun: str
+    many: Iterable[AttributionsLike] | Mapping[str, AttributionsLike], noun: str
 ) -> Iterator[Explanation]:
     """One explanation after the other; those without a method are counted.
 

@@ -102,17 +102,17 @@ def _by_owner(arrays: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
     return owners
 
 
-def _place_in(known: list[object], labels: object) -> int:
+def _place_in(header: list[object], labels: object) -> int:
     """Where these names stand among those of the header; from now on if not yet."""
-    if labels not in known:
-        known.append(labels)
-    return known.index(labels)
+    if labels not in header:
+        header.append(labels)
+    return header.index(labels)
 
 
-def _at(known: Sequence[object], place: object) -> object:
-    if type(place) is not int or not 0 <= place < len(known):
-        raise InvalidInput(f"labels: expected a place below {len(known)}")
-    return known[place]
+def _at(header: Sequence[object], place: object) -> object:
+    if type(place) is not int or not 0 <= place < len(header):
+        raise InvalidInput(f"labels: expected a place below {len(header)}")
+    return header[place]
 
 
 def _require_losses(losses: Mapping[str, float], names: Sequence[str]) -> None:

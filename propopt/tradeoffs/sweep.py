@@ -19,7 +19,7 @@ from propopt.errors import InterruptedWarning, SolverFailure, UnsolvedWarning
 from propopt.losses import Bound, Objective, Program, PropertyLoss
 from propopt.output.progress import progress_bar
 from propopt.results.explanation import Explanation
-from propopt.results.foreign import Given, explanations_of
+from propopt.results.foreign import AttributionsLike, explanations_of
 from propopt.solvers import (
     Factored,
     Krylov,
@@ -38,7 +38,7 @@ from propopt.workers import in_workers, read_workers
 def sweep(
     objective: Objective | PropertyLoss,
     weights: ByLoss | None = None,
-    baselines: Iterable[Given] | Mapping[str, Given] = (),
+    baselines: Iterable[AttributionsLike] | Mapping[str, AttributionsLike] = (),
     *,
     limits: ByLoss | None = None,
     solver: str | Solver = "auto",
