@@ -16,7 +16,7 @@ from propopt.errors import InvalidInput
 from propopt.losses import Bound, Objective, PropertyLoss
 
 
-Swept: TypeAlias = float | Sequence[float]
+Swept: TypeAlias = float | Sequence[float] | Array
 ByLoss: TypeAlias = (
     Mapping[str, Swept]
     | Mapping[PropertyLoss, Swept]
