@@ -7,6 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from propopt.errors import InvalidInput
 from propopt.explainers import Baseline
 from propopt.functions import Function
@@ -18,6 +20,7 @@ from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
 from propopt.solvers import Solver
 from propopt.threads import threads_of_run
+from propopt.tradeoffs.plan import Swept
 from propopt.tradeoffs.sweep import sweep
 from propopt.tradeoffs.table import TradeOffs
 
@@ -90,8 +93,8 @@ class Problem:
         subject: Subject | Callable[[], Subject] | None = None,
         points: Any = None,
         function: Function | None = None,
-        weights: Mapping[str, Sequence[float]] | None = None,
-        limits: Mapping[str, Sequence[float]] | None = None,
+        weights: Mapping[str, Swept] | None = None,
+        limits: Mapping[str, Swept] | None = None,
         baselines: Sequence[Baseline | Sequence[Baseline]] = (),
         setting: Setting | None = None,
         solver: str | Solver = "auto",
@@ -106,8 +109,8 @@ class Problem:
     ) -> None:
         self._subject = _one_subject(subject, points, function)
         self._objective = objective
-        self.weights = {name: list(values) for name, values in (weights or {}).items()}
-        self.limits = {name: list(values) for name, values in (limits or {}).items()}
+        self.weights = _listed(weights)
+        self.limits = _listed(limits)
         self._baselines = tuple(_group(entry) for entry in baselines)
         self.setting = setting or Transductive()
         self.solver = solver
@@ -229,6 +232,12 @@ def _one_subject(
     if subject is None and points is not None and function is not None:
         return Subject.of(points, function)
     raise InvalidInput("expected a subject, or points and a function")
+
+
+def _listed(swept: Mapping[str, Swept] | None) -> dict[str, list[float]]:
+    return {
+        name: np.atleast_1d(values).tolist() for name, values in (swept or {}).items()
+    }
 
 
 def _group(entry: Baseline | Sequence[Baseline]) -> tuple[Baseline, ...]:

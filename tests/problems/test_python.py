@@ -44,6 +44,16 @@ def test_objects_give_what_sections_give():
         assert tables[0][column].equals(tables[1][column]), column
 
 
+@pytest.mark.parametrize("values", [0.5, [0.5], np.array([0.5])])
+def test_weights_and_limits_are_numbers_lists_or_arrays(values):
+    assert problem(weights={"pairwise_robustness": values}).weights == {
+        "pairwise_robustness": [0.5]
+    }
+    limited = problem(limits={"pairwise_robustness": values}).sweep()
+    (best,) = limited.optimized
+    assert best.losses["pairwise_robustness"] == pytest.approx(0.5, rel=1e-6)
+
+
 def test_a_problem_of_objects_is_run_like_a_file(tmp_path):
     curve = po.problems.run_problem(
         problem(weights={"pairwise_robustness": [0.1, 1]}, name="mine"),
