@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from propopt._typing import Array, Points
+from propopt.batches import Budget
 from propopt.errors import InvalidInput
 from propopt.graphs.neighbours import median_distance
 
@@ -16,10 +19,10 @@ _MANY_FEATURES = 64
 _CANCELS = 1e-3
 """Below this part of ‖x‖² + ‖z‖², a squared distance is computed from differences."""
 
-_PAIRS = 2**22
+_DIFFERENCES: Final = Budget(2**25)
 """Differences that are stored at once."""
 
-_TABLE_BYTES = 2**23
+_CENTRED: Final = Budget(2**23)
 """Centred features that are stored at once."""
 
 
@@ -31,9 +34,8 @@ def cross_distances(X: Points, Z: Points) -> Array:
     squares = lengths - 2.0 * products
     close = squares <= _CANCELS * lengths
     rows, columns = np.nonzero(np.triu(close, k=1) if X is Z else close)
-    step = max(1, _PAIRS // X.shape[1])
-    for start in range(0, len(rows), step):
-        r, c = rows[start : start + step], columns[start : start + step]
+    for block in _DIFFERENCES.blocks(len(rows), 8 * X.shape[1]):
+        r, c = rows[block], columns[block]
         squares[r, c] = _squares(X[r] - Z[c])
     if X is Z:
         squares[columns, rows] = squares[rows, columns]
@@ -44,9 +46,7 @@ def cross_distances(X: Points, Z: Points) -> Array:
 def _lengths_and_products(X: Points, Z: Points) -> tuple[Array, Array]:
     """‖a‖² + ‖b‖² and aᵀb of centred rows a and b, some features at a time."""
     lengths, products = np.zeros((2, len(X), len(Z)))
-    width = max(1, _TABLE_BYTES // (8 * len(Z)))
-    for start in range(0, X.shape[1], width):
-        features = slice(start, start + width)
+    for features in _CENTRED.blocks(X.shape[1], 8 * len(Z)):
         centre = Z[:, features].mean(axis=0)
         B = Z[:, features] - centre
         A = B if X is Z else X[:, features] - centre  # A Aᵀ costs half of A Bᵀ
