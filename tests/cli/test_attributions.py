@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import FILE, names, sweep, write
+from exact_csv import read_csv
 
 import propopt as po
 from propopt.cli import main
@@ -39,7 +40,7 @@ def manifest(out, name="iris"):
 
 
 def read(out, name="iris"):
-    return pd.read_csv(out / f"{name}_attributions.csv", index_col=0)
+    return read_csv(out / f"{name}_attributions.csv", index_col=0)
 
 
 def test_the_front_is_saved_with_its_attributions(curve, out):
@@ -49,7 +50,7 @@ def test_the_front_is_saved_with_its_attributions(curve, out):
     assert len(saved.baselines) < len(solved.baselines) == 2
     for mine, same in zip(front.explanations, saved.explanations, strict=True):
         np.testing.assert_array_equal(mine.attributions, same.attributions)
-    csv = pd.read_csv(out / "iris.csv")
+    csv = read_csv(out / "iris.csv")
     assert csv["on_front"].sum() == len(saved.explanations)
 
 

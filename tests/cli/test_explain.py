@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import FILE, names, sweep, write
+from exact_csv import read_csv
 from sklearn.datasets import load_iris
 
 import propopt as po
@@ -48,7 +49,7 @@ def test_a_file_is_explained_as_the_library_would(look, out):
     best = po.explain(subject.function, subject.points, robustness=0.5, scale=None)
     saved = po.Explanation.load(out / "look.npz")
     np.testing.assert_array_equal(saved.attributions, best.attributions)
-    csv = pd.read_csv(out / "look_attributions.csv", index_col=0)
+    csv = read_csv(out / "look_attributions.csv", index_col=0)
     np.testing.assert_array_equal(csv, best.attributions)
     assert list(csv) == list(subject.points)
     assert list(csv.index) == list(subject.points.index)
@@ -75,7 +76,7 @@ def test_a_table_of_ones_own_needs_no_file(table, out, capsys):
     assert "20 points × 3 features" in printed
     assert "model: mlp, output auto, task regression, hidden [32, 16]" in printed
     assert "on 20 held-out rows" in printed
-    csv = pd.read_csv(out / "patients_attributions.csv", index_col=0)
+    csv = read_csv(out / "patients_attributions.csv", index_col=0)
     assert list(csv) == ["age", "'=dose", "plan"]
     assert set(csv.index) < set(range(60))
     assert json.loads((out / "patients.json").read_text())["job"] == "explain"

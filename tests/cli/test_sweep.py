@@ -6,6 +6,7 @@ import joblib
 import pandas as pd
 import pytest
 from command_line import FILE, names, sweep, swept, write
+from exact_csv import read_csv
 
 import propopt as po
 from propopt.solvers import Task
@@ -14,7 +15,7 @@ from propopt.solvers import Task
 def test_sweep_writes_a_table_and_a_plot(file, out, capsys):
     assert sweep(file, "--output", out) == 0
     assert names(out) == swept("cubic")
-    table = pd.read_csv(out / "cubic.csv")
+    table = read_csv(out / "cubic.csv")
     assert table["method"].tolist() == [
         *3 * ["optimized"],
         "gradient",
@@ -50,7 +51,7 @@ def test_nothing_is_cut_off_in_a_narrow_terminal(
     sweep(write(tmp_path, "cubic", text), "--output", out)
     printed = capsys.readouterr().out
     assert "…" not in printed
-    table = pd.read_csv(out / "cubic.csv")
+    table = read_csv(out / "cubic.csv")
     for name in ("sparsity", "max_difference_robustness"):
         for value in table[table["on_front"]][f"loss.{name}"]:
             assert f" {value:.4g} " in printed
@@ -77,7 +78,7 @@ def test_the_same_run_writes_the_same_files(file, tmp_path):
         sweep(file, "--output", tmp_path / folder, "--quiet")
     one, two = ((tmp_path / f / "cubic.svg").read_text() for f in ("one", "two"))
     assert one == two
-    tables = [pd.read_csv(tmp_path / f / "cubic.csv") for f in ("one", "two")]
+    tables = [read_csv(tmp_path / f / "cubic.csv") for f in ("one", "two")]
     pd.testing.assert_frame_equal(*(t.drop(columns="seconds") for t in tables))
 
 
@@ -85,7 +86,7 @@ def test_two_jobs(file, tmp_path):
     assert sweep(file, "-o", tmp_path / "one", "-q") == 0
     with joblib.parallel_config(backend="threading"):  # starts at once
         assert sweep(file, "-o", tmp_path / "two", "-q", "--jobs", 2) == 0
-    tables = [pd.read_csv(tmp_path / f / "cubic.csv") for f in ("one", "two")]
+    tables = [read_csv(tmp_path / f / "cubic.csv") for f in ("one", "two")]
     pd.testing.assert_frame_equal(*(t.drop(columns="seconds") for t in tables))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from exact_csv import read_csv
 from sklearn.gaussian_process.kernels import RBF
 
 import propopt as po
@@ -363,7 +364,7 @@ def test_the_command_line_writes_the_table_of_all_sweeps(write, tmp_path, capsys
     printed = capsys.readouterr()
     assert "gradients known at 25 inputs" in printed.out
     assert printed.err == ""
-    table = pd.read_csv(tmp_path / "out" / "file.csv")
+    table = read_csv(tmp_path / "out" / "file.csv")
     rows = table[table["method"] == "inductive"]
     assert len(rows) == 8
     assert rows["weight.kernel_robustness"].tolist() == [0.01, 0.01, 1, 1] * 2

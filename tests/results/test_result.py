@@ -7,6 +7,7 @@ import csv
 import numpy as np
 import pandas as pd
 import pytest
+from exact_csv import read_csv
 
 import propopt as po
 from propopt.errors import InvalidInput
@@ -44,7 +45,7 @@ def test_the_table_is_read_back_from_its_file(kind, tmp_path):
     result = MAKERS[kind]()
     result.to_csv(tmp_path / "table.csv")
     index = 0 if kind is po.Explanation else None
-    again = pd.read_csv(tmp_path / "table.csv", index_col=index)
+    again = read_csv(tmp_path / "table.csv", index_col=index)
     pd.testing.assert_frame_equal(again, result.to_frame(), rtol=1e-15)
 
 
@@ -105,7 +106,7 @@ def test_methods_of_trade_offs_are_no_formulas(tmp_path):
     )
     curve = po.sweep(OBJECTIVE, baselines=[named, np.eye(3)])
     curve.to_csv(tmp_path / "curve.csv")
-    table = pd.read_csv(tmp_path / "curve.csv")
+    table = read_csv(tmp_path / "curve.csv")
     assert list(table["method"]) == ["optimized", "'=cmd()", "baseline 2"]
     assert table["parameter.a"][1] == "'@b"
     text = (tmp_path / "curve.csv").read_text()

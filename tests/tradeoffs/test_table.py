@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from exact_csv import read_csv
 from hypothesis import given
 from hypothesis import strategies as st
 from sweeps import (
@@ -47,13 +47,6 @@ def curve():
     return po.TradeOffs(
         optimized=(best,), baselines=tuple(settings_of_every_kind()), losses=names
     )
-
-
-def read_csv(path):
-    with warnings.catch_warnings():
-        # exact in all versions of pandas; the newest does it without being told
-        warnings.filterwarnings("ignore", message=".*float_precision")
-        return pd.read_csv(path, float_precision="round_trip")
 
 
 COLUMNS = [
