@@ -266,7 +266,8 @@ class Explanation:
     def to_csv(self, path: str | Path) -> None:
         """Write :meth:`to_frame`: names of rows in the first column, then features.
 
-        Numbers read back to the same value. Names that a spreadsheet would take for
+        Numbers read back to the same value, by pandas before 3 with
+        ``float_precision="round_trip"``. Names that a spreadsheet would take for
         formulas have an apostrophe before them.
 
         Raises
