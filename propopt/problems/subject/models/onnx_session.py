@@ -91,16 +91,8 @@ class OnnxFile:
 
 
 @dataclass(frozen=True, eq=False)
-class OnnxValues:
-    """A model whose output are values.
-
-    Parameters
-    ----------
-    file : OnnxFile
-        Where it is from.
-    feed : callable
-        Makes the inputs of the session from a table.
-    """
+class _OnnxModel:
+    """What is common to models of a file: what they are of, and their columns."""
 
     file: OnnxFile
     feed: Feed
@@ -120,13 +112,26 @@ class OnnxValues:
         """How many there are."""
         return len(self.feed.columns)
 
+
+@dataclass(frozen=True, eq=False)
+class OnnxValues(_OnnxModel):
+    """A model whose output are values.
+
+    Parameters
+    ----------
+    file : OnnxFile
+        Where it is from.
+    feed : callable
+        Makes the inputs of the session from a table.
+    """
+
     def predict(self, X: Any) -> Array:
         """Values (n,) or (n, K), in the precision of the file."""
         return self.feed.rounded(self.file.run(self.feed(X)))
 
 
 @dataclass(frozen=True, eq=False)
-class OnnxClassifier:
+class OnnxClassifier(_OnnxModel):
     """A model whose output are probabilities.
 
     Parameters
@@ -139,24 +144,7 @@ class OnnxClassifier:
         Labels, or positions where the file names none.
     """
 
-    file: OnnxFile
-    feed: Feed
     classes_: NDArray[Any]
-
-    @property
-    def is_flat(self) -> bool:
-        """Whether it is made of trees."""
-        return self.file.is_flat
-
-    @property
-    def feature_names_in_(self) -> Sequence[str]:
-        """The columns of the table."""
-        return self.feed.columns
-
-    @property
-    def n_features_in_(self) -> int:
-        """How many there are."""
-        return len(self.feed.columns)
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (n, K), in the precision of the file."""
