@@ -15,12 +15,12 @@ from joblib.parallel import BACKENDS, get_active_backend
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from propopt.errors import InvalidInput, SolverFailure
+from propopt.threads import CHOSEN_BY
 
 
 _Result = TypeVar("_Result")
 
 WATCH = 0.5  # seconds between two looks at the parent
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def read_workers(n_jobs: int | None) -> int:
@@ -89,7 +89,7 @@ def _begin(home: int, one_thread: bool) -> None:
     round alike.
     """
     if one_thread:
-        os.environ.update(dict.fromkeys(_THREADS, "1"))  # for what is loaded later
+        os.environ.update(dict.fromkeys(CHOSEN_BY, "1"))  # for what is loaded later
         threadpool_limits(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(home,), daemon=True).start()
