@@ -12,7 +12,7 @@ from . import reproduce as reproduce
 from . import solvers as solvers
 from .certificate import Certificate as Certificate
 from .certificate import certify as certify
-from .explaining import explain as explain
+from .explaining.explain import explain as explain
 from .functions import ImageShape as ImageShape
 from .functions import smoothed as smoothed
 from .functions import wrap as wrap

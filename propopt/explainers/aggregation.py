@@ -13,9 +13,10 @@ import numpy as np
 from propopt._typing import Array
 from propopt.checks import sealed
 from propopt.errors import InvalidInput, SolverFailure
+from propopt.estimates import Units
 from propopt.losses import Objective, PropertyLoss
 from propopt.penalties import Squared
-from propopt.results.explanation import Explanation, Units
+from propopt.results.explanation import Explanation
 from propopt.results.foreign import AttributionsLike, explanations_of
 from propopt.tables.alignment import aligned
 from propopt.tables.names import Labels

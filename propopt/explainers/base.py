@@ -16,11 +16,12 @@ import pandas as pd
 
 from propopt._typing import Array, Attributions
 from propopt.checks import read_array, read_rng
+from propopt.estimates import Units
 from propopt.explainers.request import Request
 from propopt.functions import Function
 from propopt.functions.base import read_function
 from propopt.output.progress import progress_bar
-from propopt.results.explanation import Explanation, Parameter, Units
+from propopt.results.explanation import Explanation, Parameter
 
 
 PackageUnits: TypeAlias = Literal["gradient", "output"]

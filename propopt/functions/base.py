@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from propopt._typing import Array, Attributions, Points, Values
 from propopt.errors import InvalidInput
+from propopt.estimates import Estimate
 from propopt.functions.calls import Calls
 from propopt.tables.cells import text_in
 from propopt.tables.frames import as_frame
@@ -84,6 +85,37 @@ class Function(ABC):
         """
         points, labels = self.read(X)
         return self._named(self.gradient_at(points, labels), X, labels)
+
+    def estimate(self, X: ArrayLike | pd.DataFrame) -> Estimate:
+        """:meth:`gradient` as a target, with what is known of its error.
+
+        Parameters
+        ----------
+        X : array or DataFrame (N, D)
+            The points.
+
+        Returns
+        -------
+        Estimate
+            Exact where :attr:`gradient_method` says so; else its error is not known,
+            unless a subclass knows it.
+
+        Examples
+        --------
+        >>> from propopt.functions import Power
+        >>> Power(degree=3).estimate([[1.0, 2.0]]).source
+        'exact'
+        """
+        points, labels = self.read(X)
+        before = self.calls.rows
+        values = self.gradient_at(points, labels)
+        return Estimate(
+            values=values,
+            source=self.gradient_method,
+            exact=self.gradient_method == EXACT,
+            evaluations=self.calls.rows - before,
+            labels=labels,
+        )
 
     def _named(self, values: Array, X: object, labels: Labels) -> Array | pd.DataFrame:
         """``values`` (N, D) with the names of X, an array where X is one."""

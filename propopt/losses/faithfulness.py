@@ -10,6 +10,7 @@ import numpy as np
 from propopt._typing import Array, Points
 from propopt.checks import read_array, refuse_overflow
 from propopt.errors import InvalidInput
+from propopt.estimates import Estimate
 from propopt.losses.base import Faithfulness
 from propopt.maps import Identity, LinearMap, PerPoint
 from propopt.penalties import Absolute, Penalty, Squared
@@ -23,8 +24,9 @@ class GradientMatching(Faithfulness):
 
     Parameters
     ----------
-    G : array, DataFrame, Explanation or shap.Explanation (N, D)
-        Gradients ∇f(x_n), in rows. Names are kept.
+    G : array, DataFrame, Explanation, shap.Explanation or Estimate (N, D)
+        Gradients ∇f(x_n), in rows. Names are kept. Of an :class:`Estimate` the error is
+        known, and results say what it costs.
     norm : {"l2", "l1"}
         ``"l1"`` sums absolute differences instead, Σ_n ‖w_n − ∇f(x_n)‖₁.
     name : str
@@ -46,7 +48,11 @@ class GradientMatching(Faithfulness):
     ) -> None:
         if norm not in ("l2", "l1"):
             raise InvalidInput(f"norm: expected 'l2' or 'l1', got {norm!r}")
-        self.G, self._labels = read_attributions(G, "G")
+        self.estimate = G if isinstance(G, Estimate) else None
+        if isinstance(G, Estimate):
+            self.G, self._labels = G.values, G.labels
+        else:
+            self.G, self._labels = read_attributions(G, "G")
         refuse_overflow(self.G, "G")
         self.norm = norm
         self.name = name

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from propopt.results.explanation import Explanation
 
 
-_PROVED = ("attributions", "losses", "certificate", "details")
+_PROVED = ("attributions", "losses", "certificate", "details", "target")
 """What an explanation takes over from the one that was computed."""
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,8 @@ from propopt._typing import Array, Attributions
 from propopt.certificate import Certificate, certify
 from propopt.checks import sealed
 from propopt.errors import InvalidInput
-from propopt.losses import Bound, Objective, PropertyLoss
+from propopt.estimates import Units
+from propopt.losses import Bound, Objective, Program, PropertyLoss
 from propopt.losses.base import read_for
 from propopt.output.csv import write_csv
 from propopt.output.html import explanation_html, explanation_text
@@ -28,12 +29,12 @@ from propopt.results.arrays import (
 )
 from propopt.results.deferred import Deferred, WhenRead
 from propopt.results.saving import read_fields, trusted_fields, write_fields
+from propopt.results.target_error import TargetError
 from propopt.tables.alignment import aligned_vector
 from propopt.tables.names import Labels, read_groups
 
 
 Parameter: TypeAlias = float | int | str | bool | None
-Units: TypeAlias = Literal["gradient", "output", "scaled"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,6 +81,11 @@ class Explanation:
         parts of the output always.
     evaluations : int
         Rows that a model was given for it; 0 where none were counted.
+    target : TargetError or None
+        What the error of an estimated target costs; None where nothing was aimed at.
+    program : Program or None
+        The losses and bounds that it was optimized for. It is not saved, and stays
+        behind where the explanation is pickled.
     """
 
     attributions: WhenRead = WhenRead()
@@ -96,6 +102,8 @@ class Explanation:
     seconds: float = 0.0
     units: Units = "gradient"
     evaluations: int = 0
+    target: TargetError | None = None
+    program: Program | None = None
 
     def __post_init__(self) -> None:
         fields = vars(self)
@@ -106,6 +114,10 @@ class Explanation:
             self.standard_errors, self.shape
         )
         fields["details"] = own_details(self.details)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # losses hold whole tables and graphs, which who reads a pickle has or lacks
+        return {**self.__dict__, "program": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # arrays that come out of a pickle, as from a worker, can be written to
@@ -137,6 +149,11 @@ class Explanation:
     def gap(self) -> float | None:
         """The certified relative gap to the best possible; None without certificate."""
         return None if self.certificate is None else self.certificate.gap
+
+    @property
+    def target_error(self) -> float:
+        """The estimated relative error for the true target; NaN where not known."""
+        return math.nan if self.target is None else self.target.relative
 
     def measured(self, losses: Objective | PropertyLoss) -> Explanation:
         """This explanation with the value of each loss of ``losses`` added.
@@ -257,7 +274,14 @@ class Explanation:
 
     def _unclaimed(self) -> Explanation:
         """The same attributions, without a claim to be optimal."""
-        return dataclasses.replace(self, weights={}, certificate=None, multipliers={})
+        return dataclasses.replace(
+            self,
+            weights={},
+            certificate=None,
+            multipliers={},
+            target=None,
+            program=None,
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """The attributions as a DataFrame, with the names of the input."""

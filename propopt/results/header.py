@@ -83,6 +83,20 @@ def _is_certificate(value: object) -> bool:
     )
 
 
+def _is_target(value: object) -> bool:
+    if value is None:
+        return True
+    if not isinstance(value, dict) or value.keys() != _TARGET:
+        return False
+    # NaN stands for what is not known
+    sizes = (value["value"], value["scale"], value["spread"])
+    known = all(_is_size(size) or size is None for size in sizes)
+    return known and is_text(value["source"])
+
+
+_TARGET = {"value", "scale", "spread", "source"}
+
+
 def _is_solver(value: object) -> bool:
     return value is None or is_text(value)
 
@@ -106,6 +120,7 @@ KINDS: Kinds = {
     "seconds": (_is_size, "a finite number >= 0"),
     "units": (_is_unit, "'gradient', 'output' or 'scaled'"),
     "evaluations": (_is_count, "an integer >= 0"),
+    "target": (_is_target, "the numbers of a target error, or null"),
 }
 """Of an explanation."""
 

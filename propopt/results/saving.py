@@ -7,6 +7,7 @@ losses: its value is their weighted sum, and no lower bound is above it.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,12 +19,16 @@ from propopt.errors import InvalidInput
 from propopt.output.archives import Format, archive_path, as_json
 from propopt.results.arrays import own_standard_errors
 from propopt.results.header import KINDS, check_header, is_text
+from propopt.results.target_error import TargetError
 from propopt.tables.names import Labels, plain_name
 
 
-_EXPLANATION = Format("propopt explanation", "a saved explanation", version=3)
+_EXPLANATION = Format("propopt explanation", "a saved explanation", version=4)
 _BEFORE = {"units": "gradient", "evaluations": 0}
 """What version 1 had not, and what it means there."""
+
+_WITHOUT_TARGET = {"target": None}
+"""What no version before 4 had."""
 
 _RENAMED = {"details.standard_error": "standard_errors"}
 """What was called otherwise before version 3."""
@@ -66,6 +71,8 @@ def read_fields(path: str | Path) -> dict[str, Any]:
     version, header, arrays = _EXPLANATION.read(source)
     if version < 2:
         header = {**_BEFORE, **header}
+    if version < 4:
+        header = {**_WITHOUT_TARGET, **header}
     if version < 3:
         arrays = {_RENAMED.get(name, name): array for name, array in arrays.items()}
     try:
@@ -100,6 +107,7 @@ def packed(fields: Fields) -> tuple[dict[str, Any], dict[str, Array]]:
         "features": labels.features,
     }
     header["certificate"] = None if certificate is None else vars(certificate).copy()
+    header["target"] = _plain_target(fields["target"])
     arrays = _arrays(fields)
     refuse_contradiction(unpacked(json.loads(as_json(header)), arrays))
     return header, arrays
@@ -116,9 +124,30 @@ def unpacked(header: Fields, arrays: Arrays) -> dict[str, Any]:
         "attributions": attributions,
         "labels": _labels(header["labels"], (N, D)),
         "certificate": None if certificate is None else Certificate(**certificate),
+        "target": _target(header["target"]),
         "standard_errors": _standard_errors(arrays, (N, D)),
         "details": _details(arrays),
     }
+
+
+def _plain_target(target: TargetError | None) -> dict[str, Any] | None:
+    """JSON has no NaN: what is not known is null."""
+    if target is None:
+        return None
+    fields = vars(target)
+    return {
+        key: None if isinstance(x, float) and math.isnan(x) else x
+        for key, x in fields.items()
+    }
+
+
+def _target(fields: dict[str, Any] | None) -> TargetError | None:
+    if fields is None:
+        return None
+    known: dict[str, Any] = {
+        key: math.nan if x is None else x for key, x in fields.items()
+    }
+    return TargetError(**known)
 
 
 def refuse_contradiction(fields: Fields) -> None:

@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions
+from propopt.curvature.eigenbasis import Eigenbasis
+from propopt.curvature.quadratic import Quadratic, curve_refusal
 from propopt.losses import Program
 from propopt.maps import OverPoints
 from propopt.memory import memory_refusal
 from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
-from propopt.solvers.curves.eigenbasis import Eigenbasis
 from propopt.solvers.factors import Elimination, Factor
-from propopt.solvers.quadratic import Quadratic, curve_refusal
 
 
 REFINEMENTS = 3

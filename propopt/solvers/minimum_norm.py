@@ -10,9 +10,9 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 from propopt._typing import Array
+from propopt.curvature.quadratic import all_squared_refusal, bounds_refusal
 from propopt.losses import Program
 from propopt.solvers.base import Prepared, Solution, Solver
-from propopt.solvers.quadratic import all_squared_refusal, bounds_refusal
 
 
 @final

@@ -20,6 +20,7 @@ from typing import TypeAlias, final, get_args
 import numpy as np
 
 from propopt._typing import Array, Attributions
+from propopt.curvature.quadratic import all_squared_refusal, bounds_refusal
 from propopt.linear.conjugate_gradients import conjugate_gradients
 from propopt.losses import Program, PropertyLoss
 from propopt.losses.effortless import objective_scale
@@ -35,7 +36,6 @@ from propopt.solvers.base import Prepared, Solution, Solver
 from propopt.solvers.centred import prepare_centred
 from propopt.solvers.determined import point_grams, undetermined_refusal
 from propopt.solvers.lasso.curvature import diagonal
-from propopt.solvers.quadratic import all_squared_refusal, bounds_refusal
 from propopt.threads import few_threads
 
 

@@ -202,6 +202,7 @@ class Task:
                 for loss, value in zip(self.program.all_losses, losses, strict=True)
             },
             details=self._details(solution),
+            program=self.program,
             solver=self._solver_name(weights),
             seconds=time.perf_counter() - began,
         )
@@ -272,6 +273,7 @@ class Task:
             weights=named,
             losses=dict(zip(names, measurement.losses.tolist(), strict=True)),
             certificate=certificate,
+            program=self.program,
             solver=self.chosen.name,
             seconds=time.perf_counter() - began,
         )

@@ -13,6 +13,7 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array
+from propopt.curvature.quadratic import bounds_refusal
 from propopt.losses import Program, PropertyLoss
 from propopt.maps import Identity, LinearMap, OverFeatures, OverPoints
 from propopt.penalties import Absolute, Penalty, Squared
@@ -24,7 +25,6 @@ from propopt.solvers.base import (
     Solution,
     Solver,
 )
-from propopt.solvers.quadratic import bounds_refusal
 
 
 @final

@@ -242,7 +242,7 @@ def test_a_file_of_the_first_version_is_read(path):
     with np.load(path) as file:
         arrays = dict(file)
     header = json.loads(str(arrays["header"])) | {"version": 1}
-    del header["units"], header["evaluations"]
+    del header["units"], header["evaluations"], header["target"]
     arrays["header"] = np.array(json.dumps(header))
     np.savez(path, **arrays)
     found = po.Explanation.load(path)
@@ -254,10 +254,10 @@ def test_newer_version_is_refused_with_both_numbers(path):
     FULL.save(path)
     with np.load(path) as file:
         arrays = dict(file)
-    header = json.loads(str(arrays["header"])) | {"version": 4, "novelty": 1}
+    header = json.loads(str(arrays["header"])) | {"version": 5, "novelty": 1}
     arrays["header"] = np.array(json.dumps(header))
     np.savez(path, **arrays)
-    with pytest.raises(InvalidInput, match=r"version 4; this propopt reads version 3"):
+    with pytest.raises(InvalidInput, match=r"version 5; this propopt reads version 4"):
         po.Explanation.load(path)
 
 

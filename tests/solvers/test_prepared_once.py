@@ -12,6 +12,7 @@ from catalogue import (
 from cvxpy.reductions.solvers.solving_chain import SolvingChain
 
 import propopt as po
+from propopt.curvature import eigenbasis
 
 
 @pytest.fixture
@@ -54,13 +55,13 @@ def test_separate_solves_compile_each_time(compilations):
 
 def test_spectral_sweep_finds_its_eigenbasis_once(monkeypatch):
     calls = []
-    original = po.solvers.curves.eigenbasis.la.eigh
+    original = eigenbasis.la.eigh
 
     def eigh(matrix):
         calls.append(matrix.shape)
         return original(matrix)
 
-    monkeypatch.setattr(po.solvers.curves.eigenbasis.la, "eigh", eigh)
+    monkeypatch.setattr(eigenbasis.la, "eigh", eigh)
     objective = OBJECTIVES["gradient, pairwise, smoothness"]
     po.sweep(objective, {"pairwise_robustness": np.geomspace(0.01, 100, 25)})
     assert calls == [(N, N), (D, D)]

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from propopt.errors import Unwritten
-from propopt.explaining import explain
+from propopt.explaining.explain import explain
 from propopt.output.progress import PlainConsole
 from propopt.output.terminal import print_table
 from propopt.problems.file import ProblemFile

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from propopt.curvature.quadratic import curve_refusal
 from propopt.losses import Program
 from propopt.maps import ImplicitOverPoints, LinearMap, OverPoints
 from propopt.solvers.base import Solver
@@ -11,7 +12,6 @@ from propopt.solvers.curves.krylov import Krylov
 from propopt.solvers.curves.spectral import Spectral
 from propopt.solvers.factored import Factored, stored_graph
 from propopt.solvers.factors import Elimination
-from propopt.solvers.quadratic import curve_refusal
 
 
 _USUAL_STEPS = 40.0  # Lanczos or gradient steps that usual weights take

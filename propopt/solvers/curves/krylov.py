@@ -30,11 +30,12 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array, Attributions
+from propopt.curvature.eigenbasis import Eigenbasis
+from propopt.curvature.quadratic import Quadratic, curve_refusal
 from propopt.errors import SolverFailure
 from propopt.losses import Program
 from propopt.memory import memory_refusal
 from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
-from propopt.solvers.curves.eigenbasis import Eigenbasis
 from propopt.solvers.curves.lanczos import Lanczos, TurnedFeature
 from propopt.solvers.curves.lots import lots_of
 from propopt.solvers.curves.nodes import NO_NODES, Nodes
@@ -44,7 +45,6 @@ from propopt.solvers.curves.shifted import (
     ShiftedSystem,
 )
 from propopt.solvers.in_turn import InTurn
-from propopt.solvers.quadratic import Quadratic, curve_refusal
 from propopt.threads import for_each_column
 
 

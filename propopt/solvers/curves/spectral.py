@@ -16,12 +16,12 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array
+from propopt.curvature.eigenbasis import Eigenbasis
+from propopt.curvature.quadratic import Quadratic, curve_refusal
 from propopt.losses import Program
 from propopt.memory import memory_refusal
 from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
-from propopt.solvers.curves.eigenbasis import Eigenbasis
 from propopt.solvers.curves.nodes import Nodes
-from propopt.solvers.quadratic import Quadratic, curve_refusal
 
 
 @final

@@ -20,9 +20,9 @@ import scipy.linalg as la
 import scipy.sparse as sp
 
 from propopt._typing import Array, Attributions, Sparse
+from propopt.curvature.quadratic import Quadratic
 from propopt.maps import dense_matrix
 from propopt.operators import LatticeLaplacian, Operator, ProductKernelLaplacian
-from propopt.solvers.quadratic import Quadratic
 from propopt.threads import for_each_column
 
 

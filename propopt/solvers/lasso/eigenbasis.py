@@ -18,15 +18,15 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array, Attributions
+from propopt.curvature.eigenbasis import Eigenbasis
+from propopt.curvature.quadratic import Quadratic
 from propopt.losses.effortless import objective_scale
-from propopt.solvers.curves.eigenbasis import Eigenbasis
 from propopt.solvers.lasso.base import (
     LassoMethod,
     LassoOptimum,
     LassoProblem,
     best_dual,
 )
-from propopt.solvers.quadratic import Quadratic
 from propopt.threads import few_threads
 
 

@@ -25,6 +25,7 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array
+from propopt.curvature.quadratic import Quadratic
 from propopt.linear.conjugate_gradients import Action, conjugate_gradients
 from propopt.losses.effortless import objective_scale
 from propopt.solvers.lasso.base import (
@@ -35,7 +36,6 @@ from propopt.solvers.lasso.base import (
     proven_gap,
 )
 from propopt.solvers.lasso.curvature import Couplings, Curvature
-from propopt.solvers.quadratic import Quadratic
 from propopt.threads import few_threads
 
 

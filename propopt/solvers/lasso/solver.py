@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions
+from propopt.curvature.quadratic import Quadratic, bounds_refusal, quadratic_refusal
 from propopt.losses import Program, PropertyLoss
 from propopt.maps import Identity, OverPoints
 from propopt.memory import memory_refusal
@@ -43,7 +44,6 @@ from propopt.solvers.lasso.base import LassoMethod, LassoOptimum, LassoProblem
 from propopt.solvers.lasso.eigenbasis import DiagonalLasso
 from propopt.solvers.lasso.newton import NewtonLasso
 from propopt.solvers.lasso.one_signed import OneSigned, averaging_parts
-from propopt.solvers.quadratic import Quadratic, bounds_refusal, quadratic_refusal
 
 
 @final

@@ -23,6 +23,7 @@ import numpy as np
 
 from propopt._typing import Array, Sparse
 from propopt.certificate import certificate_of
+from propopt.curvature.quadratic import Quadratic, bounds_refusal, quadratic_refusal
 from propopt.errors import SolverFailure
 from propopt.losses import (
     MaxDifferenceRobustness,
@@ -38,7 +39,6 @@ from propopt.penalties import Squared
 from propopt.solvers.base import Prepared, Solution, Solver
 from propopt.solvers.centred import prepare_centred
 from propopt.solvers.conic import Conic
-from propopt.solvers.quadratic import Quadratic, bounds_refusal, quadratic_refusal
 from propopt.solvers.splitting.admm import Admm
 from propopt.solvers.splitting.composite import Composite, Point, Term
 from propopt.solvers.splitting.edge_newton import EdgeNewton, is_applicable

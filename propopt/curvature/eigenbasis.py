@@ -18,11 +18,11 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Sparse
+from propopt.curvature.levels import LEVEL, is_laplacian, refine
 from propopt.linear.components import Components
 from propopt.linear.rounding import EPSILON
 from propopt.maps import dense_matrix
 from propopt.operators import Operator
-from propopt.solvers.curves.levels import LEVEL, is_laplacian, refine
 
 
 _Members: TypeAlias = NDArray[np.intp] | slice

@@ -12,8 +12,8 @@ import pandas as pd
 from propopt._typing import Array
 from propopt.checks import read_nonnegative
 from propopt.errors import InvalidInput
-from propopt.explainers import Gradient
-from propopt.functions import Function, smoothed, wrap
+from propopt.explaining.target import target_of
+from propopt.functions import Function, wrap
 from propopt.functions.models.outputs import Output, Target
 from propopt.graphs.base import Graph
 from propopt.graphs.points import knn_graph
@@ -27,12 +27,6 @@ from propopt.tradeoffs.sweep import sweep
 
 
 _N_NEIGHBORS = 8
-_FLAT_SAMPLES = 500
-"""Pairs of draws for piecewise-constant models; at least two for each feature."""
-
-_FLAT_SCALE = 0.5
-"""Noise for piecewise-constant models, in standard deviations of each feature."""
-
 _DECADES, _N_WEIGHTS = 3, 61
 """The default curve: weights 10^∓DECADES times one over twice the mean degree."""
 
@@ -118,22 +112,20 @@ def explain(
     """
     function = _function(model, X, target, output, data)
     sizes, coordinates = _scales(function, X, scale)
-    function = _differentiable(function, sizes, rng)
-    faithful = Gradient().explain(function, X, rng=rng, progress=progress)
-    faithful = faithful.scaled(sizes)
+    aim = target_of(function, X, sizes, rng=rng)
     similar = graph or _neighbours(coordinates)
-    matching = GradientMatching(faithful.to_frame())
+    matching = GradientMatching(aim)
     robust = PairwiseRobustness(similar)
     best = _optimum(matching, robust, robustness, progress)
     return replace(
         best,
-        labels=faithful.labels,
-        units=faithful.units,
-        evaluations=faithful.evaluations,
-        details={**best.details, "gradient": faithful.attributions},
+        labels=aim.labels,
+        units=aim.units,
+        evaluations=aim.evaluations,
+        details={**best.details, "gradient": aim.values},
         parameters={
             "function": repr(function),
-            "gradient": function.gradient_method,
+            "gradient": aim.source,
             "scale": scale if isinstance(scale, str) else _in_words(scale),
             "graph": repr(similar),
             "weight rule": "given" if robustness is not None else "knee of the curve",
@@ -167,16 +159,6 @@ def _scales(function: Function, X: Any, scale: ColumnScale) -> tuple[Array, Arra
     points, _ = read_table(X, "X")
     sizes = array_scales(points, scale)
     return sizes, points / sizes
-
-
-def _differentiable(
-    function: Function, sizes: Array, rng: int | np.random.Generator | None
-) -> Function:
-    """The function, or its mean over noise where its own gradient says nothing."""
-    if not function.piecewise_constant:
-        return function
-    n_samples = max(_FLAT_SAMPLES, 2 * len(sizes))
-    return smoothed(function, _FLAT_SCALE * sizes, n_samples, rng)
 
 
 def _neighbours(coordinates: Array) -> Graph:

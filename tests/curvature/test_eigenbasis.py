@@ -5,8 +5,8 @@ import pytest
 import scipy.linalg as la
 
 import propopt as po
+from propopt.curvature.eigenbasis import Eigenbasis
 from propopt.linear.components import Components
-from propopt.solvers.curves.eigenbasis import Eigenbasis
 
 
 def basis_of(S):

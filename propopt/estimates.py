@@ -1,0 +1,131 @@
+"""Numbers that explanations aim at, with what is known of their error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, final
+
+import numpy as np
+
+from propopt._typing import Array, Attributions
+from propopt.checks import sealed
+from propopt.errors import InvalidInput
+from propopt.tables.names import Labels
+
+
+Units: TypeAlias = Literal["gradient", "output", "scaled"]
+"""Slopes; parts of the output; slopes times a scale."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Estimate:
+    """A target (N, D): computed exactly, or estimated from draws.
+
+    Parameters
+    ----------
+    values : array (N, D)
+        The target.
+    source : str
+        How it was made, in words: ``"exact"``, ``"exact (boxes)"``, ``"central
+        differences, step 6.1e-06 · max(1, |x|)"``.
+    exact : bool
+        Whether it has no error but rounding.
+    blocks : array (B, N, D), optional
+        Estimates from disjoint blocks of draws, each unbiased, whose mean is
+        ``values``; without them the error of an inexact target is not known.
+    n_draws : int
+        Draws for each point, all blocks together.
+    evaluations : int
+        Rows that the model was given.
+    labels : Labels
+        Names of points and features.
+    units : {"gradient", "output", "scaled"}
+        Those of numeric features.
+    notes : tuple of str
+        What a reader has to know, a sentence each: columns that are constant, or
+        missing everywhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from propopt.estimates import Estimate
+    >>> blocks = np.array([[[1.0, 2.0]], [[3.0, 2.0]]])
+    >>> estimate = Estimate.of_blocks(blocks, source="two blocks", n_draws=20)
+    >>> estimate.values, estimate.standard_errors
+    (array([[2., 2.]]), array([[1., 0.]]))
+    """
+
+    values: Attributions
+    source: str
+    exact: bool = False
+    blocks: Array | None = None
+    n_draws: int = 0
+    evaluations: int = 0
+    labels: Labels = Labels()
+    units: Units = "gradient"
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        sealed(self.values)
+        self.labels.check(self.values.shape, "labels")
+        if self.blocks is None:
+            return
+        if self.blocks.shape[1:] != self.values.shape or len(self.blocks) < 2:
+            raise InvalidInput(
+                "blocks: expected two or more of the shape of the values, "
+                f"{self.values.shape}, got {self.blocks.shape}"
+            )
+        sealed(self.blocks)
+
+    @classmethod
+    def of_blocks(
+        cls,
+        blocks: Array,
+        *,
+        source: str,
+        n_draws: int,
+        evaluations: int = 0,
+        labels: Labels | None = None,
+        notes: Sequence[str] = (),
+    ) -> Estimate:
+        """The mean of B unbiased estimates (B, N, D) from disjoint blocks of draws."""
+        return cls(
+            values=blocks.mean(axis=0),
+            source=source,
+            blocks=blocks,
+            n_draws=n_draws,
+            evaluations=evaluations,
+            labels=labels or Labels(),
+            notes=tuple(notes),
+        )
+
+    @property
+    def standard_errors(self) -> Array | None:
+        """Of each value, (N, D): scatter of the blocks/√B; None where not known."""
+        if self.exact:
+            return np.zeros(self.values.shape)
+        if self.blocks is None:
+            return None
+        errors: Array = self.blocks.std(axis=0, ddof=1) / np.sqrt(len(self.blocks))
+        return errors
+
+    def scaled(self, sizes: Array) -> Estimate:
+        """Slopes times one number per feature (D,), in units ``"scaled"``.
+
+        Raises
+        ------
+        InvalidInput
+            If the units are not ``"gradient"``.
+        """
+        if self.units != "gradient":
+            raise InvalidInput(
+                f"scaled: expected a target in units 'gradient', got {self.units!r}"
+            )
+        return replace(
+            self,
+            values=self.values * sizes,
+            blocks=None if self.blocks is None else self.blocks * sizes,
+            units="scaled",
+        )

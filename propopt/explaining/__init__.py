@@ -1,0 +1,1 @@
+"""One line from a model and a table to an explanation, with stated defaults."""
