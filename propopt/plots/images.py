@@ -14,8 +14,8 @@ from propopt._typing import Array
 from propopt.errors import InvalidInput
 from propopt.functions import ImageShape
 from propopt.output.text import drawn
-from propopt.plots.attributions import OUTLIERS
 from propopt.plots.axes import DIVERGING
+from propopt.plots.heatmap import OUTLIERS
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import AttributionsLike
 from propopt.tables.alignment import read_attributions

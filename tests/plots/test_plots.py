@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import numpy as np
@@ -14,6 +16,7 @@ from matplotlib.figure import Figure
 import propopt as po
 from propopt.errors import InvalidInput
 from propopt.plots import plot_trade_offs
+from propopt.plots.doubt import FADED
 
 
 mpl.use("Agg")
@@ -294,3 +297,74 @@ def test_logarithmic_axes_hold_every_loss_above_zero_near_the_front():
 def test_another_scale_is_refused():
     with pytest.raises(InvalidInput, match="expected 'linear' or 'log', got 'cubic'"):
         plot_trade_offs(FRONT, "a", "b", scale="cubic")
+
+
+# ---- units and doubt
+
+
+def contributions(**fields):
+    W = np.array([[3.0, -1.0, 0.5], [1.0, 2.0, -4.0]])
+    fields = {"details": {"base_value": np.array([2.0, 2.0])}, **fields}
+    return po.Explanation(attributions=W, method="mine", units="output", **fields)
+
+
+def test_contributions_are_steps_from_the_base_to_the_prediction():
+    axes = po.plots.plot_row(contributions(), 1, ax=Figure().subplots())
+    bars = axes.patches
+    assert [bar.get_width() for bar in bars] == [-4.0, 2.0, 1.0]
+    # the lowest starts at the base, each other where the one below ends
+    assert [bar.get_x() for bar in bars] == [5.0, 3.0, 2.0]
+    assert texts(axes.texts) == ["base 2", "prediction 1"]
+    assert axes.get_xlabel() == "contribution to the output"
+
+
+def test_slopes_are_never_drawn_as_steps():
+    slopes = dataclasses.replace(contributions(), units="scaled")
+    axes = po.plots.plot_row(slopes, 1, ax=Figure().subplots())
+    assert {bar.get_x() for bar in axes.patches} == {0.0}
+    assert axes.get_xlabel().startswith("slope")
+    assert not axes.texts
+
+
+def test_bars_below_two_standard_errors_are_faded_and_all_have_whiskers():
+    errors = np.array([[1.0, 0.6, 0.1], [1.0, 1.0, 1.0]])
+    result = contributions(standard_errors=errors, details={})
+    axes = po.plots.plot_row(result, 0, ax=Figure().subplots())
+    assert [bar.get_alpha() for bar in axes.patches] == [1.0, FADED, 1.0]
+    (segments,) = (c.get_segments() for c in axes.collections)
+    np.testing.assert_allclose(segments[1][:, 0], [-1.0 - 1.2, -1.0 + 1.2])
+
+
+def test_what_is_not_certain_is_hatched_and_said():
+    signs = SimpleNamespace(signs=np.array([[1, 0, 1], [1, 1, 0]]))
+    axes = po.plots.plot_row(contributions(), 0, certain=signs, ax=Figure().subplots())
+    assert [bool(bar.get_hatch()) for bar in axes.patches] == [False, True, False]
+    assert "hatched: sign not certain" in axes.get_xlabel()
+    axes = po.plots.plot_heatmap(contributions(), certain=signs, ax=Figure().subplots())
+    rectangles = [p for p in axes.patches if p.get_hatch()]
+    names = texts(axes.get_yticklabels())
+    rows = texts(axes.get_xticklabels())
+    found = {
+        (rows[round(r.get_x() + 0.5)], names[round(r.get_y() + 0.5)])
+        for r in rectangles
+    }
+    assert found == {("0", "x1"), ("1", "x2")}
+
+
+def test_signs_of_other_attributions_are_refused():
+    with pytest.raises(InvalidInput, match=r"expected signs of shape \(2, 3\)"):
+        po.plots.plot_row(contributions(), 0, certain=SimpleNamespace(signs=np.ones(3)))
+
+
+def test_slopes_and_contributions_are_not_compared():
+    slopes = dataclasses.replace(contributions(), units="gradient", details={})
+    with pytest.raises(InvalidInput, match="'output', got 'gradient'"):
+        po.plots.plot_comparison(contributions(), slopes)
+    table = slopes.attributions  # without units of its own
+    po.plots.plot_comparison(contributions(), table, ax=Figure().subplots())
+
+
+def test_cells_keep_their_colours_and_rows_their_names():
+    axes = po.plots.plot_heatmap(contributions(), ax=Figure().subplots())
+    assert axes.images[0].get_interpolation() == "none"
+    assert sorted(texts(axes.get_xticklabels())) == ["0", "1"]

@@ -1,0 +1,78 @@
+"""Names of rows and features, and the words for units, as pictures have them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from numbers import Real
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from propopt._typing import Array
+from propopt.errors import InvalidInput
+from propopt.results.explanation import Explanation
+from propopt.tables.alignment import order_of
+from propopt.tables.frames import as_frame
+from propopt.tables.names import Labels
+
+
+_WHOSE = "the explanation"
+
+UNITS: Final = {
+    "gradient": "slope: change of the output per unit of the feature",
+    "scaled": "slope: change of the output per scale (sd) of the feature",
+    "output": "contribution to the output",
+}
+"""What the axis of attributions says: slopes are not contributions."""
+
+
+def position(labels: Labels, row: Hashable, n_points: int) -> int:
+    """Where a row stands, by its name or, without names, by its number."""
+    names = range(n_points) if labels.points is None else labels.points
+    if row not in names:
+        raise InvalidInput(
+            f"row: there is no row {row!r}; there are {n_points}, from "
+            f"{names[0]!r} to {names[-1]!r}"
+        )
+    return names.index(row)  # type: ignore[arg-type]  # a range has whole numbers
+
+
+def feature_names(explanation: Explanation) -> list[str]:
+    """Those of the features, ``x0, x1, ...`` where there are none."""
+    return [str(name) for name in explanation.to_frame().columns]
+
+
+def names_with_values(explanation: Explanation, X: object, place: int) -> list[str]:
+    """The features' names, each with its value where X is given."""
+    names = feature_names(explanation)
+    if X is None:
+        return names
+    frame = as_frame(X, "X")
+    table = pd.DataFrame(np.asarray(X)) if frame is None else frame.table
+    if table.shape != explanation.shape:
+        raise InvalidInput(
+            f"X: expected the shape of the attributions, {explanation.shape}, got "
+            f"{table.shape}"
+        )
+    row, columns = place, np.arange(table.shape[1])
+    if table is X:
+        rows = order_of(
+            tuple(X.index), explanation.labels.points, "X: its rows", _WHOSE
+        )
+        row = place if rows is None else int(rows[place])
+        labels = tuple(map(str, X.columns))
+        order = order_of(labels, explanation.labels.features, "X: its columns", _WHOSE)
+        columns = columns if order is None else order
+    values: list[object] = [table.iat[row, int(j)] for j in columns]
+    pairs = zip(names, values, strict=True)
+    return [
+        f"{name} = {value:.4g}" if isinstance(value, Real) else f"{name} = {value}"
+        for name, value in pairs
+    ]
+
+
+def largest(sizes: Array, most: int) -> NDArray[np.intp]:
+    """Positions of the largest |sizes|, in falling order."""
+    return np.argsort(-np.abs(sizes), kind="stable")[:most]
