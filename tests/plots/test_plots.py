@@ -341,7 +341,7 @@ def test_what_is_not_certain_is_hatched_and_said():
     assert [bool(bar.get_hatch()) for bar in axes.patches] == [False, True, False]
     assert "hatched: sign not certain" in axes.get_xlabel()
     axes = po.plots.plot_heatmap(contributions(), certain=signs, ax=Figure().subplots())
-    rectangles = [p for p in axes.patches if p.get_hatch()]
+    cells = [p for p in axes.patches if p.get_hatch()]
     names = texts(axes.get_yticklabels())
     rows = texts(axes.get_xticklabels())
     found = {
