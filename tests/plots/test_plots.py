@@ -344,10 +344,8 @@ def test_what_is_not_certain_is_hatched_and_said():
     cells = [p for p in axes.patches if p.get_hatch()]
     names = texts(axes.get_yticklabels())
     rows = texts(axes.get_xticklabels())
-    found = {
-        (rows[round(r.get_x() + 0.5)], names[round(r.get_y() + 0.5)])
-        for r in rectangles
-    }
+    corners = [(round(p.get_x() + 0.5), round(p.get_y() + 0.5)) for p in cells]
+    found = {(rows[x], names[y]) for x, y in corners}
     assert found == {("0", "x1"), ("1", "x2")}
 
 
