@@ -1,0 +1,33 @@
+"""Sums of boxes: what trees are, as one function of the measures of sets.
+
+- :class:`~propopt.structures.boxes.trees.Tree`: arrays of nodes, by the columns that a
+  model sees; :class:`~propopt.structures.boxes.maps.ColumnMap`: how such a column comes
+  from one of the table.
+- :class:`~propopt.structures.boxes.boxes.Boxes`: the sum of boxes that trees are, by
+  the columns of the table.
+- :class:`~propopt.structures.boxes.sets.Sets`: the sides of boxes, each of one column.
+- :class:`~propopt.structures.boxes.products.Products`: sums of products of their
+  measures.
+"""
+
+from propopt.structures.boxes.boxes import (
+    DOUBLE_TOLERANCE,
+    SINGLE_TOLERANCE,
+    Boxes,
+)
+from propopt.structures.boxes.maps import ColumnMap, SameColumn
+from propopt.structures.boxes.products import Products
+from propopt.structures.boxes.sets import Sets
+from propopt.structures.boxes.trees import Tree
+
+
+__all__ = [
+    "DOUBLE_TOLERANCE",
+    "SINGLE_TOLERANCE",
+    "Boxes",
+    "ColumnMap",
+    "Products",
+    "SameColumn",
+    "Sets",
+    "Tree",
+]

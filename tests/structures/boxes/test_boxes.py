@@ -1,0 +1,248 @@
+"""Sums of boxes are the trees that they were made of."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from forests import random_tree, some_rows, walk_all
+from sklearn.ensemble import RandomForestRegressor
+
+from propopt.batches import Budget
+from propopt.errors import InvalidInput
+from propopt.structures.boxes import Boxes, SameColumn, Tree, boxes, maps
+
+
+D, CODED, K = 5, (3,), 4
+
+
+def same_columns():
+    return [SameColumn(k, K if k in CODED else None) for k in range(D)]
+
+
+def forest(seed, n_trees=6, depth=4):
+    rng = np.random.default_rng(seed)
+    return [random_tree(rng, D, depth, coded=CODED, n_codes=K) for _ in range(n_trees)]
+
+
+def boxes_of(trees, base=0.0):
+    return Boxes.of_trees(trees, base, n_columns=D, maps=same_columns())
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_boxes_are_the_sum_of_their_trees(seed):
+    trees = forest(seed)
+    rows = some_rows(np.random.default_rng(seed + 100), 300, D, coded=CODED, n_codes=K)
+    expected = 0.25 + walk_all(trees, rows)
+    np.testing.assert_allclose(boxes_of(trees, 0.25).value(rows), expected, atol=1e-13)
+
+
+def test_values_do_not_depend_on_the_size_of_blocks(monkeypatch):
+    trees = forest(0)
+    rows = some_rows(np.random.default_rng(1), 50, D, coded=CODED, n_codes=K)
+    whole = boxes_of(trees).value(rows)
+    monkeypatch.setattr(boxes, "BLOCKS", Budget(1000))
+    np.testing.assert_allclose(boxes_of(trees).value(rows), whole, atol=1e-13)
+
+
+def test_deep_forests_of_scikit_learn_are_their_boxes():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4)).astype(np.float32).astype(float)
+    y = np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2]
+    model = RandomForestRegressor(20, random_state=0).fit(X, y)
+    trees = [
+        Tree.of(
+            np.maximum(each.tree_.feature, -1),
+            each.tree_.threshold,
+            each.tree_.children_left,
+            each.tree_.children_right,
+            each.tree_.value[:, 0, 0] / 20,
+        )
+        for each in model.estimators_
+    ]
+    values = Boxes.of_trees(trees, n_columns=4).value(X)
+    np.testing.assert_allclose(values, model.predict(X), rtol=1e-12)
+
+
+def test_weighted_sums_of_boxes_are_those_of_their_values():
+    rows = some_rows(np.random.default_rng(7), 100, D, coded=CODED, n_codes=K)
+    one, other = boxes_of(forest(1), 1.0), boxes_of(forest(2), -2.0)
+    both = 0.5 * one + other.scaled(-3.0) + 4.0
+    expected = 0.5 * one.value(rows) - 3.0 * other.value(rows) + 4.0
+    np.testing.assert_allclose(both.value(rows), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        sum([one, one, np.float64(2.0) * other]).value(rows),
+        2.0 * (one.value(rows) + other.value(rows)),
+        atol=1e-12,
+    )
+
+
+def test_boxes_that_are_added_twice_are_merged():
+    one = boxes_of(forest(3))
+    assert len((one + one).values) == len(one.values)
+    assert len((one + one).sets) == len(one.sets)
+
+
+def test_the_larger_tolerance_of_two_is_that_of_their_sum():
+    loose = Boxes.of_trees(forest(1), n_columns=D, maps=same_columns(), tolerance=1e-5)
+    assert (boxes_of(forest(2)) + loose).tolerance == 1e-5
+
+
+def test_boxes_of_different_tables_are_not_added():
+    with pytest.raises(TypeError, match="unsupported operand"):
+        Boxes.constant(1.0, 2) + Boxes.constant(1.0, 3)
+
+
+def test_a_constant_has_no_boxes():
+    constant = Boxes.constant(2.5, n_columns=3)
+    np.testing.assert_array_equal(constant.value(np.zeros((4, 3))), 2.5)
+    assert len(constant.columns) == 0
+    total = constant + Boxes.of_trees(
+        [Tree.of([-1], [0], [0], [0], [1.5])], n_columns=3
+    )
+    np.testing.assert_array_equal(total.value(np.zeros((4, 3))), 4.0)
+
+
+def test_nodes_that_pruning_left_over_are_no_part_of_the_tree():
+    # node 2 is a leaf now; 3, 4 and 5 are what was below it
+    tree = Tree.of(
+        [0, -1, -1, 1, -1, -1],
+        [0.0] * 6,
+        [1, 0, 0, 4, 0, 0],
+        [2, 0, 0, 5, 0, 0],
+        [0.0, 1.0, 2.0, 0.0, 30.0, 40.0],
+    )
+    rows = np.array([[-1.0, 0.0], [1.0, 0.0]])
+    np.testing.assert_array_equal(
+        Boxes.of_trees([tree], n_columns=2).value(rows), [1.0, 2.0]
+    )
+
+
+def test_leaves_that_no_value_reaches_are_no_boxes():
+    # below x ≤ 0 nothing is above 1
+    tree = Tree.of(
+        [0, 0, -1, -1, -1], [0, 1, 0, 0, 0], [1, 2, 0, 0, 0], [4, 3, 0, 0, 0], range(5)
+    )
+    assert len(Boxes.of_trees([tree], n_columns=1).values) == 2
+
+
+def test_boxes_are_pickled():
+    one = boxes_of(forest(4))
+    rows = some_rows(np.random.default_rng(7), 30, D, coded=CODED, n_codes=K)
+    copy = pickle.loads(pickle.dumps(one))
+    np.testing.assert_array_equal(copy.value(rows), one.value(rows))
+
+
+# ---- columns that the model sees otherwise than the table has them
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """What a scaler makes of a column."""
+
+    source: int
+    mean: float
+    spread: float
+    n_codes: int | None = None
+
+    def __call__(self, values):
+        return (values - self.mean) / self.spread
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What an imputer makes of a column, before its values are rounded down."""
+
+    source: int
+    fill: float
+    n_codes: int | None = None
+
+    def __call__(self, values):
+        return np.floor(np.where(np.isnan(values), self.fill, values))
+
+
+@dataclass(frozen=True)
+class Indicator:
+    """Whether a column has one category."""
+
+    source: int
+    code: int
+    n_codes: int
+
+    def __call__(self, values):
+        return (values == self.code).astype(float)
+
+
+@dataclass(frozen=True)
+class Recoded:
+    """Other codes for categories, NaN for the last."""
+
+    source: int
+    codes: tuple[float, ...]
+
+    @property
+    def n_codes(self):
+        return len(self.codes)
+
+    def __call__(self, values):
+        return np.array(self.codes)[values.astype(int)]
+
+
+MAPS = [
+    Scaled(0, 0.1, 0.3),
+    Filled(1, 0.7),
+    Indicator(2, 0, K),
+    Indicator(2, 1, K),
+    Indicator(2, 2, K),
+    Recoded(3, (2.0, 0.0, 1.0, np.nan)),
+]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_boxes_of_models_behind_column_wise_steps_are_of_the_columns_of_the_table(seed):
+    rng = np.random.default_rng(seed)
+    trees = [
+        random_tree(rng, len(MAPS), 5, coded=(5,), n_codes=3, at=(-1.0, 2.0))
+        for _ in range(6)
+    ]
+    rows = some_rows(rng, 300, 4, coded=(2, 3), n_codes=K)
+    seen = np.stack([each(rows[:, each.source]) for each in MAPS], axis=1)
+    made = Boxes.of_trees(trees, n_columns=4, maps=MAPS)
+    np.testing.assert_allclose(made.value(rows), walk_all(trees, seen), atol=1e-13)
+    assert all(len(set(path)) == len(path) for path in _columns_of_paths(made))
+
+
+def _columns_of_paths(made):
+    return [made.sets.column[path[path >= 0]].tolist() for path in made.paths]
+
+
+@pytest.mark.parametrize("mean", [0.1, -1e9, 1e-300])
+def test_thresholds_behind_a_step_are_exact_to_the_last_bit(mean):
+    rng = np.random.default_rng(3)
+    step = Scaled(0, mean, 0.3)
+    thresholds = step(mean + rng.normal(size=200))
+    cuts = maps.largest_at_most(step, thresholds)
+    assert (step(cuts) <= thresholds).all()
+    assert (step(np.nextafter(cuts, np.inf)) > thresholds).all()
+
+
+def test_thresholds_beyond_all_values_of_a_step_are_infinite():
+    bounded = Filled(0, 0.0)
+    ends = maps.largest_at_most(bounded, np.array([-np.inf, np.inf]))
+    assert ends.tolist() == [-np.inf, np.inf]
+
+
+def test_categories_of_a_column_that_is_numeric_are_refused():
+    tree = Tree.of(
+        [0, -1, -1],
+        [0] * 3,
+        [1, 0, 0],
+        [2, 0, 0],
+        [0, 1, 2],
+        None,
+        {0: np.ones(2, bool)},
+    )
+    with pytest.raises(InvalidInput, match=r"column 0.*declare it categorical"):
+        Boxes.of_trees([tree], n_columns=1)
