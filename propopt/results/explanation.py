@@ -29,6 +29,7 @@ from propopt.results.arrays import (
 )
 from propopt.results.deferred import Deferred, WhenRead
 from propopt.results.saving import read_fields, trusted_fields, write_fields
+from propopt.results.shap_package import explanation_of_shap, shap_of_explanation
 from propopt.results.target_error import TargetError
 from propopt.tables.alignment import aligned_vector
 from propopt.tables.names import Labels, read_groups
@@ -396,5 +397,7 @@ class Explanation:
         explanation = cls(**read_fields(path))
         return explanation.certified(objective, subject_to=subject_to)
 
+    to_shap = shap_of_explanation
+    from_shap = classmethod(explanation_of_shap)
     _repr_html_ = explanation_html
     __repr__ = explanation_text

@@ -38,11 +38,10 @@ def explanation_of(source: AttributionsLike, method: str) -> Explanation:
     """
     if isinstance(source, Explanation):
         return source
-    if not is_shap(source):
-        W, labels = read_attributions(source, method)
-        return Explanation(attributions=W, method=method, labels=labels)
-    W, labels = read_attributions(source, "shap")
-    return Explanation(attributions=W, method="shap", labels=labels, units="output")
+    if is_shap(source):
+        return Explanation.from_shap(source)
+    W, labels = read_attributions(source, method)
+    return Explanation(attributions=W, method=method, labels=labels)
 
 
 def explanations_of(

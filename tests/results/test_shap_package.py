@@ -1,0 +1,170 @@
+"""Explanations go to the shap package and come back, and its plots draw them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import propopt as po
+from propopt.errors import InvalidInput
+from propopt.explainers import Shap
+from propopt.extras import require
+from propopt.functions import Power
+
+
+N = 30
+shap = pytest.importorskip("shap")
+shap = require("shap")
+
+
+@pytest.fixture
+def X(rng):
+    return pd.DataFrame(
+        {
+            "age": rng.normal(50.0, 9.0, N),
+            "visits": rng.integers(0, 6, N),
+            "colour": rng.choice(["blue", "green", "red"], N),
+        },
+        index=[f"row {n}" for n in range(N)],
+    )
+
+
+@pytest.fixture
+def contributions(X, rng):
+    """Parts of an output of 0.4 on average, with the names of X."""
+    W = po.GradientMatching(pd.DataFrame(rng.normal(size=X.shape), X.index, X.columns))
+    base = {"base_value": np.full(N, 0.4)}
+    return po.Explanation(
+        attributions=W.G, method="mine", labels=W.labels, units="output", details=base
+    )
+
+
+PLOTS = {
+    "bar": lambda e: shap.plots.bar(e, show=False),
+    "beeswarm": lambda e: shap.plots.beeswarm(e, show=False),
+    "violin": lambda e: shap.plots.violin(e, show=False),
+    "heatmap": lambda e: shap.plots.heatmap(e, show=False),
+    "scatter": lambda e: shap.plots.scatter(
+        e[:, "age"], color=e[:, "colour"], show=False
+    ),
+}
+SUMS = {
+    "waterfall": lambda e: shap.plots.waterfall(e[3], show=False),
+    "decision": lambda e: shap.plots.decision(
+        e.base_values[0], e.values, e.data, show=False
+    ),
+    "force": lambda e: shap.plots.force(e[3], matplotlib=True, show=False),
+}
+each_plot = pytest.mark.parametrize("plot", PLOTS.values(), ids=PLOTS.keys())
+each_sum = pytest.mark.parametrize("plot", SUMS.values(), ids=SUMS.keys())
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """Figures are not kept from test to test."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.close("all")
+    yield pyplot
+    pyplot.close("all")
+
+
+@each_plot
+def test_plots_of_the_package_draw_slopes(plot, contributions, X, closed):
+    slopes = po.Explanation(
+        attributions=contributions.attributions,
+        method="optimized",
+        labels=contributions.labels,
+    )
+    plot(slopes.to_shap(X))
+    assert closed.gcf().axes
+
+
+@pytest.mark.parametrize("plot", [*PLOTS.values(), *SUMS.values()])
+def test_plots_of_the_package_draw_contributions(plot, contributions, X, closed):
+    plot(contributions.to_shap(X))
+    assert closed.gcf().axes
+
+
+@each_sum
+def test_slopes_are_not_drawn_as_parts_of_a_sum(plot, contributions, X):
+    slopes = po.Explanation(
+        attributions=contributions.attributions,
+        method="optimized",
+        details=contributions.details,  # a base value of theirs would be no base
+    )
+    assert slopes.to_shap(X).base_values is None
+    with pytest.raises(TypeError):
+        plot(slopes.to_shap(X))
+
+
+def test_there_and_back_again(contributions, X):
+    same = po.Explanation.from_shap(contributions.to_shap(X))
+    np.testing.assert_array_equal(same.attributions, contributions.attributions)
+    assert same.labels.features == contributions.labels.features
+    assert (same.units, same.method) == ("output", "shap")
+    np.testing.assert_array_equal(same.details["base_value"], np.full(N, 0.4))
+
+
+def test_a_real_explanation_of_the_package_keeps_its_base_values():
+    X = np.array([[1.0, 2.0], [3.0, 4.0], [0.5, 2.5]])
+    background = np.zeros((1, 2))
+    ours = Shap(background=background).explain(Power(2), X)
+    explainer = shap.explainers.ExactExplainer(
+        lambda Z: (Z**2).sum(axis=1), shap.maskers.Independent(background)
+    )
+    theirs = po.Explanation.from_shap(explainer(X))
+    np.testing.assert_allclose(theirs.attributions, ours.attributions, atol=1e-12)
+    np.testing.assert_allclose(
+        theirs.details["base_value"], ours.details["base_value"], atol=1e-12
+    )
+    np.testing.assert_array_equal(
+        ours.to_shap(X).base_values, ours.details["base_value"]
+    )
+
+
+def test_inputs_are_put_in_the_order_of_the_explanation(contributions, X):
+    turned = X[["visits", "colour", "age"]].iloc[::-1]
+    there, again = contributions.to_shap(X), contributions.to_shap(turned)
+    np.testing.assert_array_equal(there.data, again.data)
+    assert list(there.display_data[:, 2]) == X["colour"].tolist()
+
+
+def test_categories_are_codes_in_their_order_and_missing_ones_nan(contributions, X):
+    X["colour"] = pd.Categorical(X["colour"], ["red", "green", "blue"])
+    X.loc["row 4", "colour"] = np.nan
+    codes = contributions.to_shap(X).data[:, 2]
+    present = X["colour"].notna().to_numpy()
+    np.testing.assert_array_equal(codes[present], X["colour"].cat.codes[present])
+    assert np.isnan(codes[4])
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        (
+            np.zeros((N, 2)),
+            r"X: expected the shape of the attributions, \(30, 3\), got",
+        ),
+        (np.zeros(3), r"got \(3,\)"),
+        (pd.DataFrame(np.zeros((N, 4))), r"got \(30, 4\)"),
+    ],
+)
+def test_inputs_of_another_shape_are_refused(contributions, table, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        contributions.to_shap(table)
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        (np.eye(2), "expected a shap.Explanation, got ndarray"),
+        (shap.Explanation(np.zeros((2, 2, 3))), "expected the values of one output"),
+        (shap.Explanation(np.eye(2), np.zeros(3)), "one for each of 2 rows, got"),
+        (shap.Explanation(np.eye(2), np.nan), "expected one finite number"),
+        (shap.Explanation(np.full((2, 2), np.nan)), "not finite"),
+    ],
+)
+def test_other_things_than_explanations_of_one_output_are_refused(source, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        po.Explanation.from_shap(source)
