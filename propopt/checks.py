@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
@@ -18,6 +19,19 @@ _LARGEST = 1e140
 
 def read_array(values: object, what: str, *, ndim: int) -> Array:
     """``values`` as a finite, non-empty float64 array with ``ndim`` dimensions."""
+    array = _read(values, what, ndim)
+    _refuse_any(~np.isfinite(array), array, what, "not finite")
+    return sealed(array)
+
+
+def read_with_missing(values: object, what: str, *, ndim: int) -> Array:
+    """As :func:`read_array`, but NaN is a number that is missing."""
+    array = _read(values, what, ndim)
+    _refuse_any(np.isinf(array), array, what, "infinite")
+    return sealed(array)
+
+
+def _read(values: object, what: str, ndim: int) -> Array:
     array = as_floats(values, what)
     if array.ndim != ndim:
         raise InvalidInput(
@@ -25,16 +39,16 @@ def read_array(values: object, what: str, *, ndim: int) -> Array:
         )
     if array.size == 0:
         raise InvalidInput(f"{what}: the array is empty, of shape {array.shape}")
-    finite = np.isfinite(array)
-    if not finite.all():
-        place = tuple(int(i) for i in np.argwhere(~finite)[0])
-        bad = array.size - int(finite.sum())
-        raise InvalidInput(
-            f"{what}: {bad} of {array.size} values are not finite; the first is "
-            f"{array[place]} at index {place}"
-        )
-    array.setflags(write=False)
     return array
+
+
+def _refuse_any(wrong: NDArray[np.bool_], array: Array, what: str, word: str) -> None:
+    if wrong.any():
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise InvalidInput(
+            f"{what}: {int(wrong.sum())} of {array.size} values are {word}; the first "
+            f"is {array[place]} at index {place}"
+        )
 
 
 def as_floats(values: object, what: str) -> Array:

@@ -1,7 +1,8 @@
-"""Cells of a DataFrame: numbers, categories, and the place of those that are none."""
+"""Cells of a DataFrame: numbers, categories, missing ones, and the place of others."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -56,16 +57,64 @@ def _refuse_numbers_as_text(
 
 
 def read_numbers(column: pd.Series[Any], what: str) -> Array:
-    """A column as finite float64 numbers; the first row that has none is named."""
+    """A column in float64, NaN where a number is missing; others must be finite."""
     if column.dtype.kind in "biuf":
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         values = _numbers_among_objects(column, what)
-    _refuse_row(~np.isfinite(values), column, what, "a finite number")
+    _refuse_row(np.isinf(values), column, what, "a finite number")
     if column.dtype.kind in "iu":
-        exact = np.abs(values) <= LARGEST_INTEGER
-        _refuse_row(~exact, column, what, "an integer of at most 2^53, as floats know")
+        vague = np.abs(values) > LARGEST_INTEGER
+        _refuse_row(vague, column, what, "an integer of at most 2^53, as floats know")
     return values
+
+
+def missing_value(column: pd.Series[Any], what: str) -> Hashable:
+    """What stands in a column where a value is missing: None, NaN or ``pandas.NA``.
+
+    Raises
+    ------
+    InvalidInput
+        If they are of several kinds: models tell them apart.
+    """
+    dtype = column.dtype
+    if dtype == np.dtype(object):
+        return _missing_object(column, what)
+    if isinstance(dtype, pd.api.extensions.ExtensionDtype):
+        return dtype.na_value
+    return None if dtype.kind == "b" else np.nan
+
+
+def _missing_object(column: pd.Series[Any], what: str) -> Hashable:
+    kinds = {
+        "NaN" if isinstance(value, Real) else repr(value): value
+        for value in column[column.isna()].tolist()
+    }
+    if len(kinds) > 1:
+        raise InvalidInput(
+            f"{what}: column {column.name!r} has missing values of several kinds, "
+            f"{' and '.join(sorted(kinds))}; make them one, as "
+            "column.where(column.notna(), None) does"
+        )
+    return next(iter(kinds.values()), None)
+
+
+def plain_numbers(table: pd.DataFrame) -> NDArray[Any]:
+    """The cells of a table of numbers, NaN where one is missing; of any other, objects.
+
+    Whether they are numbers is for others to check.
+    """
+    if all(isinstance(t, np.dtype) and t.kind in "biuf" for t in table.dtypes):
+        return table.to_numpy()
+    return np.column_stack([_plain(table.iloc[:, j]) for j in range(table.shape[1])])
+
+
+def _plain(column: pd.Series[Any]) -> NDArray[Any]:
+    if column.dtype.kind in "biuf":
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    objects = column.astype(object).to_numpy(copy=True)
+    objects[column.isna().to_numpy(dtype=bool)] = np.nan
+    return objects
 
 
 def text_in(frame: pd.DataFrame) -> str | None:
@@ -91,9 +140,12 @@ def row_name(column: pd.Series[Any] | pd.DataFrame, n: int) -> str:
 
 def _numbers_among_objects(column: pd.Series[Any], what: str) -> Array:
     objects = column.astype(object).tolist()
+    missing = column.isna().to_numpy(dtype=bool)
     text = np.array([not isinstance(v, Real | Decimal) for v in objects], dtype=bool)
-    _refuse_row(text, column, what, "a number")
-    return np.array(objects, dtype=np.float64)
+    _refuse_row(text & ~missing, column, what, "a number")
+    numbers = np.full(len(objects), np.nan)
+    numbers[~missing] = np.array(objects, dtype=object)[~missing]
+    return numbers
 
 
 def _refuse_row(
@@ -105,8 +157,3 @@ def _refuse_row(
             f"{what}: column {column.name!r}, row {row_name(column, n)}: expected "
             f"{expected}, got {column.tolist()[n]!r}"
         )
-
-
-def refuse_missing(column: pd.Series[Any], what: str) -> None:
-    """Refuse a column with a missing value; the first such row is named."""
-    _refuse_row(column.isna().to_numpy(dtype=bool), column, what, "a category")

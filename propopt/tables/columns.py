@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
-from propopt.tables.cells import read_numbers, refuse_missing, row_name
+from propopt.tables.atoms import MOST_ATOMS, Atoms
+from propopt.tables.cells import missing_value, read_numbers, row_name
 from propopt.tables.names import listed
 
 
@@ -36,18 +37,25 @@ class Column(ABC):
         """Numbers or codes, shape (n,); ``what`` names the frame in errors."""
 
     @abstractmethod
+    def missing(self, values: Array) -> NDArray[np.bool_]:
+        """Where a number or a category is missing, shape (n,)."""
+
+    @abstractmethod
     def decode(self, values: Array) -> Mapping[Hashable, pd.Series[Any]]:
         """The columns of the DataFrame, each under its own label and dtype."""
 
     @abstractmethod
     def coordinates(self, values: Array) -> Array:
-        """Where the values lie, shape (n, m), for euclidean distances."""
+        """Where the values lie, shape (n, m), NaN where a number is missing.
+
+        Distances of such coordinates are those of :mod:`propopt.graphs.distances`.
+        """
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Numeric(Column):
-    """A column of numbers.
+    """A column of numbers; one that is missing is NaN.
 
     Parameters
     ----------
@@ -57,29 +65,45 @@ class Numeric(Column):
         Its dtype in the DataFrame.
     plain : numpy.dtype
         The NumPy dtype of the same numbers.
+    absent : object
+        What stands in the DataFrame where a number is missing.
     mean, std : float
-        Of the table that the schema was made of; the standard deviation divides by N.
+        Of those that are not missing in the table that the schema was made of; the
+        standard deviation divides by their number. NaN and 0 if all are missing.
+    atoms : Atoms or None
+        Those numbers; None if more than 10,000 are different.
     """
 
     name: Hashable
     dtype: Any
     plain: np.dtype[Any]
+    absent: Hashable
     mean: float
     std: float
+    atoms: Atoms | None
 
     @classmethod
     def of(cls, column: pd.Series[Any], what: str) -> Numeric:
         """The column and its statistics."""
+        _refuse_dates(column, what)
         if column.dtype.kind not in "iuf" and column.dtype != object:
             raise InvalidInput(
                 f"{what}: column {column.name!r} has dtype {column.dtype}; expected "
                 "numbers, text, booleans or categories"
             )
         values = read_numbers(column, what)
-        mean, std = float(values.mean()), float(values.std())
-        plain = column.infer_objects().to_numpy().dtype
-        plain = plain if plain.kind in "iuf" else values.dtype
-        return cls(column.name, column.dtype, plain, mean, std)
+        known = values[~np.isnan(values)]
+        mean, std = (known.mean(), known.std()) if len(known) > 0 else (np.nan, 0.0)
+        atoms = Atoms.of(known)
+        return cls(
+            name=column.name,
+            dtype=column.dtype,
+            plain=_plain_dtype(column),
+            absent=missing_value(column, what),
+            mean=float(mean),
+            std=float(std),
+            atoms=atoms if len(atoms.values) <= MOST_ATOMS else None,
+        )
 
     @property
     def spread(self) -> float:
@@ -89,13 +113,25 @@ class Numeric(Column):
     def encode(self, frame: pd.DataFrame, what: str) -> Array:
         return read_numbers(frame[self.name], what)
 
+    def missing(self, values: Array) -> NDArray[np.bool_]:
+        return np.asarray(np.isnan(values))
+
     def decode(self, values: Array) -> Mapping[Hashable, pd.Series[Any]]:
         """The column in its own dtype where that loses nothing, else in float64."""
+        absent = self.missing(values)
+        known = np.where(absent, 0.0, values)
         with np.errstate(invalid="ignore", over="ignore"):  # then unequal below
-            cast = values.astype(self.plain)
-        if (cast == values).all():
-            return {self.name: pd.Series(cast).astype(self.dtype)}
-        return {self.name: pd.Series(values.copy())}
+            plain = known.astype(self.plain)
+        kept = (plain == known).all()
+        if kept and not absent.any():
+            return {self.name: pd.Series(plain).astype(self.dtype)}
+        if not kept or _with_room(self.dtype) != self.dtype:
+            return {self.name: pd.Series(values.copy())}
+        if not _is_nullable(self.dtype):
+            return {self.name: pd.Series(values).astype(self.dtype)}
+        own = pd.Series(plain).astype(self.dtype)
+        own[absent] = self.absent
+        return {self.name: own}
 
     def coordinates(self, values: Array) -> Array:
         return values[:, None]
@@ -124,7 +160,7 @@ class Coded(Column):
 
     def codes(self, values: Array) -> Codes:
         """``values`` as positions, refused unless they are some."""
-        codes = values.astype(np.intp)
+        codes = np.where(np.isnan(values), -1.0, values).astype(np.intp)
         bad = (codes != values) | (codes < 0) | (codes >= len(self.frequencies))
         if bad.any():
             raise InvalidInput(
@@ -139,14 +175,20 @@ class Coded(Column):
 class Categorical(Coded):
     """A column of text, booleans, categories, or numbers that stand for some.
 
+    To be missing is a category too, and always the last: its frequency is zero where
+    the table of the schema has no such row.
+
     Parameters
     ----------
     name : hashable
         Its label.
     dtype : dtype
         Its dtype in the DataFrame.
-    levels : Index (K,)
-        The categories: those of a category dtype in their order, others sorted.
+    levels : Index (K − 1,)
+        The categories that are not missing: those of a category dtype in their order,
+        others sorted.
+    absent : object
+        What stands in the DataFrame where a category is missing.
     frequencies : array (K,)
         The share of each in the table that the schema was made of.
     """
@@ -154,38 +196,50 @@ class Categorical(Coded):
     name: Hashable
     dtype: Any
     levels: pd.Index[Any]
+    absent: Hashable
     frequencies: Array
 
     @classmethod
     def of(cls, column: pd.Series[Any], what: str) -> Categorical:
         """The column, its categories and their frequencies."""
-        refuse_missing(column, what)
         levels = _levels(column)
         codes = _positions(levels, column)
-        return cls(column.name, column.dtype, levels, _shares(codes, len(levels)))
+        shares = _shares(codes, len(levels) + 1)
+        absent = missing_value(column, what)
+        return cls(column.name, column.dtype, levels, absent, shares)
 
     @property
     def categories(self) -> tuple[Hashable, ...]:
-        return tuple(self.levels.tolist())
+        return (*self.levels.tolist(), self.absent)
 
     def encode(self, frame: pd.DataFrame, what: str) -> Array:
         column = frame[self.name]
-        refuse_missing(column, what)
         codes = _positions(self.levels, column)
         if (codes < 0).any():
             n = int((codes < 0).argmax())
+            known = listed(self.levels.tolist())
             raise InvalidInput(
                 f"{what}: column {self.name!r}, row {row_name(column, n)}: unknown "
-                f"category {column.tolist()[n]!r}; known: {listed(self.categories)}"
+                f"category {column.tolist()[n]!r}; known: {known}"
             )
         return codes.astype(float)
 
+    def missing(self, values: Array) -> NDArray[np.bool_]:
+        return np.asarray(values == len(self.levels))
+
     def decode(self, values: Array) -> Mapping[Hashable, pd.Series[Any]]:
-        codes = self.codes(values)
+        codes, absent = self.codes(values), self.missing(values)
         if isinstance(self.dtype, pd.CategoricalDtype):
-            coded = pd.Categorical.from_codes(codes.tolist(), dtype=self.dtype)
-            return {self.name: pd.Series(coded)}
-        return {self.name: pd.Series(self.levels.take(codes), dtype=self.dtype)}
+            own = np.where(absent, -1, codes).tolist()
+            return {
+                self.name: pd.Series(pd.Categorical.from_codes(own, dtype=self.dtype))
+            }
+        if not absent.any():
+            return {self.name: pd.Series(self.levels.take(codes), dtype=self.dtype)}
+        dtype = _with_room(self.dtype)
+        objects = np.full(len(codes), self.absent, dtype=object)
+        objects[~absent] = self.levels.astype(object)[codes[~absent]]
+        return {self.name: pd.Series(objects, dtype=dtype)}
 
 
 @final
@@ -227,6 +281,10 @@ class OneHot(Coded):
     def categories(self) -> tuple[Hashable, ...]:
         return self.members
 
+    def missing(self, values: Array) -> NDArray[np.bool_]:
+        """Nowhere: columns of 0 and 1 say which category it is."""
+        return np.zeros(len(values), dtype=bool)
+
     def encode(self, frame: pd.DataFrame, what: str) -> Array:
         return _hot(self.name, self.members, frame, what).astype(float)
 
@@ -244,7 +302,7 @@ def _levels(column: pd.Series[Any]) -> pd.Index[Any]:
     """The categories of a column: in their own order, or sorted within each type."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.dtype.categories
-    levels = pd.Index(column.unique(), dtype=column.dtype)
+    levels = pd.Index(column.dropna().unique(), dtype=column.dtype)
     if column.dtype != object:
         return levels.sort_values()
     in_order = sorted(levels, key=lambda value: (type(value).__name__, str(value)))
@@ -252,11 +310,16 @@ def _levels(column: pd.Series[Any]) -> pd.Index[Any]:
 
 
 def _positions(levels: pd.Index[Any], column: pd.Series[Any]) -> Codes:
-    """The position of each value among the levels, −1 where it is none of them."""
+    """The position of each value among the levels, behind them where it is missing.
+
+    −1 where it is none of them.
+    """
     if isinstance(column.dtype, pd.CategoricalDtype):
-        own = levels.get_indexer(column.dtype.categories)
-        return own[column.cat.codes.to_numpy()]
-    return levels.get_indexer(pd.Index(column, tupleize_cols=False))
+        own = np.append(levels.get_indexer(column.dtype.categories), -1)
+        codes = own[column.cat.codes.to_numpy()]
+    else:
+        codes = levels.get_indexer(pd.Index(column, tupleize_cols=False))
+    return np.where(column.isna().to_numpy(dtype=bool), len(levels), codes)
 
 
 def _shares(codes: Codes, n_categories: int) -> Array:
@@ -270,6 +333,7 @@ def _hot(
 ) -> Codes:
     """Which column of each row is 1, refused unless exactly one is and others are 0."""
     table = np.stack([read_numbers(frame[member], what) for member in members], axis=1)
+    _refuse_missing_members(name, np.isnan(table), frame, what)
     bad = ((table != 0) & (table != 1)).any(axis=1) | (table.sum(axis=1) != 1)
     if bad.any():
         n = int(bad.argmax())
@@ -278,6 +342,48 @@ def _hot(
             f"and else 0, got {table[n].tolist()}"
         )
     return np.asarray(table.argmax(axis=1), dtype=np.intp)
+
+
+def _refuse_missing_members(
+    name: Hashable, absent: NDArray[np.bool_], frame: pd.DataFrame, what: str
+) -> None:
+    if absent.any():
+        n = int(absent.any(axis=1).argmax())
+        raise InvalidInput(
+            f"{what}: group {name!r}, row {row_name(frame, n)}: a value is missing; to "
+            "be missing is a category: give it a column of its own in the group, or "
+            "explain the column before it was one-hot encoded"
+        )
+
+
+def _refuse_dates(column: pd.Series[Any], what: str) -> None:
+    if column.dtype.kind in "mM":
+        raise InvalidInput(
+            f"{what}: column {column.name!r} has dtype {column.dtype}; times are no "
+            "numbers: give seconds since the first, (column - "
+            "column.min()).dt.total_seconds(), to a callable that makes times of them "
+            "for the model"
+        )
+
+
+def _plain_dtype(column: pd.Series[Any]) -> np.dtype[Any]:
+    """The NumPy dtype of the numbers in a column; float64 where there are none."""
+    plain = column.dropna().infer_objects().to_numpy().dtype
+    return plain if plain.kind in "iuf" else np.dtype(np.float64)
+
+
+def _with_room(dtype: Any) -> Any:
+    """A dtype in which a value may be missing: the same, if it may there."""
+    if _is_nullable(dtype) or dtype.kind in "fO":
+        return dtype
+    return object if dtype.kind == "b" else np.dtype(np.float64)
+
+
+def _is_nullable(dtype: Any) -> bool:
+    """Whether a dtype has a missing value that need not be NaN."""
+    if isinstance(dtype, pd.api.extensions.ExtensionDtype):
+        return dtype.na_value is pd.NA
+    return bool(dtype == np.dtype(object))
 
 
 def spreads(means: Array | float, deviations: Array | float) -> Array:

@@ -26,12 +26,13 @@ class Kind:
     ----------
     backend : narwhals.Implementation
         Such as polars or pyarrow.
-    categorical : dict of str to narwhals dtype
-        The columns of text categories, whose dtypes pandas does not have.
+    coded : dict of str to narwhals dtype
+        Those of columns of text, booleans and text categories, which pandas does not
+        have, or which nothing tells where all are null.
     """
 
     backend: Any
-    categorical: dict[str, Any] = field(default_factory=dict)
+    coded: dict[str, Any] = field(default_factory=dict)
 
     def table(self, frame: pd.DataFrame) -> Any:
         """A table of this kind with the columns of a DataFrame of pandas."""
@@ -39,7 +40,8 @@ class Kind:
 
         columns = {str(label): _plain(frame[label]) for label in frame.columns}
         table = nw.from_dict(columns, backend=self.backend)
-        casts = [nw.col(name).cast(self.categorical[name]) for name in self.categorical]
+        dtypes = {**_numbers_with_nulls(frame), **self.coded}
+        casts = [nw.col(name).cast(dtype) for name, dtype in dtypes.items()]
         return (table.with_columns(*casts) if casts else table).to_native()
 
 
@@ -119,12 +121,13 @@ def _read(table: nw.DataFrame[Any]) -> Frame:
     columns = {name: _column(table[name]) for name in table.columns}
     index = nw.maybe_get_index(table)
     rows = None if index is None else list(index)
-    of_text = {  # numbers are not cast to categories by all libraries
+    coded = {
         name: dtype
         for name, dtype in schema.items()
-        if _is_coded(dtype) and columns[name].categories.dtype.kind not in "biuf"
+        if isinstance(dtype, nw.String | nw.Boolean)
+        or (_is_coded(dtype) and _is_of_text(columns[name]))
     }
-    kind = Kind(table.implementation, of_text)
+    kind = Kind(table.implementation, coded)
     return Frame(pd.DataFrame(columns, index=rows), kind, named_rows=rows is not None)
 
 
@@ -136,8 +139,18 @@ def _column(column: nw.Series[Any]) -> Any:
         categories = column.cat.get_categories().to_list()
         return pd.Categorical(column.to_list(), categories=categories)
     if dtype.is_numeric() and dtype not in (nw.Decimal, nw.Int128, nw.UInt128):
-        return column.to_numpy()  # missing values are NaN
+        return _numbers(column)
     return column.to_list()
+
+
+def _numbers(column: nw.Series[Any]) -> Any:
+    """Numbers in the dtype that has the same name, if a null is among them."""
+    null = column.is_null().to_numpy()
+    if not null.any():
+        return column.to_numpy()
+    known = pd.Series(column.fill_null(0).to_numpy())
+    dtype = pd.api.types.pandas_dtype(str(column.dtype))
+    return known.astype(dtype).mask(null)
 
 
 def _is_coded(dtype: Any) -> bool:
@@ -146,8 +159,30 @@ def _is_coded(dtype: Any) -> bool:
     return isinstance(dtype, nw.Categorical | nw.Enum)
 
 
+def _is_of_text(column: pd.Categorical) -> bool:
+    """Whether categories are no numbers, which not all libraries cast to categories."""
+    return column.categories.dtype.kind not in "biuf"
+
+
 def _plain(column: pd.Series[Any]) -> Any:
     """A column as libraries read it that do not know the dtypes of pandas."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
         return column.to_numpy()
-    return column.tolist()
+    missing = column.isna().tolist()
+    cells = zip(column.tolist(), missing, strict=True)
+    return [None if absent else value for value, absent in cells]
+
+
+def _numbers_with_nulls(frame: pd.DataFrame) -> dict[str, Any]:
+    """Columns of numbers that may be null, whose dtypes have the same names."""
+    import narwhals.stable.v2 as nw
+
+    dtypes = frame.dtypes[[str(t) in _NULLABLE for t in frame.dtypes]]
+    return {str(label): getattr(nw, str(dtype)) for label, dtype in dtypes.items()}
+
+
+_NULLABLE = frozenset(
+    [f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)]
+    + ["Float32", "Float64"]
+)
+"""Dtypes of pandas, which narwhals calls the same."""

@@ -13,8 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt._typing import Array
-from propopt.checks import read_array
+from propopt.checks import read_array, read_with_missing
 from propopt.errors import InvalidInput
+from propopt.tables.cells import plain_numbers
 from propopt.tables.frames import Frame, Kind, as_frame
 
 
@@ -47,7 +48,9 @@ class Labels:
         index = self.points if self.names_rows_of(values) else None
         columns = self.features if self.columns is None else self.columns
         frame = pd.DataFrame(values, columns=list(columns), index=index)
-        return frame if self.kind is None else self.kind.table(frame)
+        if self.kind is None:
+            return frame
+        return self.kind.table(frame.astype("Float64") if _misses(values) else frame)
 
     def frame(self, values: Array) -> pd.DataFrame:
         """A DataFrame of a copy, with ``x0, x1, ...`` for missing names of columns."""
@@ -90,6 +93,11 @@ class Labels:
     def names_rows_of(self, values: Array) -> bool:
         """Whether there is one name for each row of ``values``."""
         return self.points is not None and len(self.points) == len(values)
+
+
+def _misses(values: NDArray[Any]) -> bool:
+    """Whether a number is missing, which other libraries write as null and not NaN."""
+    return values.dtype.kind == "f" and bool(np.isnan(values).any())
 
 
 def differ(names: object, others: object) -> bool:
@@ -157,7 +165,32 @@ def read_table(table: object, what: str) -> tuple[Array, Labels]:
     frame = table if isinstance(table, Frame) else as_frame(table, what)
     if frame is None:
         return read_array(table, what, ndim=2), Labels()
-    return read_array(frame.table, what, ndim=2), _labels_of(frame)
+    return read_array(plain_numbers(frame.table), what, ndim=2), _labels_of(frame)
+
+
+def read_points(table: object, what: str) -> tuple[Array, Labels]:
+    """As :func:`read_table`, but a value may be missing, and is NaN then.
+
+    Missing are NaN, None and ``pandas.NA``, and the nulls of other libraries.
+
+    Raises
+    ------
+    InvalidInput
+        If the table is not two-dimensional, is empty, is not numeric, or holds an
+        infinite value.
+    """
+    frame = table if isinstance(table, Frame) else as_frame(table, what)
+    if frame is None:
+        return read_with_missing(_without_na(table), what, ndim=2), Labels()
+    points = read_with_missing(plain_numbers(frame.table), what, ndim=2)
+    return points, _labels_of(frame)
+
+
+def _without_na(table: object) -> object:
+    """An array of objects with NaN in place of ``pandas.NA``; all else as it is."""
+    if not (isinstance(table, np.ndarray) and table.dtype == object):
+        return table
+    return np.where(pd.isna(table), np.nan, table)
 
 
 def table_labels(table: object) -> Labels:

@@ -31,7 +31,8 @@ class TableSchema:
     """The columns of a DataFrame, as they are and as D numbers per row.
 
     Each column is a number or a category; in the encoded table a category is its code
-    0, 1, ... and the columns that one-hot encode a feature are one category.
+    0, 1, ... and the columns that one-hot encode a feature are one category. Values may
+    be missing: a number is NaN then, and a category has the last code.
 
     Parameters
     ----------
@@ -75,8 +76,8 @@ class TableSchema:
         Parameters
         ----------
         X : DataFrame (N, C)
-            Of pandas, polars or any library that narwhals knows, without missing
-            values. Frequencies, means and deviations are those of its rows.
+            Of pandas, polars or any library that narwhals knows. Frequencies are those
+            of its rows, means and deviations those of numbers that are not missing.
         categorical : "auto" or sequence of column labels
             Columns of dtype object, string, category and bool are categorical always;
             a sequence declares others too, such as integer codes. Objects that are all
@@ -89,7 +90,7 @@ class TableSchema:
         ------
         InvalidInput
             If X is not a DataFrame with rows and distinct columns, a column is neither
-            numeric nor categorical or has a missing value, a declared column does not
+            numeric nor categorical, a number is infinite, a declared column does not
             exist, a group is not one-hot, or text is all numbers; the first such row is
             named.
         """
@@ -124,12 +125,12 @@ class TableSchema:
         Returns
         -------
         array (N, D), Labels
-            Numeric values and codes of categories, in float64.
+            Numeric values, NaN where one is missing, and codes of categories.
 
         Raises
         ------
         InvalidInput
-            If X is not such a table, or holds a missing value, text among numbers or
+            If X is not such a table, or holds an infinite value, text among numbers or
             an unknown category; the column and the first such row are named.
         """
         frame = _check_frame(X, what)
@@ -140,12 +141,24 @@ class TableSchema:
         features = tuple(str(name) for name in self.names)
         return points, Labels(frame.points, features, self.names, frame.kind)
 
+    def missing(self, points: Points) -> NDArray[np.bool_]:
+        """Which numbers and categories are missing, shape (n, D).
+
+        Parameters
+        ----------
+        points : array (n, D)
+            Numbers and codes.
+        """
+        columns = zip(self.columns, points.T, strict=True)
+        return np.stack([column.missing(values) for column, values in columns], axis=1)
+
     def decode(self, points: Points, labels: Labels | None = None) -> Any:
         """The DataFrame that encodes to ``points``: its columns, order and dtypes.
 
         A numeric column keeps its dtype where that loses nothing and is float64
-        otherwise: integers stay integers while all their values are whole. The table
-        is of the library that the schema was made with.
+        otherwise: integers stay integers while all their values are whole. Missing are
+        what they are in the table of the schema: None, NaN, ``pandas.NA`` or null. The
+        table is of the library that the schema was made with.
 
         Parameters
         ----------
@@ -345,10 +358,19 @@ def array_scales(points: Points, scale: ColumnScale) -> Array:
         case None:
             return np.ones(points.shape[1])
         case "std":
-            return spreads(points.mean(axis=0), points.std(axis=0))
+            return _deviations(points)
         case Mapping():
             raise InvalidInput("scale: names need a table with a schema")
     return _read_sizes(scale, points.shape[1], "'std', None")
+
+
+def _deviations(points: Points) -> Array:
+    """Standard deviations of the numbers that are not missing, 1 for constant ones."""
+    if not np.isnan(points).any():
+        return spreads(points.mean(axis=0), points.std(axis=0))
+    known = (values[~np.isnan(values)] for values in points.T)
+    some = (values if len(values) > 0 else np.zeros(1) for values in known)
+    return np.array([spreads(values.mean(), values.std()) for values in some])
 
 
 def _read_sizes(scale: ArrayLike, count: int, other: str) -> Array:

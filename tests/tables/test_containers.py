@@ -126,7 +126,7 @@ def test_a_model_of_polars_with_categories_is_explained():
 def test_categories_of_polars_without_an_order_are_read():
     table = in_polars(MIXED).with_columns(pl.col("colour").cast(pl.Categorical))
     schema = po.TableSchema.of(table)
-    assert sorted(schema.columns[3].categories) == ["green", "red"]
+    assert sorted(schema.columns[3].categories[:-1]) == ["green", "red"]
     assert schema.decode(*schema.encode(table)).equals(table)
 
 
@@ -148,10 +148,10 @@ def test_explainers_read_backgrounds_of_any_table(kind):
 
 
 @each_kind
-def test_missing_values_and_text_are_refused_with_their_place(kind):
+def test_missing_values_of_losses_and_text_are_refused_with_their_place(kind):
     holes = X.assign(age=X["age"].where(X.index != 4))
     with pytest.raises(InvalidInput, match=r"1 of 90 values are not finite.*\(4, 1\)"):
-        po.wrap(lambda table: table["age"]).value(kind(holes))
+        po.GradientMatching(kind(holes))
     with pytest.raises(InvalidInput, match="column 'colour', row 0 holds"):
         po.wrap(lambda table: table["age"]).value(kind(MIXED[["age", "colour"]]))
 
@@ -247,9 +247,11 @@ def test_a_table_made_text_is_refused():
 
 
 def test_missing_numbers_among_objects_are_missing():
-    table = pd.DataFrame({"a": pd.Series([1.0, None, 3.0], dtype=object)})
-    with pytest.raises(InvalidInput, match="column 'a', row 1: expected a number"):
-        po.TableSchema.of(table)
+    table = pd.DataFrame({"a": pd.Series([1, None, 3], dtype=object)})
+    schema = po.TableSchema.of(table)
+    points, _ = schema.encode(table)
+    np.testing.assert_array_equal(points[:, 0], [1, np.nan, 3])
+    assert schema.decode(points)["a"].tolist() == [1, None, 3]
 
 
 # boosters
