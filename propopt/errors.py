@@ -71,5 +71,9 @@ class FlatFunctionWarning(PropoptWarning):
     """Every numerical gradient is zero: the function is piecewise constant here."""
 
 
+class JumpsWarning(FlatFunctionWarning):
+    """A function jumps, so that its numerical gradients miss much of its change."""
+
+
 class InterruptedWarning(PropoptWarning):
     """Work was interrupted; the result holds what had been finished."""

@@ -3,6 +3,8 @@
 from propopt.functions.base import Function
 from propopt.functions.differences import central_differences
 from propopt.functions.images import ImageShape
+from propopt.functions.jump_test import jump_test
+from propopt.functions.jumps import Jumps
 from propopt.functions.models.vision import (
     load_weights,
     normalisation,
@@ -31,6 +33,7 @@ __all__ = [
     "Function",
     "ImageShape",
     "Interactions",
+    "Jumps",
     "LinearPlusSine",
     "LinearPlusSineOfExponential",
     "Power",
@@ -40,6 +43,7 @@ __all__ = [
     "SmoothedFunction",
     "central_differences",
     "is_piecewise_constant",
+    "jump_test",
     "load_weights",
     "normalisation",
     "smoothed",

@@ -14,6 +14,7 @@ from propopt._typing import Array, Attributions, Points, Values
 from propopt.errors import InvalidInput
 from propopt.estimates import Estimate
 from propopt.functions.calls import Calls
+from propopt.functions.jumps import Jumps
 from propopt.tables.cells import text_in
 from propopt.tables.frames import as_frame
 from propopt.tables.names import Labels, read_table
@@ -143,6 +144,11 @@ class Function(ABC):
         """
         return False
 
+    @property
+    def jumps(self) -> Jumps | None:
+        """What the jump test found; None while, or if, it was not made."""
+        return None
+
     @cached_property
     def calls(self) -> Calls:
         """Rows that a model was given for this function so far; formulas count none."""
@@ -225,6 +231,27 @@ class Function(ABC):
         gradients = self._gradient(points, names)
         self._check(gradients, points.shape, "gradient", names)
         return gradients
+
+    def jumps_at(self, points: Points, labels: Labels | None = None) -> Jumps | None:
+        """Whether f jumps between rows that :meth:`read` gave: tested once, then known.
+
+        Only a model of which nothing is known is tested, as
+        :func:`propopt.functions.jump_test` tests any function.
+
+        Parameters
+        ----------
+        points : array (N, D)
+            The rows.
+        labels : Labels, optional
+            The names of their rows and columns.
+
+        Returns
+        -------
+        Jumps or None
+            None where there is no need of the test, or no two rows to move between.
+        """
+        del points, labels
+        return self.jumps
 
     @property
     @abstractmethod

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import final
 
@@ -19,7 +21,8 @@ class Calls:
         Tables that they were given in.
     trials : int
         Rows that it was given besides, when it was asked for the first time, to see
-        how precise its answers are and whether they are the same twice.
+        how precise its answers are, whether they are the same twice, and whether they
+        jump between the rows.
 
     Examples
     --------
@@ -38,6 +41,16 @@ class Calls:
         """Count one table of so many rows."""
         self.rows += rows
         self.batches += 1
+
+    @contextmanager
+    def trying_out(self) -> Iterator[None]:
+        """Count what is asked meanwhile as a trial."""
+        before = self.rows, self.batches
+        try:
+            yield
+        finally:
+            self.trials += self.rows - before[0]
+            self.rows, self.batches = before
 
     def try_out(self, rows: int) -> None:
         """Count so many rows of a trial."""

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from propopt._typing import Attributions, Points, Values
 from propopt.batches import row_blocks
 from propopt.checks import read_positive
-from propopt.errors import FlatFunctionWarning, InvalidInput
+from propopt.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
 from propopt.functions.answers import DOUBLE, SINGLE, as_numbers
+from propopt.functions.jumps import Jumps
 from propopt.tables.names import read_table
 
 
@@ -99,6 +100,16 @@ def warn_flat(name: str) -> None:
         "po.smoothed(function, scale=...), or match its values around each point: "
         "po.FunctionMatching of what changes(X) of the smoothed function gives",
         FlatFunctionWarning,
+        stacklevel=2,
+    )
+
+
+def warn_jumps(name: str, jumps: Jumps) -> None:
+    """Say that a model was found to jump, and what would do."""
+    warnings.warn(
+        f"{name}: the model {jumps.in_words()}, and central differences miss them; "
+        'po.smoothed(function, law="data", data=X) has slopes that see jumps',
+        JumpsWarning,
         stacklevel=2,
     )
 

@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from small_data import BINARY, X, Y
 
-from propopt.errors import FlatFunctionWarning
+from propopt.errors import FlatFunctionWarning, JumpsWarning
 from propopt.functions import Sine, is_piecewise_constant, wrap
 
 
@@ -56,12 +56,13 @@ FLAT_MODELS = [
 ]
 STEEP_MODELS = [
     RIDGE,
-    few(GradientBoostingRegressor, init=RIDGE),
     few(BaggingRegressor, estimator=RIDGE),
-    VotingRegressor([("tree", TREE), ("ridge", RIDGE)]),
-    StackingRegressor([("tree", TREE)], RIDGE, cv=2, passthrough=True),
-    KNeighborsRegressor(3, weights="distance"),
     make_pipeline(StandardScaler(), RIDGE),
+]
+MIXED_MODELS = [
+    few(GradientBoostingRegressor, init=RIDGE),
+    VotingRegressor([("tree", TREE), ("ridge", RIDGE)]),
+    KNeighborsRegressor(3, weights="distance"),
 ]
 
 
@@ -85,11 +86,28 @@ def test_other_models_are_not_taken_for_piecewise_constant(model):
         assert wrap(model).gradient(X + 0.01).any()
 
 
+@pytest.mark.parametrize("model", MIXED_MODELS, ids=str)
+def test_models_with_slopes_and_jumps_are_named_for_their_jumps(model):
+    model = clone(model).fit(X, Y)
+    assert not is_piecewise_constant(model)
+    function = wrap(model)
+    with pytest.warns(JumpsWarning, match=r'po\.smoothed\(.*law="data"') as caught:
+        assert function.gradient(X + 0.01).any()
+    assert len(caught) == 1
+    assert function.jumps.kind == "jumps"
+    assert wrap(model, step=1e-5).gradient(X + 0.01).any()  # as was asked for
+
+
 def test_a_step_of_ones_own_may_be_wide_enough_for_a_tree():
     tree = DecisionTreeRegressor(random_state=0).fit(X, Y)
     assert wrap(tree, step=0.5).gradient(X).any()
     with pytest.warns(FlatFunctionWarning, match="every central difference"):
         wrap(tree, step=1e-9).gradient(X + 0.01)
+
+
+def test_a_stack_that_sees_the_features_is_not_known_to_be_flat():
+    model = StackingRegressor([("tree", TREE)], RIDGE, cv=2, passthrough=True)
+    assert not is_piecewise_constant(model.fit(X, Y))
 
 
 def test_callables_and_functions_are_not_known_to_be_flat():

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVR
+from sklearn.svm import SVR, LinearSVC
 
 import propopt as po
 from propopt.errors import InvalidInput
@@ -189,7 +189,7 @@ def test_sparse_columns_are_columns():
 MODELS = {
     "exact": LogisticRegression(),
     "trees": RandomForestClassifier(5, random_state=0),
-    "numerical": KNeighborsRegressor(3, weights="distance"),
+    "numerical": CalibratedClassifierCV(LinearSVC(), cv=2),
     "pipeline": make_pipeline(StandardScaler(), SVR()),
     "search": GridSearchCV(SVR(), {"C": [1.0, 2.0]}, cv=2),
 }

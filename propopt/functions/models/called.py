@@ -15,10 +15,21 @@ from propopt.batches import row_blocks
 from propopt.errors import FlatFunctionWarning
 from propopt.functions.answers import Answers, refuse_other_answers
 from propopt.functions.base import Function
-from propopt.functions.differences import DEFAULT_STEP, FLAT, step_for, warn_flat
+from propopt.functions.differences import (
+    DEFAULT_STEP,
+    FLAT,
+    step_for,
+    warn_flat,
+    warn_jumps,
+)
+from propopt.functions.jump_test import numeric_columns
+from propopt.functions.jumps import Jumps, jumps_between
 from propopt.functions.models.readout import Readout
 from propopt.tables.names import Labels
 
+
+JUMP_SEED = 0
+"""Of the rows between which a model is tested."""
 
 TRIAL_ROWS = 3
 """Rows that a model is asked twice for, the first time that it is asked at all."""
@@ -35,10 +46,16 @@ class Trial:
         Whether it has answered some rows twice, and alike.
     epsilon : float
         The relative rounding of its answers at points that are no whole numbers.
+    jumps : Jumps
+        Whether it jumps between rows.
+    told : bool
+        Whether a warning has said so.
     """
 
     done: bool = False
     epsilon: float | None = None
+    jumps: Jumps | None = None
+    told: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,6 +127,27 @@ class DifferencedModel(CalledModel):
     piecewise_constant: bool = False
 
     @property
+    def jumps(self) -> Jumps | None:
+        """What the jump test found, before the first gradient."""
+        return self.trial.jumps
+
+    def jumps_at(self, points: Points, labels: Labels | None = None) -> Jumps | None:
+        """Models are tested that are not known to jump; a step says what is wanted."""
+        known = self.piecewise_constant or self.step is not None
+        if self.trial.jumps is None and not known:
+            names = Labels() if labels is None else labels.of_columns()
+            rng = np.random.default_rng(JUMP_SEED)
+            with self.calls.trying_out():
+                self.trial.jumps = jumps_between(
+                    lambda between: self._value(between, names),
+                    points,
+                    numeric_columns(self, points),
+                    rng,
+                    repr(self),
+                )
+        return self.trial.jumps
+
+    @property
     def _known_step(self) -> float:
         """The step, which is that of double precision until the model was tried."""
         if self.step is not None:
@@ -131,8 +169,17 @@ class DifferencedModel(CalledModel):
         near = few + moved * DEFAULT_STEP * np.maximum(1.0, np.abs(few))
         self.trial.epsilon = self._ask_twice(near, labels.of_columns()).epsilon
 
+    def _look_for_jumps(self, points: Points, labels: Labels) -> None:
+        """Test the model before its first gradient, and say once if it jumps."""
+        verdict = self.jumps_at(points, labels)
+        if verdict is not None and verdict.kind == "jumps" and not self.trial.told:
+            self.trial.told = True
+            warn_jumps(self.name, verdict)
+
     def _warn_if_flat(self, slopes: Attributions) -> None:
         if self.piecewise_constant and self.step in (None, DEFAULT_STEP):
             warn_flat(self.name)
+        elif self.jumps is not None and self.jumps.kind == "jumps":
+            return  # which has been said
         elif not slopes.any():
             warnings.warn(FLAT, FlatFunctionWarning, stacklevel=2)

@@ -77,6 +77,7 @@ class NumericalModel(DifferencedModel):
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         names = labels.of_columns()
         self._try_near(points, True, names)
+        self._look_for_jumps(points, labels)
         slopes = differences(
             lambda shifted: self._read(shifted, names), points, self._known_step
         )

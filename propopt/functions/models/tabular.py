@@ -69,6 +69,7 @@ class TabularModel(DifferencedModel):
         entries = np.flatnonzero(np.broadcast_to(moved, slopes.shape))
         if len(entries) > 0:
             self._try_near(points, moved, names)
+            self._look_for_jumps(points, labels)
         for block in row_blocks(len(entries), points.shape[1], copies=2):
             slopes.flat[entries[block]] = slopes_of(
                 lambda shifted: self._read(shifted, names),

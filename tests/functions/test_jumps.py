@@ -1,0 +1,251 @@
+"""The jump test: right about 24 models, asked once, and honest where it cannot know."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from jumping_models import boosters, jumping_models, smooth_models, tables
+
+import propopt as po
+from propopt import batches
+from propopt.batches import Budget
+from propopt.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
+from propopt.functions import Jumps, jump_test
+from propopt.functions.jumps import FEWEST, MOST
+
+
+X = np.random.default_rng(2).normal(size=(40, 3))
+
+
+def jumping(P):
+    return np.round(P).sum(axis=1) + P[:, 0]
+
+
+def smooth(P):
+    return np.sin(P).sum(axis=1)
+
+
+def assert_all_known(X, y, seeds):
+    """Smooth models have J ≤ 0.03, those that jump J ≥ 0.06, and 0.05 is between."""
+    for seed in seeds:
+        for name, model in smooth_models(X, y).items():
+            found = jump_test(po.wrap(model), X, rng=seed)
+            assert found.kind in ("smooth", "strongly curved"), (name, found)
+            assert found.J <= 0.03, (name, found)
+        for name, model in jumping_models(X, y, boosters()).items():
+            found = jump_test(po.wrap(model), X, rng=seed)
+            assert found.kind == "jumps", (name, found)
+            assert found.J >= 0.06, (name, found)
+
+
+def test_smooth_models_are_told_from_those_that_jump():
+    assert_all_known(*tables()["generated"], seeds=[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", tables().values(), ids=tables())
+def test_models_of_real_tables_are_told_apart_whatever_the_seed(table):
+    assert_all_known(*table, seeds=range(5))
+
+
+def test_the_evaluations_are_those_that_are_counted():
+    for model, expected in ((smooth, FEWEST), (jumping, MOST + 128)):
+        function = po.wrap(model)
+        found = jump_test(function, X)
+        assert found.evaluations == expected
+        assert function.calls.rows == function.calls.batches == 0
+        assert function.calls.trials == expected + 6  # that it answers twice alike
+
+
+def test_a_wave_is_smooth_between_more_nodes():
+    found = jump_test(po.wrap(lambda P: np.sin(25.0 * P).sum(axis=1)), X)
+    assert found.kind == "strongly curved"
+    assert found.J <= 0.05
+    assert found.evaluations == MOST
+
+
+def test_nothing_is_said_of_what_does_not_change():
+    for constant in (lambda P: np.ones(len(P)), lambda P: 1.0 + 1e-16 * P[:, 0]):
+        found = jump_test(po.wrap(constant), X)
+        assert (found.kind, found.evaluations) == ("constant", FEWEST)
+        assert np.isnan(found.J)
+        assert "no verdict" in found.in_words()
+
+
+def test_an_offset_does_not_make_a_smooth_model_jump():
+    single = po.wrap(lambda P: (100.0 + smooth(P)).astype(np.float32))
+    assert jump_test(single, X).kind == "smooth"
+    drowned = po.wrap(lambda P: (1e5 + smooth(P)).astype(np.float32))
+    assert jump_test(drowned, X).kind == "constant"  # its change is lost in rounding
+
+
+def test_a_model_is_tested_once_before_its_first_gradient():
+    function = po.wrap(smooth)
+    assert function.jumps is None
+    function.value(X)
+    assert function.jumps is None
+    function.gradient(X)
+    first = function.jumps
+    assert first.kind == "smooth"
+    trials = function.calls.trials
+    function.gradient(X[:5])
+    assert function.jumps is first
+    assert function.calls.trials == trials
+    assert function.jumps_at(X) is first
+
+
+@pytest.mark.parametrize("data", [None, pd.DataFrame(X)])
+def test_a_model_that_jumps_is_warned_of_once(data):
+    function = po.wrap(lambda table: jumping(np.asarray(table)), data=data)
+    rows = X if data is None else data
+    with pytest.warns(JumpsWarning, match=r"jumps: its slopes miss .* %") as caught:
+        function.gradient(rows)
+    assert len(caught) == 1
+    assert function.jumps.kind == "jumps"
+    function.gradient(rows)  # warnings are errors
+
+
+def test_a_verdict_that_was_asked_for_before_is_told_at_the_first_gradient():
+    function = po.wrap(jumping)
+    assert function.jumps_at(X).kind == "jumps"
+    with pytest.warns(JumpsWarning):
+        function.gradient(X)
+
+
+def test_a_model_that_jumps_and_is_flat_besides_is_named_for_its_jumps():
+    function = po.wrap(lambda P: np.round(P).sum(axis=1))
+    with pytest.warns(FlatFunctionWarning) as caught:
+        function.gradient(X)
+    assert [type(warning.message) for warning in caught] == [JumpsWarning]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"step": 1e-3}, {"step": "complex"}, {"gradient": np.ones_like}],
+    ids=["step", "complex", "gradient"],
+)
+def test_who_says_how_to_differentiate_is_not_asked_about_jumps(settings):
+    function = po.wrap(lambda P: P.sum(axis=1), **settings)
+    function.gradient(X)
+    assert function.jumps_at(X) is None
+    assert function.calls.trials <= 12
+
+
+def test_models_that_are_known_are_not_tested():
+    from sklearn.linear_model import LinearRegression
+    from sklearn.tree import DecisionTreeRegressor
+
+    known = [LinearRegression(), DecisionTreeRegressor(max_depth=2)]
+    for model in known:
+        assert po.wrap(model.fit(X, X[:, 0])).jumps_at(X) is None
+    assert po.functions.Sine().jumps_at(X) is None
+
+
+def test_there_is_no_verdict_without_rows_to_move_between():
+    function = po.wrap(smooth)
+    for rows in (X[:1], X[:2], np.repeat(X[:2], 9, axis=0)):
+        assert function.jumps_at(rows) is None
+        with pytest.raises(InvalidInput, match="at least three values"):
+            jump_test(function, rows)
+    assert function.calls.trials == 0
+    assert function.jumps_at(X).kind == "smooth"
+
+
+def test_only_numbers_of_three_values_move():
+    table = pd.DataFrame(
+        {
+            "x": X[:, 0],
+            "two": (X[:, 1] > 0) * 1.0,
+            "job": np.where(X[:, 2] > 0, "a", "b"),
+        }
+    )
+    seen = []
+
+    def model(frame):
+        seen.append(frame)
+        return np.sin(frame["x"]) + (frame["two"] > 0.5) + (frame["job"] == "a")
+
+    assert jump_test(po.wrap(model, data=table), table).kind == "smooth"
+    for frame in seen:
+        assert set(frame["two"]) <= {0.0, 1.0}
+        assert set(frame["job"]) <= {"a", "b"}
+    assert not set(pd.concat(seen)["x"]) <= set(table["x"])
+
+
+def test_rows_are_moved_in_calls_of_bounded_size(monkeypatch):
+    sizes = []
+
+    def model(P):
+        sizes.append(len(P))
+        return jumping(P)
+
+    whole = jump_test(po.wrap(model), X)
+    monkeypatch.setattr(batches, "MODEL_CALLS", Budget(2**25, 100))
+    sizes.clear()
+    found = jump_test(po.wrap(model), X)
+    assert max(sizes) <= 100
+    assert found.kind == whole.kind
+    np.testing.assert_allclose(found.J, whole.J, rtol=1e-9)
+
+
+def test_a_model_that_draws_anew_is_refused_with_the_difference():
+    rng = np.random.default_rng(0)
+
+    def model(P):  # alike where it is asked for few rows, as some that batch are
+        return P[:, 0] + (len(P) > 3) * rng.normal(size=len(P))
+
+    with pytest.raises(InvalidInput, match=r"asked twice .* answered .* and then"):
+        jump_test(po.wrap(model), X)
+    with pytest.raises(InvalidInput, match=r"asked twice .* answered .* and then"):
+        po.wrap(model).gradient(X)
+
+
+def test_values_that_are_not_finite_between_rows():
+    def model(P):
+        return np.where(np.isin(P[:, 0], X[:, 0]), P[:, 0], np.nan)
+
+    with pytest.raises(InvalidInput, match=r"between rows of X: .*not finite"):
+        jump_test(po.wrap(model), X)
+    few = po.wrap(lambda P: np.where(P[:, 0] > 2.0, np.inf, smooth(P)))
+    assert few.jumps_at(X).kind == "smooth"  # other segments tell
+
+
+def test_missing_numbers_stay_where_they_are():
+    holes = X.copy()
+    holes[::3, 0] = np.nan
+    from propopt.functions.jumps import jumps_between
+
+    def model(P):
+        return np.where(np.isnan(P[:, 0]), 3.0, np.sin(P[:, 0])) + P[:, 1]
+
+    rng = np.random.default_rng(0)
+    found = jumps_between(model, holes, np.ones(3, bool), rng, "model")
+    assert found.kind == "smooth"
+
+
+def test_the_seed_chooses_the_rows():
+    function = po.wrap(jumping)
+    assert jump_test(function, X, rng=1) == jump_test(function, X, rng=1)
+    assert jump_test(function, X, rng=1).J != jump_test(function, X, rng=2).J
+    generator = np.random.default_rng(1)
+    assert jump_test(function, X, rng=generator) == jump_test(function, X, rng=1)
+
+
+def test_verdicts_are_told_in_words():
+    words = Jumps("jumps", 2.43, 5376).in_words()
+    assert words == "jumps: its slopes miss 100 % of its change between rows (J = 2.43)"
+
+
+def test_what_is_no_function_is_refused():
+    with pytest.raises(InvalidInput, match=r"propopt\.wrap"):
+        jump_test(np.sin, X)
+
+
+def test_a_smooth_model_is_differentiated_without_a_word():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gradient = po.wrap(smooth).gradient(X)
+    np.testing.assert_allclose(gradient, np.cos(X), atol=1e-8)
