@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from propopt._typing import Array
-from propopt.checks import read_nonnegative
-from propopt.errors import InvalidInput
+from propopt.explaining.defaults import (
+    coordinates_of,
+    in_words,
+    neighbours_of,
+    optimum,
+    sizes_of,
+    wrapped,
+)
 from propopt.explaining.target import target_of
-from propopt.functions import Function, wrap
 from propopt.functions.models.outputs import Output, Target
 from propopt.graphs.base import Graph
-from propopt.graphs.points import knn_graph
 from propopt.losses import GradientMatching, PairwiseRobustness
 from propopt.results.explanation import Explanation
-from propopt.solvers import solve
-from propopt.tables.frames import is_frame
-from propopt.tables.names import read_table
-from propopt.tables.schema import ColumnScale, TableSchema, array_scales
-from propopt.tradeoffs.sweep import sweep
-
-
-_N_NEIGHBORS = 8
-_DECADES, _N_WEIGHTS = 3, 61
-"""The default curve: weights 10^∓DECADES times one over twice the mean degree."""
+from propopt.tables.schema import ColumnScale, TableSchema
 
 
 def explain(
@@ -110,13 +103,12 @@ def explain(
     >>> best.to_frame().shape, best.parameters["weight rule"]
     ((30, 4), 'knee of the curve')
     """
-    function = _function(model, X, target, output, data)
-    sizes, coordinates = _scales(function, X, scale)
+    function = wrapped(model, X, target, output, data)
+    sizes = sizes_of(function, X, scale)
     aim = target_of(function, X, sizes, rng=rng)
-    similar = graph or _neighbours(coordinates)
-    matching = GradientMatching(aim)
+    similar = graph or neighbours_of(coordinates_of(function, X, sizes))
     robust = PairwiseRobustness(similar)
-    best = _optimum(matching, robust, robustness, progress)
+    best = optimum(1.0 * GradientMatching(aim), robust, robustness, progress)
     return replace(
         best,
         labels=aim.labels,
@@ -126,67 +118,8 @@ def explain(
         parameters={
             "function": repr(function),
             "gradient": aim.source,
-            "scale": scale if isinstance(scale, str) else _in_words(scale),
+            "scale": in_words(scale),
             "graph": repr(similar),
             "weight rule": "given" if robustness is not None else "knee of the curve",
         },
     )
-
-
-def _function(
-    model: Any,
-    X: Any,
-    target: Target,
-    output: Output,
-    data: TableSchema | pd.DataFrame | None,
-) -> Function:
-    if isinstance(model, Function):
-        if data is not None:
-            raise InvalidInput(
-                f"data: it belongs to wrap(model, data=...), and {model!r} is wrapped "
-                "already"
-            )
-        return wrap(model, target, output)
-    table = X if data is None and is_frame(X, "X") else data
-    return wrap(model, target, output, data=table)
-
-
-def _scales(function: Function, X: Any, scale: ColumnScale) -> tuple[Array, Array]:
-    """S (D,), and the points where distances are measured."""
-    if function.schema is not None:
-        schema = function.schema
-        return schema.scales(scale), schema.coordinates(X, scale)
-    points, _ = read_table(X, "X")
-    sizes = array_scales(points, scale)
-    return sizes, points / sizes
-
-
-def _neighbours(coordinates: Array) -> Graph:
-    if len(coordinates) < 2:
-        raise InvalidInput(
-            "X: robustness compares rows, and there is one; give more, or take the "
-            "gradient alone by propopt.explainers.Gradient"
-        )
-    return knn_graph(coordinates, min(_N_NEIGHBORS, len(coordinates) - 1))
-
-
-def _optimum(
-    matching: GradientMatching,
-    robust: PairwiseRobustness,
-    weight: float | None,
-    progress: bool | None,
-) -> Explanation:
-    if weight is not None:
-        return solve(matching + read_nonnegative(weight, "robustness") * robust)
-    degree = 2.0 * robust.graph.similarities.sum() / robust.n_points
-    weights = np.logspace(-_DECADES, _DECADES, _N_WEIGHTS) / degree
-    curve = sweep(matching + robust, {robust.name: weights}, progress=progress)
-    return curve.knee()
-
-
-def _in_words(scale: Any) -> str:
-    if scale is None:
-        return "none"
-    if isinstance(scale, Mapping):
-        return ", ".join(f"{name}: {size:.6g}" for name, size in scale.items())
-    return ", ".join(f"{size:.6g}" for size in np.asarray(scale, float))

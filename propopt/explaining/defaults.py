@@ -1,0 +1,107 @@
+"""What one line from a model to an explanation takes for granted, each by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from propopt._typing import Array
+from propopt.checks import read_nonnegative
+from propopt.errors import InvalidInput
+from propopt.functions import Function, wrap
+from propopt.functions.models.outputs import Output, Target
+from propopt.graphs.base import Graph
+from propopt.graphs.points import knn_graph
+from propopt.losses import Objective, PairwiseRobustness
+from propopt.results.explanation import Explanation
+from propopt.solvers import solve
+from propopt.tables.frames import is_frame
+from propopt.tables.names import read_table
+from propopt.tables.schema import ColumnScale, TableSchema, array_scales
+from propopt.tradeoffs.sweep import sweep
+
+
+N_NEIGHBORS = 8
+_DECADES, _N_WEIGHTS = 3, 61
+"""The default curve: weights 10^∓DECADES times one over twice the mean degree."""
+
+
+def wrapped(
+    model: Any,
+    X: Any,
+    target: Target,
+    output: Output,
+    data: TableSchema | pd.DataFrame | None,
+) -> Function:
+    """The function of a model, which knows the table ``data``, or X if it has names."""
+    if isinstance(model, Function):
+        if data is not None:
+            raise InvalidInput(
+                f"data: it belongs to wrap(model, data=...), and {model!r} is wrapped "
+                "already"
+            )
+        return wrap(model, target, output)
+    table = X if data is None and is_frame(X, "X") else data
+    return wrap(model, target, output, data=table)
+
+
+def sizes_of(function: Function, X: Any, scale: ColumnScale) -> Array:
+    """S (D,): what one step of each feature is, in its own units."""
+    if function.schema is not None:
+        return function.schema.scales(scale)
+    points, _ = read_table(X, "X")
+    return array_scales(points, scale)
+
+
+def coordinates_of(function: Function, X: Any, sizes: Array) -> Array:
+    """The points (N, M) between which distances are measured."""
+    if function.schema is not None:
+        return function.schema.coordinates(X, sizes)
+    points, _ = read_table(X, "X")
+    coordinates: Array = points / sizes
+    return coordinates
+
+
+def neighbours_of(coordinates: Array) -> Graph:
+    """The graph of nearest neighbours."""
+    if len(coordinates) < 2:
+        raise InvalidInput(
+            "X: robustness compares rows, and there is one; give more, or take the "
+            "gradient alone by propopt.explainers.Gradient"
+        )
+    return knn_graph(coordinates, min(N_NEIGHBORS, len(coordinates) - 1))
+
+
+def optimum(
+    rest: Objective,
+    robust: PairwiseRobustness,
+    weight: float | None,
+    progress: bool | None,
+) -> Explanation:
+    """The best for a weight of robustness; for that at the knee, where none is given.
+
+    Parameters
+    ----------
+    rest : Objective
+        All but robustness, faithfulness first.
+    """
+    if weight is not None:
+        return solve(rest + read_nonnegative(weight, "robustness") * robust)
+    degree = 2.0 * robust.graph.similarities.sum() / robust.n_points
+    weights = np.logspace(-_DECADES, _DECADES, _N_WEIGHTS) / degree
+    curve = sweep(rest + 1.0 * robust, {robust.name: weights}, progress=progress)
+    return curve.knee(rest.losses[0].name, robust.name)
+
+
+def in_words(scale: Any) -> str:
+    """A scale as ``parameters`` have it."""
+    if isinstance(scale, str):
+        return scale
+    if scale is None:
+        return "none"
+    if isinstance(scale, Mapping):
+        return ", ".join(f"{name}: {size:.6g}" for name, size in scale.items())
+    return ", ".join(f"{size:.6g}" for size in np.asarray(scale, float))
