@@ -1,0 +1,198 @@
+"""The optimum of one more row, beside rows that stay as they are.
+
+min over w of  a‖w − g‖² + 2b Σ_j s_j ‖w − w_j‖² + c wᵀQw,   Q = 2M = V diag(ν) Vᵀ,
+
+which are the terms that row w adds to an objective of ordered pairs. With σ = Σ_j s_j,
+h = a + 2bσ and the mean p = (a g + 2b Σ_j s_j w_j)/h,
+
+    (h I + c Q) w = h p,   w = p − V diag(cν/(h + cν)) Vᵀ p.
+
+Nothing here is a product of matrices: BLAS adds in another order for other numbers of
+rows, and an answer has to be the same to the last bit whoever else is asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from propopt._typing import Array, Attributions
+from propopt.curvature.eigenbasis import Eigenbasis
+from propopt.graphs.base import Graph
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FeatureModes:
+    """The eigenbasis of a graph of features, taken apart once.
+
+    Parameters
+    ----------
+    similarities : array (D, D)
+        S, symmetric with zero diagonal.
+    values : array (D,)
+        ν, of twice the Laplacian.
+    vectors : array (D, D)
+        V, in columns.
+    """
+
+    similarities: Array
+    values: Array
+    vectors: Array
+
+    @classmethod
+    def of(cls, graph: Graph) -> FeatureModes:
+        """The modes of a graph."""
+        D = graph.n_nodes
+        basis = Eigenbasis(2.0 * graph.laplacian, graph.components, D)
+        return cls(
+            similarities=graph.similarities.toarray(),
+            values=basis.values,
+            vectors=basis.backward(np.eye(D)),
+        )
+
+    def shrunk(self, p: Array, keep: float, weight: float) -> Array:
+        """(keep·I + weight·Q)⁻¹ keep·p, for p (D,)."""
+        along = (self.vectors * p[:, None]).sum(axis=0)
+        loss = weight * self.values / (keep + weight * self.values)
+        return np.asarray(p - (self.vectors * (loss * along)).sum(axis=1))
+
+    def product(self, w: Array) -> Array:
+        """Q w, by exact differences."""
+        return np.asarray(2.0 * (self.similarities * self._differences(w)).sum(axis=1))
+
+    def energy(self, w: Array) -> float:
+        """wᵀQw = Σ_{d,e} S_de (w_d − w_e)²."""
+        return float((self.similarities * self._differences(w) ** 2).sum())
+
+    @staticmethod
+    def _differences(w: Array) -> Array:
+        return w[:, None] - w[None, :]
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ConditionalRow:
+    """What is asked for one row, and its optimum.
+
+    Parameters
+    ----------
+    target : array (D,) or None
+        g; None for a row without a target of its own, whose first term is left out.
+    similarities : array (k,)
+        s_j ≥ 0, some above zero where there is no target.
+    fixed : array (k, D)
+        w_j.
+    weights : (float, float, float)
+        a > 0, b and c ≥ 0.
+    modes : FeatureModes or None
+        Those of the feature graph, where c is above zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> row = ConditionalRow(
+    ...     target=np.array([1.0]),
+    ...     similarities=np.array([1.0]),
+    ...     fixed=np.array([[0.0]]),
+    ...     weights=(1.0, 0.5, 0.0),
+    ... )
+    >>> row.w, row.value, row.joint_distance
+    (array([0.5]), 0.5, 0.5)
+    """
+
+    target: Array | None
+    similarities: Array
+    fixed: Attributions
+    weights: tuple[float, float, float]
+    modes: FeatureModes | None = None
+
+    @cached_property
+    def stiffness(self) -> float:
+        """H = a + 2bσ, a only with a target: no curvature of the row is smaller."""
+        a, b, _ = self.weights
+        own = 0.0 if self.target is None else a
+        return own + 2.0 * b * float(self.similarities.sum())
+
+    @cached_property
+    def w(self) -> Array:
+        """The optimum (D,)."""
+        origin = self.fixed[0] if self.target is None else self.target
+        shift = (self._pulls * (self.fixed - origin)).sum(axis=0) / self.stiffness
+        mean: Array = origin + shift
+        if self.modes is None:
+            return mean
+        return self.modes.shrunk(mean, self.stiffness, self.weights[2])
+
+    @cached_property
+    def losses(self) -> tuple[float, float, float]:
+        """‖w − g‖², the ordered pairs 2 Σ_j s_j ‖w − w_j‖², and wᵀQw."""
+        own = 0.0 if self.target is None else _square(self.w - self.target)
+        pairs = 2.0 * float((self.similarities * self._apart).sum())
+        return own, pairs, 0.0 if self.modes is None else self.modes.energy(self.w)
+
+    @property
+    def value(self) -> float:
+        """The objective of the row."""
+        return sum(c * loss for c, loss in zip(self.weights, self.losses, strict=True))
+
+    @property
+    def value_of_zero(self) -> float:
+        """The objective of w = 0."""
+        a, b, _ = self.weights
+        own = 0.0 if self.target is None else a * _square(self.target)
+        pairs = float((self.similarities * (self.fixed**2).sum(axis=1)).sum())
+        return own + 2.0 * b * pairs
+
+    @cached_property
+    def excess(self) -> float:
+        """It is at most so much above the least objective: ‖r‖²/h, r half the slope."""
+        r = (self._pulls * (self.w - self.fixed)).sum(axis=0)
+        if self.target is not None:
+            r = r + self.weights[0] * (self.w - self.target)
+        if self.modes is not None:
+            r = r + self.weights[2] * self.modes.product(self.w)
+        return _square(r) / self.stiffness
+
+    @property
+    def distance(self) -> float:
+        """The optimum is no farther than this from w: ‖r‖/h."""
+        return float(np.sqrt(self.excess / self.stiffness))
+
+    @property
+    def joint_excess(self) -> float:
+        """(4b²/a) Σ_j s_j² ‖w_j − w‖²: what re-solving all rows together could gain.
+
+        With the row appended to fixed rows that were the optimum without it, the slope
+        of the joint objective is 4b s_j (w_j − w) at the rows that it touches, zero at
+        all others, and its curvature at fixed rows is 2a or more.
+        """
+        a, b, _ = self.weights
+        return 4.0 * b**2 / a * self._touched
+
+    @property
+    def joint_distance(self) -> float:
+        """(2b/a) (Σ_j s_j² ‖w_j − w‖²)^½: how far all rows together could move."""
+        a, b, _ = self.weights
+        return float(2.0 * b / a * np.sqrt(self._touched))
+
+    @cached_property
+    def _pulls(self) -> Array:
+        """2b s_j, shape (k, 1)."""
+        return 2.0 * self.weights[1] * self.similarities[:, None]
+
+    @cached_property
+    def _touched(self) -> float:
+        return float((self.similarities**2 * self._apart).sum())
+
+    @cached_property
+    def _apart(self) -> Array:
+        """‖w_j − w‖², shape (k,)."""
+        return np.asarray(((self.fixed - self.w) ** 2).sum(axis=1))
+
+
+def _square(w: Array) -> float:
+    return float((w**2).sum())
