@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, final
 
 import numpy as np
+import scipy.sparse as sp
 
 from propopt._typing import Array, Attributions, Points, Values
 from propopt.batches import Budget
@@ -31,35 +32,38 @@ SINGLE_TOLERANCE: Final = 2e-5
 class Boxes:
     """f(x) = base + Σ_l v_l Π_{u in path l} 1[x_j(u) ∈ A_u]: a sum of boxes.
 
-    Each set A_u is of one column, and a path has one set of a column at most. So the
-    mean of f under independent columns, and any contrast in one column, are sums of
-    products of measures of the sets: nothing is sampled.
+        Each set A_u is of one column, and a path has one set of a column at most. So the
+        mean of f under independent columns, and any contrast in one column, are sums of
+        products of measures of the sets: nothing is sampled.
 
-    Parameters
-    ----------
-    base : float
-        What is added to all boxes.
-    values : array (L,)
-        v, of the leaves.
-    paths : array (L, K)
-        The sets of each box, padded with −1 at the end.
-    sets : Sets (U)
-        The different sets.
-    n_columns : int
-        D, the number of columns of the table.
-    tolerance : float
-        How far the boxes may be from the model, over max(1, |f|), for its rounding.
+        Parameters
+        ----------
+        base : float
+            What is added to all boxes.
+        values : array (L,)
+            v, of the leaves.
+        paths : array (L, K)
+            The sets of each box, padded with −1 at the end.
+        sets : Sets (U)
+            The different sets.
+        n_columns : int
+            D, the number of columns of the table.
+        tolerance : float
+            How far the boxes may be from the model, over max(1, |f|), for its rounding.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.structures.boxes import Boxes, Tree
-    >>> stump = Tree.of([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 1, 3])
-    >>> boxes = Boxes.of_trees([stump, stump], n_columns=2)
-    >>> boxes
-    Boxes(2 boxes of 2 sets in 2 columns)
-    >>> (0.5 * boxes + boxes).value(np.array([[0.0, 7.0], [1.0, 7.0]]))
-    array([3., 9.])
+        Examples
+        --------
+        >>> import numpy as np
+    import scipy.sparse as sp
+        >>> from propopt.structures.boxes import Boxes, Tree
+        >>> stump = Tree.of(
+        ...     [0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 1, 3]
+        ... )
+        >>> boxes = Boxes.of_trees([stump, stump], n_columns=2)
+        >>> boxes
+        Boxes(2 boxes of 2 sets in 2 columns)
+        >>> (0.5 * boxes + boxes).value(np.array([[0.0, 7.0], [1.0, 7.0]]))
+        array([3., 9.])
     """
 
     base: float
@@ -232,16 +236,10 @@ def contrasts(
 ) -> tuple[Values, Attributions]:
     """As :meth:`Boxes.contrasts`, of sums of products of sets of given columns (U,)."""
     values, derivatives = products.slopes(P)
-    weighted = derivatives * R
-    totals = np.zeros((P.shape[1], n_columns))
-    for j, of_j in _runs(column):
-        totals[:, j] = weighted[of_j].sum(axis=0)
-    return values, totals
-
-
-def _runs(column: Positions) -> Iterator[tuple[int, Positions]]:
-    for j in np.unique(column):
-        yield int(j), np.flatnonzero(column == j)
+    # sums over the sets of each column, in their order whatever the number of rows
+    entries = (np.ones(len(column)), (column, np.arange(len(column))))
+    sums = sp.csr_array(entries, shape=(n_columns, len(column)))
+    return values, np.ascontiguousarray((sums @ (derivatives * R)).T)
 
 
 def _boxes(

@@ -58,7 +58,7 @@ class Products:
             product = factors[same.paths[0]]
             for k in range(1, len(same.paths)):
                 product = product * factors[same.paths[k]]
-            total += same.sums @ product
+            total += (same.sums @ product)[0]
         return total
 
     def slopes(self, factors: Array) -> Slopes:
@@ -70,8 +70,8 @@ class Products:
         derivatives = np.zeros(factors.shape)
         for same in self._lots:
             others, product = _products_of_others(factors, same.paths)
-            total += same.sums @ product
-            derivatives += same.scatter @ others
+            total += (same.sums @ product)[0]
+            derivatives[same.factors] += same.scatter @ others
         return Slopes(total, derivatives)
 
     def with_factors(
@@ -93,6 +93,12 @@ class Products:
         summed = np.bincount(where, values).astype(np.float64)
         return Products(self.base, summed, paths[first], n_factors)
 
+    @property
+    def row_bytes(self) -> int:
+        """The memory that :meth:`slopes` takes for each point, but for its factors."""
+        at_once = min(len(self.values), _PRODUCTS_AT_ONCE)
+        return 8 * (at_once * (self.paths.shape[1] + 3) + 2 * self.n_factors)
+
     @cached_property
     def _constant(self) -> float:
         """The products of no factors."""
@@ -109,7 +115,7 @@ class Products:
             for start in range(0, len(which), _PRODUCTS_AT_ONCE):
                 some = which[start : start + _PRODUCTS_AT_ONCE]
                 paths = np.ascontiguousarray(self.paths[some, :length].T)
-                yield _SameLength.of(self.values[some], paths, self.n_factors)
+                yield _SameLength.of(self.values[some], paths)
 
 
 _PRODUCTS_AT_ONCE = 512
@@ -125,15 +131,19 @@ class _SameLength(NamedTuple):
     sums: Sparse
     """(1, L), with v."""
 
+    factors: Positions
+    """Those that occur, increasing, (F,)."""
+
     scatter: Sparse
-    """(U, K L), with v_l where factor k of product l is u."""
+    """(F, K L), with v_l where factor k of product l is the one of the row."""
 
     @classmethod
-    def of(cls, values: Array, paths: Positions, n_factors: int) -> _SameLength:
+    def of(cls, values: Array, paths: Positions) -> _SameLength:
+        factors, place = np.unique(paths, return_inverse=True)
         repeated = np.tile(values, len(paths))
-        entries = (repeated, (paths.ravel(), np.arange(paths.size)))
-        scatter = sp.csr_array(entries, shape=(n_factors, paths.size))
-        return cls(paths, sp.csr_array(values[None, :]), scatter)
+        entries = (repeated, (place.ravel(), np.arange(paths.size)))
+        scatter = sp.csr_array(entries, shape=(len(factors), paths.size))
+        return cls(paths, sp.csr_array(values[None, :]), factors, scatter)
 
 
 def _products_of_others(factors: Array, paths: Positions) -> tuple[Array, Array]:

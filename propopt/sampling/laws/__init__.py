@@ -1,0 +1,19 @@
+"""Laws of the other values that columns could have, and contrasts in each column.
+
+- :class:`~propopt.sampling.laws.reference.Reference`: the rows that laws are made of.
+- :class:`~propopt.sampling.laws.data_law.DataLaw`: observed values, near those of the
+  row; :class:`~propopt.sampling.laws.gaussian_law.GaussianLaw`: noise.
+- :class:`~propopt.sampling.laws.box_means.BoxMeans`: means and contrasts of sums of
+  boxes under either, exactly.
+
+``numeric``, ``coded`` and ``tempering`` are the columns of a data law.
+"""
+
+from propopt.sampling.laws.box_means import BoxMeans
+from propopt.sampling.laws.data_law import DataLaw
+from propopt.sampling.laws.gaussian_law import GaussianLaw
+from propopt.sampling.laws.measures import Law, Measure
+from propopt.sampling.laws.reference import Reference
+
+
+__all__ = ["BoxMeans", "DataLaw", "GaussianLaw", "Law", "Measure", "Reference"]

@@ -1,0 +1,188 @@
+"""The data law: observed values near those of a row, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias, final
+
+import numpy as np
+
+from propopt._typing import Array, Points
+from propopt.sampling.laws.coded import CodedCells, CodedLaw
+from propopt.sampling.laws.measures import Measures
+from propopt.sampling.laws.numeric import NumericCells, NumericLaw
+from propopt.sampling.laws.reference import Reference
+from propopt.structures.boxes.sets import Positions, Sets, Truths, ranks
+
+
+ColumnLaw: TypeAlias = NumericLaw | CodedLaw
+Cells: TypeAlias = NumericCells | CodedCells
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class DataLaw:
+    """Independent columns around each row, V_j ~ q_j, on observed values alone.
+
+    attribution_j(x) = Σ_v r_j(v) E f(v, V_−j) with a contrast r_j in each column, see
+    :class:`~propopt.sampling.laws.numeric.NumericLaw` and
+    :class:`~propopt.sampling.laws.coded.CodedLaw`. For numbers it is
+    Cov(V_j, f(V)) / Var(V_j), the least squares slope of f on V_j. A function that does
+    not depend on a column gets 0 in it, one that is linear its coefficients, and what a
+    function does between observed values makes no difference.
+
+    Parameters
+    ----------
+    reference : Reference
+        The rows whose values the law lives on.
+    """
+
+    reference: Reference
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.reference!r})"
+
+    @cached_property
+    def columns(self) -> tuple[ColumnLaw, ...]:
+        """The law of each column, (D,)."""
+        return tuple(
+            NumericLaw.of(values, repr(name))
+            if n_codes is None
+            else CodedLaw.of(values, n_codes)
+            for values, name, n_codes in zip(
+                self.reference.points.T,
+                self.reference.names,
+                self.reference.n_codes,
+                strict=True,
+            )
+        )
+
+    @cached_property
+    def spreads(self) -> Array:
+        """Standard deviations s of numbers, 1 for categories, (D,)."""
+        return np.array([column.spread for column in self.columns])
+
+    def has_slopes(self, points: Points) -> Truths:
+        """Where contrasts are slopes over three values or more, (N, D).
+
+        Elsewhere they are differences between a few values, or zero.
+        """
+        parts = zip(self.columns, points.T, strict=True)
+        return np.stack([column.has_slope(x) for column, x in parts], axis=1)
+
+    def moments(self, points: Points) -> tuple[Array, Array]:
+        """Means and variances of V_j at each row, exactly, (N, D) each."""
+        parts = zip(self.columns, points.T, strict=True)
+        means, variances = zip(*(column.moments(x) for column, x in parts), strict=True)
+        return np.stack(means, axis=1), np.stack(variances, axis=1)
+
+    def draws(self, points: Points, uniforms: Array) -> Array:
+        """V at each row by the inverse of its cdf, at uniforms common to all rows.
+
+        Parameters
+        ----------
+        points : array (N, D)
+            The rows.
+        uniforms : array (S, D)
+            In [0, 1).
+
+        Returns
+        -------
+        array (N, S, D)
+        """
+        drawn = np.empty((len(points), *uniforms.shape))
+        for j, column in enumerate(self.columns):
+            drawn[:, :, j] = column.quantiles(points[:, j], uniforms[:, j])
+        return drawn
+
+    def notes(self, points: Points) -> tuple[str, ...]:
+        """What a reader of attributions at these rows has to know, a sentence each."""
+        notes = []
+        for name, column, x in zip(
+            self.reference.names, self.columns, points.T, strict=True
+        ):
+            if isinstance(column, NumericLaw):
+                notes += _notes(name, column, x, self._has_missing(name))
+        return tuple(notes)
+
+    def _has_missing(self, name: str) -> bool:
+        j = self.reference.names.index(name)
+        return bool(np.isnan(self.reference.points[:, j]).any())
+
+    def knows(self, sets: Sets) -> KnownCells:
+        """Sets as runs of observed values and as codes, each once."""
+        parts, places = [], np.full(len(sets), -1)
+        dropped = np.zeros(len(sets), dtype=bool)
+        n_known = 0
+        for j in np.unique(sets.column).tolist():
+            of_j = np.flatnonzero(sets.column == j)
+            cells: Cells = self.columns[j].cells(sets.take(of_j))
+            dropped[of_j] = cells.empty
+            told = np.flatnonzero(~cells.empty & ~cells.full)
+            _, first, place = np.unique(
+                ranks(key[told] for key in cells.keys),
+                return_index=True,
+                return_inverse=True,
+            )
+            places[of_j[told]] = place + n_known
+            n_known += len(first)
+            parts.append((j, cells.take(told[first])))
+        return KnownCells(places, dropped, tuple(parts))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class KnownCells:
+    """The sets that a data law tells apart.
+
+    Parameters
+    ----------
+    places : array (U,)
+        The place of each set that was given among them; −1 if it holds everything.
+    dropped : array (U,)
+        Which sets that were given hold no observed value.
+    parts : tuple of (int, cells)
+        The sets of each column.
+    """
+
+    places: Positions
+    dropped: Truths
+    parts: Sequence[tuple[int, Cells]]
+
+    @cached_property
+    def column(self) -> Positions:
+        """Their columns, increasing, (V,)."""
+        counts = [len(cells.full) for _, cells in self.parts]
+        columns = np.array([j for j, _ in self.parts], dtype=np.intp)
+        return np.repeat(columns, counts)
+
+    @property
+    def row_bytes(self) -> int:
+        """The memory that the measures of one row take."""
+        most = max((cells.row_bytes for _, cells in self.parts), default=0)
+        return most + 32 * len(self.column)
+
+    def measures(self, points: Points) -> Measures:
+        """Law and contrast of each set at each row, (V, N)."""
+        P = np.empty((len(self.column), len(points)))
+        R = np.empty(P.shape)
+        start = 0
+        for j, cells in self.parts:
+            stop = start + len(cells.full)
+            P[start:stop], R[start:stop] = cells.measures(points[:, j])
+            start = stop
+        return Measures(P, R)
+
+
+def _notes(name: str, law: NumericLaw, x: Array, has_missing: bool) -> list[str]:
+    absent = bool(np.isnan(x).any())
+    match len(law.values):
+        case 0:
+            return [f"column {name!r} is missing in all reference rows: 0"]
+        case 1 if not np.isnan(x).all():
+            return [f"column {name!r} is constant in the reference rows: 0"]
+    if absent and not has_missing:
+        return [f"column {name!r} is missing in rows, and never in the reference rows"]
+    return []

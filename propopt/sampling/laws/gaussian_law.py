@@ -1,0 +1,109 @@
+"""Gaussian noise on numbers: the law of SmoothGrad."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from scipy.special import ndtr
+
+from propopt._typing import Array, Points
+from propopt.sampling.laws.coded import CodedCells, CodedLaw
+from propopt.sampling.laws.measures import Measures
+from propopt.structures.boxes.sets import Positions, Sets, Truths
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GaussianLaw:
+    """V ~ N(x, diag(δ²)): means E f(V) and their gradients by x.
+
+    Of a set A = (low, high] of numbers P = Φ(b) − Φ(a), with a = (low − x)/δ and
+    b = (high − x)/δ, and R = ∂P/∂x = −(φ(b) − φ(a))/δ. A number that is missing gets no
+    noise and has no slope. Categories get no noise, and their contrast is that of the
+    data law, with the frequencies that are given.
+
+    Parameters
+    ----------
+    scale : array (D,)
+        δ > 0; not read for categories.
+    shares : tuple of array (K,) or None (D,)
+        The frequencies of categories; None for numbers.
+    """
+
+    scale: Array
+    shares: tuple[Array | None, ...]
+
+    def knows(self, sets: Sets) -> KnownIntervals:
+        """Each set as it is, in the order of columns."""
+        return KnownIntervals(self, sets)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class KnownIntervals:
+    """Sets as a gaussian law knows them.
+
+    Parameters
+    ----------
+    law : GaussianLaw
+        The law.
+    sets : Sets (U)
+        The sets, in the order of their columns.
+    """
+
+    law: GaussianLaw
+    sets: Sets
+
+    @property
+    def places(self) -> Positions:
+        """All are told apart."""
+        return np.arange(len(self.sets))
+
+    @property
+    def dropped(self) -> Truths:
+        """Those that are empty."""
+        return self.sets.empty
+
+    @property
+    def column(self) -> Positions:
+        """Their columns."""
+        return self.sets.column
+
+    @property
+    def row_bytes(self) -> int:
+        """The memory that the measures of one row take."""
+        return 64 * len(self.sets)
+
+    def measures(self, points: Points) -> Measures:
+        """Probabilities and their slopes at each row, (U, N)."""
+        P = np.empty((len(self.sets), len(points)))
+        R = np.empty(P.shape)
+        for j in np.unique(self.sets.column).tolist():
+            of_j = np.flatnonzero(self.sets.column == j)
+            P[of_j], R[of_j] = self._of_column(j, self.sets.take(of_j), points[:, j])
+        return Measures(P, R)
+
+    def _of_column(self, j: int, sets: Sets, x: Array) -> Measures:
+        shares = self.law.shares[j]
+        if shares is None:
+            return _of_numbers(sets, x, float(self.law.scale[j]))
+        members = sets.members[sets.group][:, : len(shares)]
+        return CodedCells(CodedLaw(shares), members).measures(x)
+
+
+def _of_numbers(sets: Sets, x: Array, scale: float) -> Measures:
+    ends = np.stack([sets.low, sets.high])[:, :, None]
+    a, b = (ends - x) / scale
+    P = ndtr(b) - ndtr(a)
+    R = (_density(a) - _density(b)) / scale
+    absent = np.isnan(x)
+    P[:, absent] = sets.missing[:, None]
+    R[:, absent] = 0.0
+    return Measures(P, R)
+
+
+def _density(z: Array) -> Array:
+    with np.errstate(under="ignore"):
+        return np.asarray(np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi))
