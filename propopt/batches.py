@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 
@@ -49,3 +49,10 @@ MODEL_CALLS: Final = Budget(2**25, 2**14)
 def row_blocks(n_rows: int, n_columns: int, copies: int = 1) -> Iterator[slice]:
     """Consecutive rows of a float64 table of which ``copies`` go into one call."""
     return MODEL_CALLS.blocks(n_rows, 8 * n_columns, copies)
+
+
+def call_blocks(shape: tuple[int, ...], most: int) -> Iterator[slice]:
+    """Consecutive rows of a float64 table for calls of at most ``most`` rows."""
+    n_rows, n_columns = shape
+    calls = replace(MODEL_CALLS, n_rows=min(MODEL_CALLS.n_rows, most))
+    return calls.blocks(n_rows, 8 * n_columns)

@@ -25,8 +25,8 @@ from propopt.batches import row_blocks
 from propopt.functions.answers import Answers, precision_of, refuse_other_answers
 
 
-Kind: TypeAlias = Literal["smooth", "strongly curved", "jumps", "constant"]
-Evaluate: TypeAlias = Callable[[Points], Values]
+JumpKind: TypeAlias = Literal["smooth", "strongly curved", "jumps", "constant"]
+Along: TypeAlias = Callable[[Points], Values]
 
 N_SEGMENTS: Final = 64
 FEW_NODES, MANY_NODES = 8, 32
@@ -67,7 +67,7 @@ class Jumps:
     'jumps: its slopes miss 43 % of its change between rows (J = 0.431)'
     """
 
-    kind: Kind
+    kind: JumpKind
     J: float
     evaluations: int
 
@@ -111,7 +111,7 @@ class Segments:
         moved = numeric & _has_three_values(points) & ~np.isnan(ways)
         return cls(points[start], np.where(moved, ways, 0.0))
 
-    def values(self, evaluate: Evaluate, times: Array) -> Array:
+    def values(self, evaluate: Along, times: Array) -> Array:
         """φ at the times τ, shape (n, len(times)), in calls of bounded size."""
         n, width = self.starts.shape
         values = np.empty((n, len(times)))
@@ -121,7 +121,7 @@ class Segments:
             values[block] = evaluate(points.reshape(-1, width)).reshape(-1, len(times))
         return values
 
-    def explained(self, evaluate: Evaluate, n_nodes: int) -> Values:
+    def explained(self, evaluate: Along, n_nodes: int) -> Values:
         """Σ_i w_i φ'(τ_i), shape (n,)."""
         nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
         times, weights = 0.5 * (1.0 + nodes), 0.5 * weights
@@ -132,7 +132,7 @@ class Segments:
 
 
 def jumps_between(
-    evaluate: Evaluate,
+    evaluate: Along,
     points: Points,
     numeric: NDArray[np.bool_],
     rng: np.random.Generator,
@@ -172,7 +172,7 @@ def jumps_between(
     return _verdict(evaluate, segments, name)
 
 
-def _verdict(evaluate: Evaluate, segments: Segments, name: str) -> Jumps:
+def _verdict(evaluate: Along, segments: Segments, name: str) -> Jumps:
     ends = np.array([0.0, 1.0])
     first = segments.values(evaluate, ends)
     share = _unexplained(first, segments.explained(evaluate, FEW_NODES))

@@ -8,15 +8,13 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.functions.base import Function
 from propopt.functions.differences import read_step
 from propopt.functions.images import ImageShape
-from propopt.functions.models.columns import (
-    FittedColumns,
-    as_given,
-    check_data,
-)
+from propopt.functions.models.called import CalledModel
+from propopt.functions.models.columns import FittedColumns, as_given, check_data
 from propopt.functions.models.complex_step import ComplexStep
 from propopt.functions.models.fitted import ExactModel, NumericalModel
 from propopt.functions.models.given_gradient import GivenGradient
@@ -53,6 +51,7 @@ def wrap(
     gradient: Callable[[Any], object] | None = None,
     input_shape: Sequence[int] | ImageShape | None = None,
     data: TableSchema | pd.DataFrame | None = None,
+    batch_rows: int | None = None,
 ) -> Function:
     """The function that a model computes: one output, with its gradient.
 
@@ -104,6 +103,10 @@ def wrap(
         text, booleans and categories of pandas; ``po.TableSchema.of(X,
         categorical=[...], groups={...})`` declares others, and columns that one-hot
         encode one feature, which is then explained as one.
+    batch_rows : int, optional
+        The most rows that the model is given in one call, whoever asks: for models
+        behind a network, or with much memory per row. By default 16,384 rows and 32
+        MiB, and 4 MiB for torch modules.
 
     Returns
     -------
@@ -132,14 +135,38 @@ def wrap(
     schema = _schema(data)
     if is_torch_module(model):
         _refuse_gradient(gradient, name_of(model))
-        return _torch(torch_model(model, target, output, input_shape), step, schema)
+        module = torch_model(model, target, output, input_shape)
+        return _in_batches(_torch(module, step, schema), batch_rows)
     if input_shape is not None:
         raise InvalidInput(f"input_shape: {name_of(model)} is not a torch module")
     if isinstance(model, Function):
         _refuse_schema(schema, f"{model!r} is a Function already")
         _refuse_gradient(gradient, repr(model))
+        _refuse_batches(batch_rows, repr(model))
         return _unchanged(model, target, output, step)
-    return _wrapped(as_estimator(model), target, output, step, gradient, schema)
+    estimator = as_estimator(model)
+    wrapped = _wrapped(estimator, target, output, step, gradient, schema)
+    return _in_batches(wrapped, batch_rows)
+
+
+def _in_batches(function: Function, batch_rows: int | None) -> Function:
+    """The function, with a bound on the rows of a call; formulas call nothing."""
+    if batch_rows is None:
+        return function
+    most = read_count(batch_rows, "batch_rows")
+    match function:
+        case CalledModel() | TorchModel():
+            return replace(function, batch_rows=most)
+        case _:
+            return function
+
+
+def _refuse_batches(batch_rows: object, name: str) -> None:
+    if batch_rows is not None:
+        raise InvalidInput(
+            f"batch_rows: {name} is a Function already; give them to the wrap that "
+            "made it"
+        )
 
 
 def _wrapped(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import final
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Attributions, Points, Values
-from propopt.batches import row_blocks
+from propopt.batches import call_blocks
 from propopt.errors import FlatFunctionWarning
 from propopt.functions.answers import Answers, refuse_other_answers
 from propopt.functions.base import Function
@@ -68,10 +69,13 @@ class CalledModel(Function):
         For messages.
     readout : Readout
         f of points (n, D), with their labels.
+    batch_rows : int
+        The most rows of one call.
     """
 
     name: str
     readout: Readout
+    batch_rows: int = field(default=sys.maxsize, kw_only=True)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name})"
@@ -87,21 +91,22 @@ class CalledModel(Function):
         return Trial()
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
-        parts = [
-            self._read(points[rows], labels.of_rows(rows))
-            for rows in row_blocks(*points.shape)
-        ]
+        values = self._read(points, labels)
         if not self.trial.done:
             self._ask_twice(points, labels)
-        return np.concatenate(parts)
+        return values
 
     def _read(self, points: Points, labels: Labels) -> Values:
-        self.calls.add(len(points))
-        return self.readout(points, labels)
+        """Values from calls of bounded size, which are counted."""
+        parts = []
+        for rows in call_blocks(points.shape, self.batch_rows):
+            self.calls.add(len(points[rows]))
+            parts.append(self.readout(points[rows], labels.of_rows(rows)))
+        return np.concatenate(parts)
 
     def _ask_twice(self, points: Points, labels: Labels) -> Answers:
         """Answers for the first rows, refused unless they are the same twice."""
-        few = slice(0, TRIAL_ROWS)
+        few = slice(0, min(TRIAL_ROWS, self.batch_rows))
         few_points, names = points[few], labels.of_rows(few)
         self.calls.try_out(2 * len(few_points))
         first = self.readout.answers(few_points, names)

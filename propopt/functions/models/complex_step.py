@@ -12,7 +12,7 @@ from numpy.exceptions import ComplexWarning
 from numpy.typing import NDArray
 
 from propopt._typing import Attributions, Points
-from propopt.batches import row_blocks
+from propopt.batches import call_blocks, row_blocks
 from propopt.errors import InvalidInput
 from propopt.functions.models.called import CalledModel
 from propopt.functions.models.columns import as_given
@@ -74,6 +74,11 @@ class ComplexStep(CalledModel):
 
     def _evaluate(self, points: Complex, labels: Labels) -> Complex:
         """One complex number for each point."""
+        blocks = call_blocks(points.shape, self.batch_rows)
+        return np.concatenate([self._part(points[rows], labels) for rows in blocks])
+
+    def _part(self, points: Complex, labels: Labels) -> Complex:
+        """Those of one call."""
         answer = self._call(_table(points, labels))
         self.calls.add(len(points))
         if answer.ndim not in (1, 2) or len(answer) != len(points):

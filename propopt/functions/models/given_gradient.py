@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from propopt._typing import Array, Attributions, Points
+from propopt.batches import call_blocks
+from propopt.errors import InvalidInput
 from propopt.functions.answers import as_numbers
 from propopt.functions.models.called import CalledModel
 from propopt.tables.names import Labels
@@ -45,6 +48,18 @@ class GivenGradient(CalledModel):
         return "given"
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
-        self.calls.add(len(points))
-        answer = self.slopes(self.table(points, labels))
-        return as_numbers(answer, "gradient: expected numbers; the callable")
+        parts = []
+        for rows in call_blocks(points.shape, self.batch_rows):
+            self.calls.add(len(points[rows]))
+            answer = self.slopes(self.table(points[rows], labels.of_rows(rows)))
+            part = as_numbers(answer, "gradient: expected numbers; the callable")
+            self._check_slopes(part, points[rows])
+            parts.append(part)
+        return np.concatenate(parts)
+
+    def _check_slopes(self, slopes: Array, points: Points) -> None:
+        if slopes.shape != points.shape:
+            raise InvalidInput(
+                f"{self!r}: expected a gradient of shape {points.shape}, got "
+                f"{slopes.shape}"
+            )

@@ -9,9 +9,10 @@ Torch is imported only here, and only once a module has been given.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -75,6 +76,8 @@ class TorchModel(Function):
         The shape of one point as the module takes it; None is (D,).
     table : TableSchema or None
         The table of numbers that the function takes, where one was given.
+    batch_rows : int
+        The most rows of one call.
     """
 
     name: str
@@ -83,6 +86,7 @@ class TorchModel(Function):
     index: int | None
     input_shape: tuple[int, ...] | None
     table: TableSchema | None = None
+    batch_rows: int = sys.maxsize
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name})"
@@ -101,7 +105,7 @@ class TorchModel(Function):
     def _value(self, points: Points, _: Labels, /) -> Values:
         self._check_width(points)
         values = np.empty(len(points))
-        for rows in _batches(points):
+        for rows in self._batches(points):
             self.calls.add(len(points[rows]))
             values[rows] = self._answers(points[rows])
         self._try_out(points)
@@ -121,7 +125,7 @@ class TorchModel(Function):
 
         if self.calls.trials:
             return
-        few = points[:TRIAL_ROWS]
+        few = points[: min(TRIAL_ROWS, self.batch_rows)]
         self.calls.try_out(2 * len(few))
         epsilon = torch.finfo(_like(self.module).dtype).eps
         first, again = (Answers(self._answers(few), epsilon) for _ in range(2))
@@ -138,13 +142,18 @@ class TorchModel(Function):
             torch.inference_mode(mode=False),
             torch.enable_grad(),
         ):
-            for rows in _batches(points):
+            for rows in self._batches(points):
                 self.calls.add(len(points[rows]))
                 tensor = self._tensor(points[rows]).requires_grad_()
                 # a copy, which layers that work in place may overwrite
                 scores = self._scores(tensor.clone())
                 gradients[rows] = self._slopes(tensor, scores)
         return gradients
+
+    def _batches(self, points: Points) -> Iterator[slice]:
+        most = min(AUTOGRAD_CALLS.n_rows, self.batch_rows)
+        budget = replace(AUTOGRAD_CALLS, n_rows=most)
+        return budget.blocks(len(points), points.shape[1] * points.itemsize)
 
     def _tensor(self, points: Points) -> torch.Tensor:
         """A copy of some points, on the module's device and in its precision."""
@@ -236,10 +245,6 @@ def _second_of_two(index: int | None) -> int:
             f"0 or 1, got {index}"
         )
     return index
-
-
-def _batches(points: Points) -> Iterator[slice]:
-    return AUTOGRAD_CALLS.blocks(len(points), points.shape[1] * points.itemsize)
 
 
 @contextmanager
