@@ -50,7 +50,8 @@ class Deferred:
         best = self.compute()
         if claim is not None and best.certificate is not None:
             self._compare(claim, best.certificate, best.solver)
-        return {name: getattr(best, name) for name in _PROVED}
+        fields = vars(best)  # some may be computed later
+        return {name: fields[name] for name in _PROVED}
 
     def _compare(
         self, claim: Certificate, proof: Certificate, solver: str | None

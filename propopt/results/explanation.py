@@ -22,12 +22,14 @@ from propopt.losses import Bound, Objective, Program, PropertyLoss
 from propopt.losses.base import read_for
 from propopt.output.csv import write_csv
 from propopt.output.html import explanation_html, explanation_text
+from propopt.results.aim import Aim
 from propopt.results.arrays import (
     own_attributions,
     own_details,
     own_standard_errors,
 )
 from propopt.results.deferred import Deferred, WhenRead
+from propopt.results.later import Later, WhenAsked, settled
 from propopt.results.saving import read_fields, trusted_fields, write_fields
 from propopt.results.shap_package import explanation_of_shap, shap_of_explanation
 from propopt.results.target_error import TargetError
@@ -66,9 +68,11 @@ class Explanation:
         For each bound, the weight its loss would have needed in a weighted sum.
     standard_errors : array (N, D) or None
         How far, in standard deviations, each attribution may be off because it was
-        estimated from samples; None where it was not, or that is not known. They say
-        nothing of another sample of data, nor of what a model of the gradients does not
-        know, such as the posterior of :mod:`propopt.inductive`.
+        estimated from samples; None where it was not, or that is not known. Those of
+        optimized attributions are the scatter of the optima for blocks of the target's
+        draws, with ``target.n_blocks − 1`` degrees of freedom. They say nothing of
+        another sample of data, nor of what a model of the gradients does not know, such
+        as the posterior of :mod:`propopt.inductive`.
     details : mapping of arrays
         What a method knows besides: local R², intercepts; for max-differences in l2
         ``edge_weights.<loss>``, one number per edge of the graph.
@@ -83,7 +87,8 @@ class Explanation:
     evaluations : int
         Rows that a model was given for it; 0 where none were counted.
     target : TargetError or None
-        What the error of an estimated target costs; None where nothing was aimed at.
+        What the error of an estimated target costs the optimum; None where nothing was
+        optimized.
     program : Program or None
         The losses and bounds that it was optimized for. It is not saved, and stays
         behind where the explanation is pickled.
@@ -97,13 +102,13 @@ class Explanation:
     losses: Mapping[str, float] = field(default_factory=dict)
     certificate: Certificate | None = None
     multipliers: Mapping[str, float] = field(default_factory=dict)
-    standard_errors: Array | None = None
+    standard_errors: WhenAsked[Array] = WhenAsked()
     details: Mapping[str, Array] = field(default_factory=dict)
     solver: str | None = None
     seconds: float = 0.0
     units: Units = "gradient"
     evaluations: int = 0
-    target: TargetError | None = None
+    target: WhenAsked[TargetError] = WhenAsked()
     program: Program | None = None
 
     def __post_init__(self) -> None:
@@ -111,14 +116,15 @@ class Explanation:
         if not isinstance(fields["attributions"], Deferred):
             fields["attributions"] = own_attributions(fields["attributions"])
         self.labels.check(self.shape, "labels")
-        fields["standard_errors"] = own_standard_errors(
-            self.standard_errors, self.shape
-        )
+        if not isinstance(fields["standard_errors"], Later):
+            fields["standard_errors"] = own_standard_errors(
+                fields["standard_errors"], self.shape
+            )
         fields["details"] = own_details(self.details)
 
     def __getstate__(self) -> dict[str, Any]:
         # losses hold whole tables and graphs, which who reads a pickle has or lacks
-        return {**self.__dict__, "program": None}
+        return {**settled(self), "program": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # arrays that come out of a pickle, as from a worker, can be written to
@@ -336,14 +342,19 @@ class Explanation:
         prices = {loss.name: self.multipliers.get(loss.name, 0.0) for loss in bounded}
         values = self._values([*objective.losses, *bounded])
         mu = list(prices.values())
+        certificate = certify(
+            objective, self, bounds=subject_to, multipliers=mu, losses=values
+        )
+        program = Program(objective.losses, tuple(subject_to))
+        aim = Aim(program)
         return dataclasses.replace(
             self,
             weights=objective.weights,
             losses={**self.losses, **values},
-            certificate=certify(
-                objective, self, bounds=subject_to, multipliers=mu, losses=values
-            ),
+            certificate=certificate,
             multipliers=prices,
+            target=aim.error(objective.coefficients, certificate.scale, mu),
+            program=program,
         )
 
     def save(self, path: str | Path) -> None:
@@ -365,7 +376,7 @@ class Explanation:
         True
         """
         _ = self.attributions  # losses and certificate are then theirs
-        write_fields(path, vars(self))
+        write_fields(path, settled(self))
 
     @classmethod
     def load(

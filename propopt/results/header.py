@@ -86,15 +86,20 @@ def _is_certificate(value: object) -> bool:
 def _is_target(value: object) -> bool:
     if value is None:
         return True
-    if not isinstance(value, dict) or value.keys() != _TARGET:
+    if not isinstance(value, dict):
         return False
-    # NaN stands for what is not known
-    sizes = (value["value"], value["scale"], value["spread"])
-    known = all(_is_size(size) or size is None for size in sizes)
-    return known and is_text(value["source"])
+    rest = dict(value)
+    source, n_blocks, relation = (rest.pop(key, None) for key in _WORDS_OF_TARGET)
+    return (
+        rest.keys() == {"value", "scale", "spread", "degrees"}
+        and all(_is_size(size) or size is None for size in rest.values())  # None: NaN
+        and is_text(source)
+        and _is_count(n_blocks)
+        and relation in ("about", "at most")
+    )
 
 
-_TARGET = {"value", "scale", "spread", "source"}
+_WORDS_OF_TARGET = ("source", "n_blocks", "relation")
 
 
 def _is_solver(value: object) -> bool:

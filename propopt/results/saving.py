@@ -27,7 +27,7 @@ _EXPLANATION = Format("propopt explanation", "a saved explanation", version=4)
 _BEFORE = {"units": "gradient", "evaluations": 0}
 """What version 1 had not, and what it means there."""
 
-_WITHOUT_TARGET = {"target": None}
+WITHOUT_TARGET = {"target": None}
 """What no version before 4 had."""
 
 _RENAMED = {"details.standard_error": "standard_errors"}
@@ -72,7 +72,7 @@ def read_fields(path: str | Path) -> dict[str, Any]:
     if version < 2:
         header = {**_BEFORE, **header}
     if version < 4:
-        header = {**_WITHOUT_TARGET, **header}
+        header = {**WITHOUT_TARGET, **header}
     if version < 3:
         arrays = {_RENAMED.get(name, name): array for name, array in arrays.items()}
     try:

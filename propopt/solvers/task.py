@@ -28,8 +28,11 @@ from propopt.losses import (
     PropertyLoss,
 )
 from propopt.losses.effortless import Effortless
+from propopt.results.aim import Aim
 from propopt.results.deferred import Deferred
 from propopt.results.explanation import Explanation
+from propopt.results.later import Later
+from propopt.results.target_error import TargetError
 from propopt.solvers.auto import chosen_solver
 from propopt.solvers.base import Curve, Prepared, Solution, Solver
 from propopt.solvers.splitting.edge_weights import edge_weights
@@ -202,6 +205,8 @@ class Task:
                 for loss, value in zip(self.program.all_losses, losses, strict=True)
             },
             details=self._details(solution),
+            target=self._target(weights, certificate.scale, solution.multipliers),
+            standard_errors=Later(partial(self._aim.standard_errors, weights)),
             program=self.program,
             solver=self._solver_name(weights),
             seconds=time.perf_counter() - began,
@@ -242,6 +247,15 @@ class Task:
             and loss.name in solution.duals
         }
 
+    def _target(
+        self, weights: Array, scale: float, multipliers: tuple[float, ...] = ()
+    ) -> Later[TargetError]:
+        return Later(partial(self._aim.error, weights, scale, multipliers))
+
+    @cached_property
+    def _aim(self) -> Aim:
+        return Aim(self.program)
+
     def _solver_name(self, weights: Array) -> str:
         return "none" if self._zero_is_free(weights) else self.chosen.name
 
@@ -273,6 +287,8 @@ class Task:
             weights=named,
             losses=dict(zip(names, measurement.losses.tolist(), strict=True)),
             certificate=certificate,
+            target=self._target(weights, certificate.scale),
+            standard_errors=Later(partial(self._aim.standard_errors, weights)),
             program=self.program,
             solver=self.chosen.name,
             seconds=time.perf_counter() - began,

@@ -16,10 +16,16 @@ from propopt.errors import InvalidInput
 from propopt.output.archives import Format, archive_path, as_json
 from propopt.results.explanation import Explanation
 from propopt.results.header import Kinds, are_labels, check_header, is_text
-from propopt.results.saving import packed, refuse_contradiction, unpacked
+from propopt.results.later import settled
+from propopt.results.saving import (
+    WITHOUT_TARGET,
+    packed,
+    refuse_contradiction,
+    unpacked,
+)
 
 
-_TRADE_OFFS = Format("propopt trade-offs", "saved trade-offs", version=1)
+_TRADE_OFFS = Format("propopt trade-offs", "saved trade-offs", version=2)
 
 
 def write_trade_offs(
@@ -38,7 +44,7 @@ def write_trade_offs(
     arrays: dict[str, Array] = {}
     for place, explanation in enumerate(explanations):
         try:
-            part, own = packed(vars(explanation))
+            part, own = packed(settled(explanation))
             _require_losses(part["losses"], header["losses"])
         except (TypeError, ValueError, RecursionError) as error:
             reason = f"explanation {place}: {error}"
@@ -65,9 +71,11 @@ def read_trade_offs(path: str | Path) -> tuple[list[Explanation], dict[str, Any]
         If there is none.
     """
     source = archive_path(path)
-    _, header, arrays = _TRADE_OFFS.read(source)
+    version, header, arrays = _TRADE_OFFS.read(source)
     try:
         check_header(header, _KINDS)
+        if version < 2:
+            header = _with_targets(header)
         explanations = list(_explanations(header, arrays))
         if header["optimized"] > len(explanations):
             raise InvalidInput("optimized: more than there are explanations")
@@ -91,6 +99,12 @@ def _explanations(
         yield Explanation(**fields)
     for owner in owners:
         raise InvalidInput(f"it also has arrays of {owner!r}")
+
+
+def _with_targets(header: Mapping[str, Any]) -> dict[str, Any]:
+    """The header with what no explanation had before version 2."""
+    parts = [{**WITHOUT_TARGET, **part} for part in header["explanations"]]
+    return {**header, "explanations": parts}
 
 
 def _by_owner(arrays: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
