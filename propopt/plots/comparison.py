@@ -13,7 +13,7 @@ from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.output.text import drawn
 from propopt.plots.axes import CYCLE, OPTIMIZED_COLOUR, framed, given_or_new
-from propopt.plots.naming import UNITS, feature_names, largest, position
+from propopt.plots.naming import UNITS, feature_names, largest
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import AttributionsLike, explanation_of
 from propopt.tables.alignment import aligned, is_shap
@@ -102,7 +102,7 @@ def _of_row(explanation: Explanation, row: Hashable | None) -> Array:
     if row is None:
         return np.abs(explanation.attributions).mean(axis=0)
     return explanation.attributions[
-        position(explanation.labels, row, len(explanation.attributions))
+        explanation.labels.position(row, len(explanation.attributions))
     ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from numbers import Real
 from typing import Final
 
@@ -15,7 +14,6 @@ from propopt.errors import InvalidInput
 from propopt.results.explanation import Explanation
 from propopt.tables.alignment import order_of
 from propopt.tables.frames import as_frame
-from propopt.tables.names import Labels
 
 
 _WHOSE = "the explanation"
@@ -26,17 +24,6 @@ UNITS: Final = {
     "output": "contribution to the output",
 }
 """What the axis of attributions says: slopes are not contributions."""
-
-
-def position(labels: Labels, row: Hashable, n_points: int) -> int:
-    """Where a row stands, by its name or, without names, by its number."""
-    names = range(n_points) if labels.points is None else labels.points
-    if row not in names:
-        raise InvalidInput(
-            f"row: there is no row {row!r}; there are {n_points}, from "
-            f"{names[0]!r} to {names[-1]!r}"
-        )
-    return names.index(row)  # type: ignore[arg-type]  # a range has whole numbers
 
 
 def feature_names(explanation: Explanation) -> list[str]:

@@ -22,7 +22,7 @@ from propopt.plots.doubt import (
     uncertain,
     whiskers,
 )
-from propopt.plots.naming import UNITS, largest, names_with_values, position
+from propopt.plots.naming import UNITS, largest, names_with_values
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import AttributionsLike, explanation_of
 
@@ -76,7 +76,7 @@ def plot_row(
     [3.0, -1.0, 0.5]
     """
     result = explanation_of(explanation, "given")
-    place = position(result.labels, row, len(result.attributions))
+    place = result.labels.position(row, len(result.attributions))
     doubtful = uncertain(certain, result.shape)[place]
     names = names_with_values(result, X, place)
     bars = _Bars.of(

@@ -28,6 +28,7 @@ from propopt.results.arrays import (
     own_details,
     own_standard_errors,
 )
+from propopt.results.conclusions.methods import certain
 from propopt.results.deferred import Deferred, WhenRead
 from propopt.results.later import Later, WhenAsked, settled
 from propopt.results.saving import read_fields, trusted_fields, write_fields
@@ -410,5 +411,6 @@ class Explanation:
 
     to_shap = shap_of_explanation
     from_shap = classmethod(explanation_of_shap)
+    certain = certain
     _repr_html_ = explanation_html
     __repr__ = explanation_text

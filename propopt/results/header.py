@@ -21,17 +21,18 @@ def _is_number(value: object) -> bool:
     return number and abs(value) <= sys.float_info.max  # type: ignore[arg-type]
 
 
-def _is_size(value: object) -> bool:
+def is_size(value: object) -> bool:
+    """True for a finite number >= 0."""
     return _is_number(value) and value >= 0  # type: ignore[operator]
 
 
 def _is_price(value: object) -> bool:
     """True for a multiplier; that of a limit of zero is infinite."""
-    return _is_size(value) or value == math.inf
+    return is_size(value) or value == math.inf
 
 
 def _is_count(value: object) -> bool:
-    return _is_size(value) and isinstance(value, int)
+    return is_size(value) and isinstance(value, int)
 
 
 def _is_setting(value: object) -> bool:
@@ -77,9 +78,9 @@ def _is_certificate(value: object) -> bool:
     kind, distance = rest.pop("kind", None), rest.pop("distance")
     return (
         rest.keys() == {"value", "lower_bound", "scale", "violation"}
-        and all(map(_is_size, rest.values()))
+        and all(map(is_size, rest.values()))
         and is_text(kind)
-        and (distance is None or _is_size(distance))
+        and (distance is None or is_size(distance))
     )
 
 
@@ -92,7 +93,7 @@ def _is_target(value: object) -> bool:
     source, n_blocks, relation = (rest.pop(key, None) for key in _WORDS_OF_TARGET)
     return (
         rest.keys() == {"value", "scale", "spread", "degrees"}
-        and all(_is_size(size) or size is None for size in rest.values())  # None: NaN
+        and all(is_size(size) or size is None for size in rest.values())  # None: NaN
         and is_text(source)
         and _is_count(n_blocks)
         and relation in ("about", "at most")
@@ -117,12 +118,12 @@ KINDS: Kinds = {
     "method": (is_text, "text"),
     "labels": (are_labels, "names of points and features, or null"),
     "parameters": (_named(_is_setting), "settings by name"),
-    "weights": (_named(_is_size), "finite numbers >= 0 by name"),
+    "weights": (_named(is_size), "finite numbers >= 0 by name"),
     "losses": (_named(_is_number), "finite numbers by name"),
     "certificate": (_is_certificate, "the numbers of a certificate, or null"),
     "multipliers": (_named(_is_price), "numbers >= 0 by name"),
     "solver": (_is_solver, "text or null"),
-    "seconds": (_is_size, "a finite number >= 0"),
+    "seconds": (is_size, "a finite number >= 0"),
     "units": (_is_unit, "'gradient', 'output' or 'scaled'"),
     "evaluations": (_is_count, "an integer >= 0"),
     "target": (_is_target, "the numbers of a target error, or null"),

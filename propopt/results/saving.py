@@ -100,12 +100,8 @@ def packed(fields: Fields) -> tuple[dict[str, Any], dict[str, Array]]:
         With the reason.
     """
     header = {key: fields[key] for key in KINDS}
-    labels, certificate = fields["labels"], fields["certificate"]
-    points = labels.points
-    header["labels"] = {
-        "points": None if points is None else [plain_name(name) for name in points],
-        "features": labels.features,
-    }
+    certificate = fields["certificate"]
+    header["labels"] = plain_labels(fields["labels"])
     header["certificate"] = None if certificate is None else vars(certificate).copy()
     header["target"] = _plain_target(fields["target"])
     arrays = _arrays(fields)
@@ -122,7 +118,7 @@ def unpacked(header: Fields, arrays: Arrays) -> dict[str, Any]:
     return {
         **header,
         "attributions": attributions,
-        "labels": _labels(header["labels"], (N, D)),
+        "labels": labels_of(header["labels"], (N, D)),
         "certificate": None if certificate is None else Certificate(**certificate),
         "target": _target(header["target"]),
         "standard_errors": _standard_errors(arrays, (N, D)),
@@ -222,7 +218,17 @@ def _refuse_detail(name: str, array: Array) -> None:
         )
 
 
-def _labels(names: dict[str, Any], shape: tuple[int, ...]) -> Labels:
+def plain_labels(labels: Labels) -> dict[str, Any]:
+    """Names of points and features for a header."""
+    points = labels.points
+    return {
+        "points": None if points is None else [plain_name(name) for name in points],
+        "features": labels.features,
+    }
+
+
+def labels_of(names: Mapping[str, Any], shape: tuple[int, ...]) -> Labels:
+    """The names that a header has of a table of this shape."""
     points, features = (
         None if names[noun] is None else tuple(names[noun])
         for noun in ("points", "features")

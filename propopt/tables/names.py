@@ -71,6 +71,22 @@ class Labels:
                     f"{what}: expected {count} names of {noun}, got {len(names)}"
                 )
 
+    def position(self, row: Hashable, n_points: int) -> int:
+        """Where a row stands, by its name or, without names, by its number.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such row.
+        """
+        names = range(n_points) if self.points is None else self.points
+        if row not in names:
+            raise InvalidInput(
+                f"row: there is no row {row!r}; there are {n_points}, from "
+                f"{names[0]!r} to {names[-1]!r}"
+            )
+        return names.index(row)  # type: ignore[arg-type]  # a range has whole numbers
+
     def or_else(self, other: Labels) -> Labels:
         """These names, with those of ``other`` where there are none."""
         return Labels(

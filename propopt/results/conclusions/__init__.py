@@ -1,0 +1,1 @@
+"""Conclusions: what is certain of explanations, what they keep, what lasts."""

@@ -1,0 +1,76 @@
+"""What an explanation can be asked beside its numbers: methods of its class."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
+
+from propopt.losses import Objective, PropertyLoss
+from propopt.results.conclusions.certain import (
+    BUDGET,
+    Certain,
+    certain_of,
+    program_of,
+)
+from propopt.results.conclusions.orders import OrderBy
+
+
+if TYPE_CHECKING:
+    from propopt.results.explanation import Explanation
+
+
+def certain(
+    best: Explanation,
+    budget: float = BUDGET,
+    objective: Objective | PropertyLoss | None = None,
+    *,
+    rows: Sequence[Hashable] | None = None,
+    order: OrderBy = "size",
+) -> Certain:
+    """What holds in every explanation whose objective is almost as good.
+
+    All V with F(V) ≤ F(W) + β lie within √(β [H⁻¹]_nd,nd) of an optimal w_nd, where
+    H is half the Hessian of the squared losses; with further convex losses no
+    farther. The price of a sign is w²/[H⁻¹]: the least rise of the objective at
+    which another explanation has another sign.
+
+    Parameters
+    ----------
+    budget : float
+        β for each statement, in mean rows: shares of F(W)/N.
+    objective : Objective, optional
+        What it was optimized for; needed after loading, when it is not known.
+    rows : sequence of labels or ints, optional
+        Rows whose orders are wanted, by name or position. All by default, where
+        their blocks of H⁻¹ can be afforded; of many points only the rows named here
+        have half-widths that are as narrow as can be, by one block of conjugate
+        gradients each.
+    order : {"size", "value"}
+        Ranks of |w|, or of w.
+
+    Returns
+    -------
+    Certain
+        Signs, ranks, half-widths and prices, with a table of them.
+
+    Raises
+    ------
+    InvalidInput
+        If no objective or no certificate is known, or there is no such row.
+    Refused
+        If there is no squared gradient-matching loss, or a limit is zero.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> objective = po.GradientMatching(np.array([[3.0, 0.01], [2.0, -0.02]]))
+    >>> best = po.solve(objective + po.PairwiseRobustness(po.chain_graph(2)))
+    >>> best.certain().to_frame()[["certain", "positive"]]
+             certain  positive
+    feature
+    x0           1.0       1.0
+    x1           0.0       0.0
+    """
+    given = None if objective is None else Objective.of(objective)
+    known, program = program_of(best, given)
+    return certain_of(known, program, budget=budget, rows=rows, order=order)

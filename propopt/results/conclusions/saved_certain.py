@@ -1,0 +1,107 @@
+"""Certain statements as a file, and back: checked alike on both ways."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from propopt._typing import Array
+from propopt.checks import read_array
+from propopt.errors import InvalidInput
+from propopt.output.archives import Format, archive_path, as_json
+from propopt.results.conclusions.orders import OrderBy
+from propopt.results.header import Kinds, are_labels, check_header, is_size, is_text
+from propopt.results.saving import labels_of, plain_labels
+
+
+_CERTAIN = Format("propopt certain", "saved certain statements", version=1)
+_NUMBERS = ("attributions", "half_widths", "prices", "order_prices")
+_RANKS = ("best_ranks", "worst_ranks")
+_SIGNS = "signs"
+
+
+def write_certain(path: str | Path, fields: Mapping[str, Any]) -> None:
+    """Write the fields of certain statements to an ``.npz`` file.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder is not there, or a field is not what can be loaded again.
+    """
+    target = archive_path(path)
+    header = {key: fields[key] for key in _KINDS}
+    header["labels"] = plain_labels(fields["labels"])
+    arrays = {name: fields[name] for name in (*_NUMBERS, *_RANKS, _SIGNS)}
+    try:
+        _unpacked(json.loads(as_json(header)), arrays)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _CERTAIN.unsavable(target, error) from None
+    _CERTAIN.write(target, header, arrays)
+
+
+def read_certain(path: str | Path) -> dict[str, Any]:
+    """The fields that :func:`write_certain` wrote.
+
+    Raises
+    ------
+    InvalidInput
+        If the file is another one, or holds what no such result has.
+    FileNotFoundError
+        If there is none.
+    """
+    source = archive_path(path)
+    _, header, arrays = _CERTAIN.read(source)
+    try:
+        return _unpacked(header, arrays)
+    except InvalidInput as error:
+        raise _CERTAIN.refusal(source, str(error)) from None
+
+
+def _unpacked(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str, Any]:
+    check_header(header, _KINDS)
+    names = {*_NUMBERS, *_RANKS, _SIGNS}
+    for name in sorted(arrays.keys() ^ names):
+        raise InvalidInput(f"it has {'no' if name in names else 'also'} {name}")
+    W = read_array(arrays["attributions"], "attributions", ndim=2)
+    _check_arrays(arrays, (W.shape[0], W.shape[1]))
+    return {
+        **header,
+        **arrays,
+        "notes": tuple(header["notes"]),
+        "labels": labels_of(header["labels"], W.shape),
+    }
+
+
+def _check_arrays(arrays: Mapping[str, Array], shape: tuple[int, int]) -> None:
+    """Refuse arrays of other shapes or kinds, or with values that mean nothing."""
+    N, D = shape
+    for name in (*_NUMBERS, *_RANKS, _SIGNS):
+        expected = (N, D - 1) if name == "order_prices" else shape
+        kind = "f" if name in _NUMBERS else "i"
+        array = arrays[name]
+        if array.shape != expected or array.dtype.kind != kind:
+            raise InvalidInput(f"{name}: expected numbers of shape {expected}")
+    for name in _NUMBERS[1:]:  # prices may be infinite
+        if not (arrays[name] >= 0.0).all():
+            raise InvalidInput(f"{name}: expected numbers >= 0")
+    best, worst = (arrays[name] for name in _RANKS)
+    if not ((best >= 1) & (best <= worst) & (worst <= D)).all():
+        raise InvalidInput(f"ranks: expected numbers from 1 to {D}, the best first")
+    if not np.isin(arrays[_SIGNS], (-1, 0, 1)).all():
+        raise InvalidInput("signs: expected -1, 0 or 1")
+
+
+_KINDS: Kinds = {
+    "labels": (are_labels, "names of points and features, or null"),
+    "order": (lambda value: value in get_args(OrderBy), "'size' or 'value'"),
+    "budget": (is_size, "a finite number >= 0"),
+    "optimum": (is_size, "a finite number >= 0"),
+    "notes": (
+        lambda value: isinstance(value, list | tuple) and all(map(is_text, value)),
+        "a list of text",
+    ),
+}
