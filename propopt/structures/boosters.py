@@ -1,10 +1,13 @@
-"""Native boosters as estimators, where their own methods take no tables."""
+"""Boosters of other libraries: native ones as estimators, and the scores of all."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
+
+from sklearn.pipeline import Pipeline
 
 from propopt._typing import Array
 
@@ -41,14 +44,98 @@ class XGBoostBooster:
 
     def predict(self, table: Any) -> Array:
         """What the booster predicts, in the units of its objective."""
+        return self._predict(table, output_margin=False)
+
+    def scores(self, table: Any) -> Array:
+        """The sums of its trees, before any link."""
+        return self._predict(table, output_margin=True)
+
+    def _predict(self, table: Any, *, output_margin: bool) -> Array:
         import xgboost
 
         matrix = xgboost.DMatrix(table, enable_categorical=True)
-        predicted: Array = self.booster.predict(matrix)
+        predicted: Array = self.booster.predict(matrix, output_margin=output_margin)
         return predicted
+
+
+@final
+@dataclass(frozen=True)
+class LightGBMBooster:
+    """A booster of LightGBM's native interface.
+
+    Parameters
+    ----------
+    booster : lightgbm.Booster
+        What ``lightgbm.train`` returns.
+    """
+
+    booster: Any
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of columns that it was fitted on."""
+        return int(self.booster.num_feature())
+
+    @property
+    def is_made_of_trees(self) -> bool:
+        """Whether it is piecewise constant: leaves hold no linear models."""
+        parameters = self.booster.params
+        settings = (parameters.get(name) for name in ("linear_tree", "linear_trees"))
+        return not any(str(value).lower() in ("true", "1", "+") for value in settings)
+
+    def predict(self, table: Any) -> Array:
+        """What the booster predicts, in the units of its objective."""
+        predicted: Array = self.booster.predict(table)
+        return predicted
+
+    def scores(self, table: Any) -> Array:
+        """The sums of its trees, before any link."""
+        scores: Array = self.booster.predict(table, raw_score=True)
+        return scores
 
 
 def as_estimator(model: Any) -> Any:
     """The model, or what gives it the methods of an estimator."""
     kinds = {(kind.__module__, kind.__name__) for kind in type(model).__mro__}
-    return XGBoostBooster(model) if ("xgboost.core", "Booster") in kinds else model
+    if ("xgboost.core", "Booster") in kinds:
+        return XGBoostBooster(model)
+    return LightGBMBooster(model) if ("lightgbm.basic", "Booster") in kinds else model
+
+
+def raw_scores(model: Any) -> Callable[[Any], Array] | None:
+    """The scores of a boosted classifier or booster, which has no method for them.
+
+    They are (n,), or (n, K) of K classes. Others have ``decision_function``, or are no
+    sums of trees: None.
+    """
+    if isinstance(model, Pipeline):
+        return _behind_steps(model)
+    if isinstance(model, XGBoostBooster | LightGBMBooster):
+        return model.scores
+    kinds = {
+        (kind.__module__.partition(".")[0], kind.__name__)
+        for kind in type(model).__mro__
+    }
+    if ("sklearn", "BaseSearchCV") in kinds:
+        return raw_scores(model.best_estimator_)
+    for kind, setting in _SCORES_OF.items():
+        if kind in kinds:
+            return lambda table: model.predict(table, **setting)
+    return None
+
+
+_SCORES_OF: dict[tuple[str, str], dict[str, Any]] = {
+    ("lightgbm", "LGBMClassifier"): {"raw_score": True},
+    ("xgboost", "XGBClassifier"): {"output_margin": True},
+    ("catboost", "CatBoostClassifier"): {"prediction_type": "RawFormulaVal"},
+}
+
+
+def _behind_steps(pipeline: Pipeline) -> Callable[[Any], Array] | None:
+    scores = raw_scores(pipeline.steps[-1][1])
+    if scores is None:
+        return None
+    before = pipeline[:-1]
+    if len(pipeline.steps) == 1:
+        return scores
+    return lambda table: scores(before.transform(table))

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from sklearn.pipeline import Pipeline
 
+from propopt.structures.boxes import Boxes
 from propopt.structures.links import Link
 from propopt.structures.networks import Chain, Network
 from propopt.structures.pipelines import is_passthrough, last_step
@@ -20,6 +21,9 @@ from propopt.structures.readers.kernels import KERNEL_MODELS
 from propopt.structures.readers.linear import LINEAR_MODELS
 from propopt.structures.readers.perceptrons import PERCEPTRONS
 from propopt.structures.readers.transforms import SKLEARN_TRANSFORMS
+from propopt.structures.readers.trees.reading import read_boxes
+from propopt.structures.readers.trees.scores import Output
+from propopt.structures.readers.trees.views import View
 
 
 MODELS: Final[dict[type, Reader]] = {
@@ -49,6 +53,25 @@ def exact_link(model: Any, output: str, index: int, n_scores: int) -> Link | Non
     reader = MODELS.get(type(final))
     quantity = Quantity(output, index, n_scores)
     return None if reader is None else reader.link(final, quantity)
+
+
+def exact_boxes(model: Any, output: str, index: int | None, view: View) -> Boxes | None:
+    """The boxes of an output of a fitted model; None where it is no sum of trees.
+
+    Parameters
+    ----------
+    model : estimator
+        Trees, a sum of trees, or a pipeline that ends in one and whose columns are each
+        made of one column of the table.
+    output : str
+        ``"value"``, ``"probability"``, ``"log_odds"`` or ``"margin"``; of models that
+        are no classifiers the margin is their score, before any link.
+    index : int or None
+        The class, or the column of the output; None where there is only one.
+    view : View
+        The table, and what the model is given of it.
+    """
+    return read_boxes(model, Output(output, index), view)
 
 
 def _exact_transform(step: Any) -> Network | None:

@@ -1,0 +1,54 @@
+"""Boxes of whatever is a sum of trees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from propopt.structures.boxes import Boxes
+from propopt.structures.readers.trees.catboost import CATBOOST_TREES
+from propopt.structures.readers.trees.histograms import HISTOGRAM_TREES
+from propopt.structures.readers.trees.lightgbm import LIGHTGBM_TREES
+from propopt.structures.readers.trees.scikit import SCIKIT_TREES
+from propopt.structures.readers.trees.scores import Output, Rule
+from propopt.structures.readers.trees.sums import SUMS
+from propopt.structures.readers.trees.views import View
+from propopt.structures.readers.trees.xgboost import XGBOOST_TREES
+
+
+OWN: Final[Mapping[type, Rule]] = {**SCIKIT_TREES, **HISTOGRAM_TREES}
+"""Classes that are trees themselves."""
+
+OTHERS: Final[Mapping[tuple[str, str], Rule]] = {
+    **CATBOOST_TREES,
+    **LIGHTGBM_TREES,
+    **XGBOOST_TREES,
+}
+"""Those of libraries that are not imported, by their package and name."""
+
+
+def read_boxes(model: Any, output: Output, view: View) -> Boxes | None:
+    """The boxes of an output of a fitted model, by the columns of the table.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted; of a class that is known, not of a subclass, which may predict by
+        another rule.
+    output : Output
+        What is wanted of it.
+    view : View
+        What it is given.
+
+    Returns
+    -------
+    Boxes or None
+        None where the output is no sum of trees, or a column that is asked for is made
+        of several of the table.
+    """
+    kind = type(model)
+    if kind in SUMS:
+        return SUMS[kind](model, output, view, read_boxes)
+    package = kind.__module__.partition(".")[0]
+    rule = OWN.get(kind) or OTHERS.get((package, kind.__name__))
+    return None if rule is None else rule(model, output, view)

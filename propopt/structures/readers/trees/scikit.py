@@ -1,0 +1,121 @@
+"""Trees, forests and gradient boosting of scikit-learn.
+
+A tree rounds what it is given to float32, and compares with thresholds in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.tree import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeClassifier,
+    ExtraTreeRegressor,
+)
+
+from propopt._typing import Array
+from propopt.structures.boxes import Boxes, Tree
+from propopt.structures.readers.parameters import floats
+from propopt.structures.readers.trees.rounding import at_most_in_single
+from propopt.structures.readers.trees.scores import Output, Rule, Scores, boxes_of
+from propopt.structures.readers.trees.views import View
+
+
+def tree_of(nodes: Any, value: Array) -> Tree:
+    """A fitted ``tree_``, whose leaves have ``value`` (n,)."""
+    inner = nodes.children_left >= 0
+    return Tree.of(
+        np.where(inner, nodes.feature, -1),
+        at_most_in_single(nodes.threshold),
+        nodes.children_left,
+        nodes.children_right,
+        value,
+        nodes.missing_go_to_left,
+    )
+
+
+def _regression_tree(model: Any, output: Output, view: View) -> Boxes | None:
+    return _mean([model], output, view) if output.name == "value" else None
+
+
+def _regression_forest(model: Any, output: Output, view: View) -> Boxes | None:
+    if output.name != "value":
+        return None
+    return _mean(model.estimators_, output, view)
+
+
+def _classification_tree(model: Any, output: Output, view: View) -> Boxes | None:
+    return _mean([model], output, view) if output.name == "probability" else None
+
+
+def _classification_forest(model: Any, output: Output, view: View) -> Boxes | None:
+    if output.name != "probability":
+        return None
+    return _mean(model.estimators_, output, view)
+
+
+def _mean(members: Any, output: Output, view: View) -> Boxes | None:
+    """The mean of outputs of trees: values of regression, shares of classes."""
+    trees = [
+        tree_of(member.tree_, _leaf_values(member, output) / len(members))
+        for member in members
+    ]
+    return boxes_of(trees, 0.0, view)
+
+
+def _leaf_values(member: Any, output: Output) -> Array:
+    """Of ``value`` (n, outputs, classes) those of a class, or of one of the outputs."""
+    index = output.index or 0
+    values = floats(member.tree_.value)
+    return values[:, 0, index] if output.name == "probability" else values[:, index, 0]
+
+
+def _boosting(model: Any, output: Output, view: View) -> Boxes | None:
+    """What the first model predicts, and η times the sum of trees of each score."""
+    score = _boosted_scores(model).read(output)
+    if score is None or not _starts_constant(model):
+        return None
+    stages = [tree.tree_ for tree in model.estimators_[:, score.place]]
+    rate = score.factor * model.learning_rate
+    trees = [tree_of(nodes, rate * floats(nodes.value)[:, 0, 0]) for nodes in stages]
+    row = np.zeros((1, model.n_features_in_), dtype=np.float32)
+    # the scores of the first model are kept nowhere
+    start = model._raw_predict_init(row)[0, score.place]  # noqa: SLF001
+    return boxes_of(trees, score.factor * float(start), view)
+
+
+def _boosted_scores(model: Any) -> Scores:
+    """Of two classes log-odds are the score, or of exponential loss twice the score."""
+    logits = {"log_loss": 1.0, "exponential": 2.0}
+    is_value = type(model) is GradientBoostingRegressor
+    return Scores(model.estimators_.shape[1], is_value, logits.get(model.loss))
+
+
+def _starts_constant(model: Any) -> bool:
+    start = model.init_
+    return isinstance(start, str) or type(start) in (DummyClassifier, DummyRegressor)
+
+
+SCIKIT_TREES: Final[Mapping[type, Rule]] = {
+    **dict.fromkeys((DecisionTreeRegressor, ExtraTreeRegressor), _regression_tree),
+    **dict.fromkeys(
+        (DecisionTreeClassifier, ExtraTreeClassifier), _classification_tree
+    ),
+    **dict.fromkeys((ExtraTreesRegressor, RandomForestRegressor), _regression_forest),
+    **dict.fromkeys(
+        (ExtraTreesClassifier, RandomForestClassifier), _classification_forest
+    ),
+    **dict.fromkeys((GradientBoostingClassifier, GradientBoostingRegressor), _boosting),
+}

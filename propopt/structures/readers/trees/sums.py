@@ -1,0 +1,202 @@
+"""Models of scikit-learn that add up what other models predict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    StackingClassifier,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    RobustScaler,
+    StandardScaler,
+)
+
+from propopt._typing import Array
+from propopt.structures.boxes import Boxes
+from propopt.structures.readers.linear import LINEAR_REGRESSORS
+from propopt.structures.readers.parameters import floats
+from propopt.structures.readers.trees.scores import Output, Rule, Scores
+from propopt.structures.readers.trees.steps import behind
+from propopt.structures.readers.trees.views import View
+
+
+SumRule: TypeAlias = Callable[[Any, Output, View, Rule], Boxes | None]
+"""As :data:`Rule`, with what reads the parts."""
+
+METHODS: Final = {
+    "decision_function": "margin",
+    "predict": "value",
+    "predict_proba": "probability",
+}
+"""Outputs of what members of stacks are asked for."""
+
+
+def _sum(
+    parts: Iterable[tuple[float, Boxes | None]], base: float, view: View
+) -> Boxes | None:
+    """Base + Σ weight · part; None if one part is."""
+    total = [Boxes.constant(base, view.n_columns)]
+    for weight, part in parts:
+        if part is None:
+            return None
+        total.append(weight * part)
+    return Boxes.sum_of(total)
+
+
+def _pipeline(model: Any, output: Output, view: View, read: Rule) -> Boxes | None:
+    seen: View | None = view
+    for _, step in model.steps[:-1]:
+        seen = None if seen is None else behind(step, seen)
+    return None if seen is None else read(model.steps[-1][1], output, seen)
+
+
+def _searched(model: Any, output: Output, view: View, read: Rule) -> Boxes | None:
+    return read(model.best_estimator_, output, view)
+
+
+def _voting(model: Any, output: Output, view: View, read: Rule) -> Boxes | None:
+    """The weighted mean of predictions, or of probabilities."""
+    classifies = type(model) is VotingClassifier
+    if output.name != ("probability" if classifies else "value"):
+        return None
+    if classifies and model.voting != "soft":
+        return None  # votes are counted
+    weights = _weights(model)
+    parts = (read(member, output, view) for member in model.estimators_)
+    return _sum(zip(weights / weights.sum(), parts, strict=True), 0.0, view)
+
+
+def _weights(model: Any) -> Array:
+    members = [member for _, member in model.estimators]
+    weights = [1.0] * len(members) if model.weights is None else model.weights
+    pairs = zip(members, weights, strict=True)
+    return floats([weight for member, weight in pairs if not _is_dropped(member)])
+
+
+def _is_dropped(member: Any) -> bool:
+    return isinstance(member, str) and member == "drop"
+
+
+def _bagging(model: Any, output: Output, view: View, read: Rule) -> Boxes | None:
+    """The mean over members, each of which is given an array of its own columns."""
+    classifies = type(model) is BaggingClassifier
+    if output.name != ("probability" if classifies else "value"):
+        return None
+    array = view.in_array()
+    share = 1.0 / len(model.estimators_)
+    members = zip(model.estimators_, model.estimators_features_, strict=True)
+    parts = []
+    for member, columns in members:
+        own = _own_class(member, output) if classifies else output
+        if own is not None:
+            parts.append((share, read(member, own, array.chosen(np.asarray(columns)))))
+    return _sum(parts, 0.0, view)
+
+
+def _own_class(member: Any, output: Output) -> Output | None:
+    """The class as a member counts it, which may not have seen all."""
+    known = np.flatnonzero(np.asarray(member.classes_) == output.index)
+    return Output(output.name, int(known[0])) if len(known) > 0 else None
+
+
+def _stacking(model: Any, output: Output, view: View, read: Rule) -> Boxes | None:
+    """A linear model of what the members predict."""
+    final = model.final_estimator_
+    score = _final_scores(final).read(output)
+    if score is None or model.passthrough:
+        return None
+    row = score.factor * np.atleast_2d(floats(final.coef_))[score.place]
+    base = score.factor * np.atleast_1d(floats(final.intercept_))[score.place]
+    outputs = _outputs_of_members(model)
+    if len(outputs) != len(row):
+        return None
+    parts = (read(member, wanted, view) for member, wanted in outputs)
+    return _sum(zip(row, parts, strict=True), float(base), view)
+
+
+def _final_scores(final: Any) -> Scores:
+    if type(final) in LINEAR_REGRESSORS:
+        return Scores(1, is_value=True)
+    if type(final) in (LogisticRegression, LogisticRegressionCV):
+        return Scores(len(final.coef_), logit=1.0)
+    return Scores(1)
+
+
+def _outputs_of_members(model: Any) -> list[tuple[Any, Output]]:
+    """What the final model is given: of two classes the probability of the second."""
+    outputs = []
+    for member, method in zip(model.estimators_, model.stack_method_, strict=True):
+        n_classes = len(getattr(member, "classes_", []))
+        shared = n_classes == 2 or method == "predict"
+        indices = [1 if n_classes == 2 else None] if shared else range(n_classes)
+        outputs += [(member, Output(METHODS[method], index)) for index in indices]
+    return outputs
+
+
+def _transformed(model: Any, output: Output, view: View, read: Rule) -> Boxes | None:
+    """What is learned of y in other units, in those of y: for a scaler affine."""
+    units = _units(model.transformer_)
+    part = read(model.regressor_, output, view)
+    if units is None or part is None or output.name != "value":
+        return None
+    slope, intercept = units
+    return slope * part + intercept
+
+
+def _units(scaler: Any) -> tuple[float, float] | None:
+    """Slope and intercept of its inverse, of one column."""
+    slope, intercept = 1.0, 0.0
+    match scaler:
+        case StandardScaler():
+            slope = scaler.scale_[0] if scaler.with_std else 1.0
+            intercept = scaler.mean_[0] if scaler.with_mean else 0.0
+        case RobustScaler():
+            slope = scaler.scale_[0] if scaler.with_scaling else 1.0
+            intercept = scaler.center_[0] if scaler.with_centering else 0.0
+        case MinMaxScaler():
+            slope, intercept = (
+                1.0 / scaler.scale_[0],
+                -scaler.min_[0] / scaler.scale_[0],
+            )
+        case MaxAbsScaler():
+            slope = scaler.scale_[0]
+        case FunctionTransformer(func=None, inverse_func=None):
+            pass
+        case _:
+            return None
+    return float(slope), float(intercept)
+
+
+def _one_of_several(model: Any, output: Output, view: View, read: Rule) -> Boxes | None:
+    """A model for each output."""
+    if output.name != "value" or output.index is None:
+        return None
+    return read(model.estimators_[output.index], Output("value", None), view)
+
+
+SUMS: Final[Mapping[type, SumRule]] = {
+    Pipeline: _pipeline,
+    MultiOutputRegressor: _one_of_several,
+    TransformedTargetRegressor: _transformed,
+    **dict.fromkeys((BaggingClassifier, BaggingRegressor), _bagging),
+    **dict.fromkeys((GridSearchCV, RandomizedSearchCV), _searched),
+    **dict.fromkeys((StackingClassifier, StackingRegressor), _stacking),
+    **dict.fromkeys((VotingClassifier, VotingRegressor), _voting),
+}
+"""Classes of such models, with what reads each; never their subclasses."""
