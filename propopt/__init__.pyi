@@ -13,6 +13,7 @@ from . import solvers as solvers
 from .certificate import Certificate as Certificate
 from .certificate import certify as certify
 from .explaining.explain import explain as explain
+from .explaining.explainer import Explainer as Explainer
 from .functions import ImageShape as ImageShape
 from .functions import smoothed as smoothed
 from .functions import wrap as wrap

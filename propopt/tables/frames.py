@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
@@ -93,6 +93,24 @@ def as_frame(table: object, what: str) -> Frame | None:
 def is_frame(table: object, what: str) -> bool:
     """Whether a table has named columns, whatever library it comes from."""
     return isinstance(table, pd.DataFrame) or _of_narwhals(table, what) is not None
+
+
+def rows_of(table: Any, places: Sequence[int]) -> Any:
+    """Some rows of a table or array, in the form that it has.
+
+    Examples
+    --------
+    >>> rows_of(pd.DataFrame({"age": [31, 47, 52]}, index=["a", "b", "c"]), [2, 0])
+       age
+    c   52
+    a   31
+    """
+    if isinstance(table, pd.DataFrame):
+        return table.iloc[list(places)]
+    frame = _of_narwhals(table, "X")
+    if frame is None:
+        return np.asarray(table)[list(places)]
+    return frame[list(places)].to_native()
 
 
 def _of_narwhals(table: object, what: str) -> nw.DataFrame[Any] | None:

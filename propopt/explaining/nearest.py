@@ -1,0 +1,55 @@
+"""The reference rows that are similar to a new row: one row at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from propopt._typing import Array, Points
+from propopt.graphs.neighbours import gaussian
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NearestRows:
+    """The rule of the reference graph, for rows that are not in it.
+
+    Parameters
+    ----------
+    coordinates : array (n, M)
+        Where the reference rows lie.
+    n_neighbors : int
+        How many of them a new row is compared with; of several at the same distance
+        those that come first.
+    lengthscale : float or None
+        Λ of the similarities exp(−d²/2Λ²); None for similarities of one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = NearestRows(
+    ...     coordinates=np.array([[0.0], [1.0], [3.0]]), n_neighbors=2, lengthscale=None
+    ... )
+    >>> rows.of(np.array([2.5]))
+    (array([2, 1]), array([1., 1.]))
+    """
+
+    coordinates: Points
+    n_neighbors: int
+    lengthscale: float | None
+
+    def of(self, point: Array) -> tuple[NDArray[np.intp], Array]:
+        """The nearest rows (k,), nearest first, and their similarities (k,)."""
+        apart = self._distances(point)
+        near = np.argsort(apart, kind="stable")[: self.n_neighbors]
+        if self.lengthscale is None:
+            return near, np.ones(len(near))
+        return near, gaussian(apart[near], self.lengthscale)
+
+    def _distances(self, point: Array) -> Array:
+        with np.errstate(over="ignore"):  # then infinitely far
+            squares = ((self.coordinates - point) ** 2).sum(axis=1)
+        return np.asarray(np.sqrt(squares))

@@ -1,0 +1,290 @@
+"""The explainer of single rows: independent of who else is asked, with its bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import propopt as po
+from propopt.errors import InvalidInput
+
+
+N, D, N_NEW = 60, 5, 100
+NAMES = [f"f{j}" for j in range(D)]
+
+
+def numbers(seed, n):
+    points = np.random.default_rng(seed).normal(size=(n, D)) * [1, 3, 0.1, 10, 1]
+    return pd.DataFrame(points, columns=NAMES)
+
+
+X, X_NEW = numbers(0, N), numbers(1, N_NEW)
+OUTPUT = X["f0"] ** 2 + np.sin(X["f1"]) + 5 * X["f2"] + 0.1 * X["f3"]
+
+
+def mixed(seed, n):
+    rng = np.random.default_rng(seed)
+    colours = rng.choice(["blue", "green", "red"], n)
+    return numbers(seed, n)[["f0", "f1"]].assign(colour=colours)
+
+
+MIXED = mixed(0, N)
+
+
+def forest():
+    return RandomForestRegressor(n_estimators=5, random_state=0).fit(X, OUTPUT)
+
+
+def perceptron():
+    model = MLPRegressor(hidden_layer_sizes=(8,), max_iter=2000, random_state=0)
+    return make_pipeline(StandardScaler(), model).fit(X, OUTPUT)
+
+
+def mixed_model():
+    columns = make_column_transformer(
+        (OneHotEncoder(), ["colour"]), remainder="passthrough"
+    )
+    target = (MIXED["f0"] + (MIXED["colour"] == "red") > 0.3).astype(int)
+    return make_pipeline(columns, LogisticRegression()).fit(MIXED, target)
+
+
+def black_box(table):
+    points = np.asarray(table, dtype=float)
+    return np.tanh(points @ np.arange(1.0, D + 1.0)) + points[:, 0] ** 2
+
+
+EXPLAINERS = {
+    "network": lambda: po.Explainer(perceptron(), data=X),
+    "network, without names": lambda: po.Explainer(
+        po.wrap(perceptron().predict), data=X.to_numpy()
+    ),
+    "forest": lambda: po.Explainer(forest(), data=X, n_reference=20),
+    "callable": lambda: po.Explainer(black_box, data=X),
+    "smooth in features": lambda: po.Explainer(
+        black_box, data=X, smoothness=0.3 * po.Smoothness(po.chain_graph(D))
+    ),
+    "gaussian": lambda: po.Explainer(black_box, data=X, weights="gaussian"),
+    "categories": lambda: po.Explainer(mixed_model(), data=MIXED),
+}
+
+
+@pytest.fixture(scope="module", params=EXPLAINERS, ids=EXPLAINERS.keys())
+def case(request):
+    """A fitted explainer and 100 rows, in the form that it takes."""
+    explainer = EXPLAINERS[request.param]().fit()
+    if request.param == "categories":
+        return explainer, mixed(1, N_NEW)
+    if request.param == "network, without names":
+        return explainer, X_NEW.to_numpy()
+    return explainer, X_NEW
+
+
+def taken(table, places):
+    return table.iloc[places] if isinstance(table, pd.DataFrame) else table[places]
+
+
+def same(one, other, places):
+    assert one.attributions.tobytes() == other.attributions[places].tobytes()
+    for name, array in one.details.items():
+        assert array.tobytes() == other.details[name][places].tobytes(), name
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_no_bit_depends_on_who_else_is_asked(case):
+    explainer, rows = case
+    together = explainer.explain(rows)
+    order = np.random.default_rng(2).permutation(N_NEW)
+    same(explainer.explain(taken(rows, order)), together, order)
+    for n in range(N_NEW):
+        same(explainer.explain(taken(rows, [n])), together, [n])
+    for size in (2, 7, 33):
+        same(explainer.explain(taken(rows, range(size))), together, list(range(size)))
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_a_second_fit_gives_the_same_bits(case):
+    explainer, rows = case
+    first = explainer.explain(taken(rows, [0, 1]))
+    explainer.fit()
+    same(explainer.explain(taken(rows, [0, 1])), first, [0, 1])
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_rows_are_certified_for_the_reference_as_it_is(case):
+    explainer, rows = case
+    found = explainer.explain(taken(rows, range(10)))
+    assert found.gap < 1e-12
+    assert found.objective == pytest.approx(found.certificate.value, rel=1e-12)
+    assert found.certificate.kind == "strong convexity"
+    assert set(found.losses) == set(found.weights)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    smooth = 0.3 * po.Smoothness(po.chain_graph(D))
+    return po.Explainer(
+        black_box, data=X, smoothness=smooth, robustness=0.2, weights="gaussian"
+    ).fit()
+
+
+def appended(explainer, n, answer):
+    """The joint optimum of the reference and row n of X_NEW, by po.solve."""
+    scaled = X / X.std(ddof=0)
+    near = answer.details["reference_rows"][0]
+    reference = po.knn_graph(scaled, 8, weights="gaussian")
+    apart = np.linalg.norm(scaled - X_NEW.iloc[n] / X.std(ddof=0), axis=1)
+    length = reference.parameters["lengthscale"]
+    S = np.zeros((N + 1, N + 1))
+    S[:N, :N] = reference.similarities.toarray()
+    S[N, near] = S[near, N] = np.exp(-0.5 * (apart[near] / length) ** 2)
+    assert set(near) == set(np.argsort(apart)[:8])
+    G = np.vstack(
+        [explainer.reference_.details["gradient"], answer.details["gradient"]]
+    )
+    objective = (
+        po.GradientMatching(G)
+        + 0.2 * po.PairwiseRobustness(po.graph_from_matrix(S))
+        + 0.3 * po.Smoothness(po.chain_graph(D))
+    )
+    return objective, po.solve(objective, tolerance=1e-10)
+
+
+@pytest.mark.parametrize("n", range(10))
+def test_bounds_hold_against_solving_all_rows_together(fitted, n):
+    answer = fitted.explain(X_NEW.iloc[[n]])
+    objective, best = appended(fitted, n, answer)
+    W = np.vstack([fitted.reference_.attributions, answer.attributions])
+    excess = objective.value(W) - best.objective
+    assert -1e-9 < excess <= answer.details["joint_excess"][0] + 1e-9
+    moved = np.linalg.norm(W - best.attributions)
+    assert 0 < moved <= answer.details["joint_distance"][0] + 1e-9
+
+
+def test_reference_rows_are_explained_as_explain_does():
+    together = po.explain(black_box, X)
+    explainer = po.Explainer(black_box, data=X).fit()
+    np.testing.assert_array_equal(
+        explainer.reference_.attributions, together.attributions
+    )
+    assert explainer.robustness_ == together.weights["pairwise_robustness"]
+
+
+def test_a_row_of_the_reference_is_new_unless_it_is_looked_up():
+    explainer = po.Explainer(black_box, data=X).fit()
+    found = explainer.explain(X.iloc[[3]])
+    assert found.details["reference_rows"][0, 0] == 3
+    assert not np.allclose(
+        found.attributions[0], explainer.reference_.attributions[3], rtol=1e-6
+    )
+
+
+def test_scales_are_those_of_the_data_not_of_the_rows_asked():
+    explainer = po.Explainer(black_box, data=X).fit()
+    constant = X_NEW.iloc[:3].assign(f3=0.0)
+    found = explainer.explain(constant)
+    slopes = po.wrap(black_box).gradient(constant) * X.std(ddof=0)
+    np.testing.assert_allclose(found.details["gradient"], slopes, rtol=1e-5, atol=1e-7)
+
+
+def test_reference_rows_are_drawn_by_the_seed_where_there_are_many():
+    first = po.Explainer(black_box, data=X, n_reference=30, rng=1).fit()
+    again = po.Explainer(black_box, data=X, n_reference=30, rng=1).fit()
+    other = po.Explainer(black_box, data=X, n_reference=30, rng=2).fit()
+    assert first.reference_.shape == (30, D)
+    assert first.reference_.labels == again.reference_.labels
+    assert first.reference_.labels != other.reference_.labels
+
+
+def test_rows_given_to_fit_are_the_reference():
+    explainer = po.Explainer(black_box, data=X).fit(X.iloc[:20])
+    assert explainer.reference_.shape == (20, D)
+    assert po.Explainer(black_box).fit(X).reference_.shape == (N, D)
+
+
+def test_interpolation_asks_no_model():
+    asked = []
+
+    def counted(table):
+        asked.append(len(table))
+        return black_box(table)
+
+    explainer = po.Explainer(counted, data=X).fit()
+    asked.clear()
+    found = explainer.interpolate(X_NEW)
+    assert asked == []
+    near = found.details["reference_rows"]
+    means = explainer.reference_.attributions[near].mean(axis=1)
+    np.testing.assert_allclose(found.attributions, means, atol=1e-12)
+    assert "gradient_matching" not in found.losses
+    assert found.gap < 1e-12
+    same(explainer.interpolate(X_NEW.iloc[[5]]), found, [5])
+
+
+def test_a_row_without_target_and_without_neighbours_is_refused_by_name():
+    explainer = po.Explainer(black_box, data=X, weights="gaussian", lengthscale=0.5)
+    explainer.fit()
+    far = X_NEW.iloc[:3].set_axis(["a", "b", "c"]).copy()
+    far.loc["b"] = 1e6
+    with pytest.raises(InvalidInput, match="row 'b': no similar reference row"):
+        explainer.interpolate(far)
+    alone = explainer.explain(far)  # by its own target
+    np.testing.assert_array_equal(alone.attributions[1], alone.details["gradient"][1])
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"smoothness": po.Sparsity()}, "closed form under no other loss"),
+        (
+            {"smoothness": po.Smoothness(po.chain_graph(D)) + po.Sparsity()},
+            "closed form under no other loss",
+        ),
+        ({"smoothness": po.Smoothness(po.chain_graph(D + 1))}, "6"),
+        ({"lengthscale": 1.0}, "it needs weights='gaussian'"),
+        ({"weights": "cosine"}, "expected 'uniform' or 'gaussian'"),
+        ({"n_neighbors": 0}, "n_neighbors"),
+        ({"n_reference": 0}, "n_reference"),
+        ({"n_reference": 1}, "at least two reference rows"),
+        ({"robustness": -1.0}, "robustness"),
+        ({"data": None}, "expected reference rows"),
+        ({"scale": [1.0]}, "scale"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused(settings, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        po.Explainer(black_box, **{"data": X, **settings}).fit()
+
+
+def test_nothing_ties_a_row_without_target_where_robustness_is_zero():
+    explainer = po.Explainer(black_box, data=X, robustness=0.0).fit()
+    with pytest.raises(InvalidInput, match="weight of robustness is 0"):
+        explainer.interpolate(X_NEW)
+
+
+def test_before_the_fit_there_is_nothing_to_ask():
+    explainer = po.Explainer(black_box, data=X)
+    for ask in (explainer.explain, explainer.interpolate):
+        with pytest.raises(NotFittedError, match="call fit"):
+            ask(X_NEW)
+    with pytest.raises(NotFittedError):
+        _ = explainer.reference_
+
+
+def test_rows_of_another_table_are_refused(fitted):
+    with pytest.raises(InvalidInput, match="columns"):
+        fitted.explain(X_NEW.rename(columns={"f0": "g0"}))
+
+
+def test_rows_of_polars_are_explained_alike():
+    polars = pytest.importorskip("polars")
+    explainer = po.Explainer(black_box, data=X).fit()
+    found = explainer.explain(polars.from_pandas(X_NEW))
+    same(found, explainer.explain(X_NEW), list(range(N_NEW)))
