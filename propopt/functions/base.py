@@ -17,7 +17,7 @@ from propopt.functions.calls import Calls
 from propopt.functions.jumps import Jumps
 from propopt.tables.cells import text_in
 from propopt.tables.frames import as_frame
-from propopt.tables.names import Labels, read_table
+from propopt.tables.names import Labels, listed, read_points
 from propopt.tables.schema import TableSchema
 
 
@@ -49,13 +49,14 @@ class Function(ABC):
         Parameters
         ----------
         X : array or DataFrame (N, D)
-            The points.
+            The points; values may be missing, if the model takes them.
 
         Raises
         ------
         InvalidInput
-            If X is not a finite table, if its columns are not those of the function, or
-            if a value is not finite; the first such row is named.
+            If X is no table of finite or missing values, if its columns are not those
+            of the function, if the model fails for a missing value, or if a value of f
+            is not finite; the first such row is named.
         """
         return self.value_at(*self.read(X))
 
@@ -157,6 +158,9 @@ class Function(ABC):
     def read(self, X: object, what: str = "X") -> tuple[Points, Labels]:
         """A table as numbers, and codes of categories where there is a schema.
 
+        A missing number is NaN. Functions pass it on: what a model says of missing
+        values is its own.
+
         Parameters
         ----------
         X : array or DataFrame (N, D)
@@ -172,14 +176,14 @@ class Function(ABC):
         Raises
         ------
         InvalidInput
-            If X is not a finite table, or not one of the schema.
+            If X is no table of finite or missing values, or not one of the schema.
         """
         if self.schema is not None:
             return self.schema.encode(X, what)
         frame = as_frame(X, what)
         if frame is not None:
             _refuse_text(frame.table, what)
-        points, labels = read_table(X if frame is None else frame, what)
+        points, labels = read_points(X if frame is None else frame, what)
         return points, labels.or_else(self._own_names(points))
 
     def value_at(self, points: Points, labels: Labels | None = None) -> Values:
@@ -188,7 +192,7 @@ class Function(ABC):
         Parameters
         ----------
         points : array (N, D)
-            Finite numbers and codes; not checked.
+            Numbers, NaN where one is missing, and codes; not checked.
         labels : Labels, optional
             The names of their rows and columns.
 
@@ -204,7 +208,7 @@ class Function(ABC):
         """
         names = Labels() if labels is None else labels
         values = self._value(points, names)
-        self._check(values, points.shape[:1], "value", names)
+        self._check(values, points.shape[:1], "value", names, points)
         return values
 
     def gradient_at(self, points: Points, labels: Labels | None = None) -> Attributions:
@@ -213,7 +217,7 @@ class Function(ABC):
         Parameters
         ----------
         points : array (N, D)
-            Finite numbers and codes; not checked.
+            Numbers, NaN where one is missing, and codes; not checked.
         labels : Labels, optional
             The names of their rows and columns.
 
@@ -229,7 +233,7 @@ class Function(ABC):
         """
         names = Labels() if labels is None else labels
         gradients = self._gradient(points, names)
-        self._check(gradients, points.shape, "gradient", names)
+        self._check(gradients, points.shape, "gradient", names, points)
         return gradients
 
     def jumps_at(self, points: Points, labels: Labels | None = None) -> Jumps | None:
@@ -271,8 +275,29 @@ class Function(ABC):
         fit = self.features is not None and len(self.features) == points.shape[1]
         return Labels(features=self.features) if fit else Labels()
 
+    def missing_columns(self, points: Points, labels: Labels) -> tuple[str, ...]:
+        """The names of columns in which a number or a category is missing.
+
+        Parameters
+        ----------
+        points : array (n, D)
+            Numbers and codes.
+        labels : Labels
+            The names of the columns.
+        """
+        absent = (
+            np.isnan(points) if self.schema is None else self.schema.missing(points)
+        )
+        names = labels.feature_names(points.shape[1])
+        return tuple(names[j] for j in np.flatnonzero(absent.any(axis=0)))
+
     def _check(
-        self, numbers: Array, shape: tuple[int, ...], what: str, labels: Labels
+        self,
+        numbers: Array,
+        shape: tuple[int, ...],
+        what: str,
+        labels: Labels,
+        points: Points,
     ) -> None:
         if numbers.shape != shape:
             raise InvalidInput(
@@ -282,9 +307,11 @@ class Function(ABC):
         if not good.all():
             first = int(np.argmin(good))
             name = first if labels.points is None else labels.points[first]
+            absent = self.missing_columns(points[[first]], labels)
+            reason = f", where {listed(absent)} is missing" if absent else ""
             raise InvalidInput(
                 f"{self!r}: the {what} is not finite in {len(good) - int(good.sum())} "
-                f"of {len(good)} rows of X; the first is row {name!r}"
+                f"of {len(good)} rows of X; the first is row {name!r}{reason}"
             )
 
 

@@ -84,11 +84,12 @@ def central_differences(
 def differences(
     evaluate: Callable[[Points], Values], points: Points, step: float
 ) -> Attributions:
-    """Central differences at checked points, flat or not."""
-    gradients = np.empty(points.size)
-    for block in row_blocks(points.size, points.shape[1], copies=2):
-        entries = np.arange(block.start, block.stop)
-        gradients[block] = slopes_of(evaluate, points, entries, step)
+    """Central differences at checked points, flat or not; zero where one is missing."""
+    gradients = np.zeros(points.size)
+    present = np.flatnonzero(~np.isnan(points))
+    for block in row_blocks(len(present), points.shape[1], copies=2):
+        entries = present[block]
+        gradients[entries] = slopes_of(evaluate, points, entries, step)
     return gradients.reshape(points.shape)
 
 

@@ -76,7 +76,7 @@ class SmoothableSeparable(Separable):
         width = np.float64(read_nonnegative(scale, "scale"))  # its powers may reach ∞
         with np.errstate(over="ignore", invalid="ignore"):
             smoothed = self._smoothed_slope(points, width)
-        self._check(smoothed, points.shape, "smoothed gradient", labels)
+        self._check(smoothed, points.shape, "smoothed gradient", labels, points)
         return named_like(smoothed, X, labels)
 
     @abstractmethod

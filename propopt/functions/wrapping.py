@@ -6,13 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
+from propopt._typing import Array
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.functions.base import Function
 from propopt.functions.differences import read_step
 from propopt.functions.images import ImageShape
+from propopt.functions.missing import observed_in
 from propopt.functions.models.called import CalledModel
 from propopt.functions.models.columns import FittedColumns, as_given, check_data
 from propopt.functions.models.complex_step import ComplexStep
@@ -38,6 +41,8 @@ from propopt.functions.models.torch_modules import (
 from propopt.structures.boosters import as_estimator
 from propopt.structures.piecewise import is_piecewise_constant
 from propopt.structures.registry import exact_link, exact_network
+from propopt.tables.atoms import Atoms
+from propopt.tables.names import read_points
 from propopt.tables.schema import TableSchema
 from propopt.threads import Sparing
 
@@ -50,7 +55,7 @@ def wrap(
     *,
     gradient: Callable[[Any], object] | None = None,
     input_shape: Sequence[int] | ImageShape | None = None,
-    data: TableSchema | pd.DataFrame | None = None,
+    data: TableSchema | pd.DataFrame | Array | None = None,
     batch_rows: int | None = None,
 ) -> Function:
     """The function that a model computes: one output, with its gradient.
@@ -94,7 +99,7 @@ def wrap(
         is not (D,). Its value is one column of what the module returns; where columns
         are scores of classes, ``output`` says what to make of them: their softmax, or
         their sigmoid where one column stands for two classes.
-    data : DataFrame or TableSchema, optional
+    data : DataFrame, TableSchema or array, optional
         The table that the model was fitted on, or X: the function then takes DataFrames
         with these columns, and the model is given nothing else, with its own labels,
         text, categories and dtypes. Gradients of numeric columns are exact if there are
@@ -102,7 +107,10 @@ def wrap(
         f(x) − Σ_c p_c f(x with c), with p_c its frequency in ``data``. Categories are
         text, booleans and categories of pandas; ``po.TableSchema.of(X,
         categorical=[...], groups={...})`` declares others, and columns that one-hot
-        encode one feature, which is then explained as one.
+        encode one feature, which is then explained as one. Models that take missing
+        values are given them as they are in ``data``; the gradient of a missing number
+        is the effect of that, f(x) less its mean over all values of the column that
+        are observed in ``data``, which may be an array for that.
     batch_rows : int, optional
         The most rows that the model is given in one call, whoever asks: for models
         behind a network, or with much memory per row. By default 16,384 rows and 32
@@ -132,7 +140,7 @@ def wrap(
     >>> wrap(lambda X: X[:, 0] * X[:, 1]).gradient(X[:1]).round(6)
     array([[1., 0.]])
     """
-    schema = _schema(data)
+    observed, schema = _observed(data), _schema(data)
     if is_torch_module(model):
         _refuse_gradient(gradient, name_of(model))
         module = torch_model(model, target, output, input_shape)
@@ -146,6 +154,8 @@ def wrap(
         return _unchanged(model, target, output, step)
     estimator = as_estimator(model)
     wrapped = _wrapped(estimator, target, output, step, gradient, schema)
+    if observed is not None and isinstance(wrapped, NumericalModel):
+        wrapped = replace(wrapped, observed=observed)
     return _in_batches(wrapped, batch_rows)
 
 
@@ -198,9 +208,19 @@ def _wrapped(
 
 
 def _schema(data: Any) -> TableSchema | None:
-    if data is None or isinstance(data, TableSchema):
-        return data
-    return TableSchema.of(data)
+    if data is None or _is_plain(data):
+        return None
+    return data if isinstance(data, TableSchema) else TableSchema.of(data)
+
+
+def _observed(data: Any) -> tuple[Atoms | None, ...] | None:
+    """The values of each column of an array, which has no schema."""
+    return observed_in(read_points(data, "data")[0]) if _is_plain(data) else None
+
+
+def _is_plain(data: Any) -> bool:
+    """Whether it is an array of numbers; text needs a DataFrame."""
+    return isinstance(data, np.ndarray) and data.dtype.kind in "biuf"
 
 
 def _refuse_schema(schema: TableSchema | None, why: str) -> None:

@@ -100,11 +100,12 @@ def _missing_object(column: pd.Series[Any], what: str) -> Hashable:
 
 
 def plain_numbers(table: pd.DataFrame) -> NDArray[Any]:
-    """The cells of a table of numbers, NaN where one is missing; of any other, objects.
+    """The cells of a table as NumPy has them, NaN where one is missing.
 
     Whether they are numbers is for others to check.
     """
-    if all(isinstance(t, np.dtype) and t.kind in "biuf" for t in table.dtypes):
+    plain = all(isinstance(t, np.dtype) and t.kind in "biuf" for t in table.dtypes)
+    if plain or not table.isna().any(axis=None):
         return table.to_numpy()
     return np.column_stack([_plain(table.iloc[:, j]) for j in range(table.shape[1])])
 

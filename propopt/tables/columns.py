@@ -32,6 +32,11 @@ class Column(ABC):
     def spread(self) -> float:
         """The standard deviation of numbers, 1 if constant; 1 for categories."""
 
+    @property
+    @abstractmethod
+    def misses(self) -> bool:
+        """Whether a value is missing in the table that the schema was made of."""
+
     @abstractmethod
     def encode(self, frame: pd.DataFrame, what: str) -> Array:
         """Numbers or codes, shape (n,); ``what`` names the frame in errors."""
@@ -72,6 +77,8 @@ class Numeric(Column):
         standard deviation divides by their number. NaN and 0 if all are missing.
     atoms : Atoms or None
         Those numbers; None if more than 10,000 are different.
+    missing_share : float
+        The share of rows in which the number is missing.
     """
 
     name: Hashable
@@ -81,6 +88,7 @@ class Numeric(Column):
     mean: float
     std: float
     atoms: Atoms | None
+    missing_share: float
 
     @classmethod
     def of(cls, column: pd.Series[Any], what: str) -> Numeric:
@@ -103,12 +111,17 @@ class Numeric(Column):
             mean=float(mean),
             std=float(std),
             atoms=atoms if len(atoms.values) <= MOST_ATOMS else None,
+            missing_share=1.0 - len(known) / len(values),
         )
 
     @property
     def spread(self) -> float:
         """The standard deviation; 1 for a column that is constant but for rounding."""
         return float(spreads(self.mean, self.std))
+
+    @property
+    def misses(self) -> bool:
+        return self.missing_share > 0.0
 
     def encode(self, frame: pd.DataFrame, what: str) -> Array:
         return read_numbers(frame[self.name], what)
@@ -209,6 +222,10 @@ class Categorical(Coded):
         return cls(column.name, column.dtype, levels, absent, shares)
 
     @property
+    def misses(self) -> bool:
+        return bool(self.frequencies[-1] > 0.0)
+
+    @property
     def categories(self) -> tuple[Hashable, ...]:
         return (*self.levels.tolist(), self.absent)
 
@@ -276,6 +293,11 @@ class OneHot(Coded):
         codes = _hot(name, members, frame, what)
         dtypes = tuple(frame[member].dtype for member in members)
         return cls(name, members, dtypes, _shares(codes, len(members)))
+
+    @property
+    def misses(self) -> bool:
+        """Never."""
+        return False
 
     @property
     def categories(self) -> tuple[Hashable, ...]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import final
+from typing import TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Attributions, Points, Values
 from propopt.batches import call_blocks
-from propopt.errors import FlatFunctionWarning
+from propopt.errors import FlatFunctionWarning, InvalidInput
 from propopt.functions.answers import Answers, refuse_other_answers
 from propopt.functions.base import Function
 from propopt.functions.differences import (
@@ -26,9 +27,10 @@ from propopt.functions.differences import (
 from propopt.functions.jump_test import numeric_columns
 from propopt.functions.jumps import Jumps, jumps_between
 from propopt.functions.models.readout import Readout
-from propopt.tables.names import Labels
+from propopt.tables.names import Labels, listed
 
 
+Said = TypeVar("Said")
 JUMP_SEED = 0
 """Of the rows between which a model is tested."""
 
@@ -101,16 +103,37 @@ class CalledModel(Function):
         parts = []
         for rows in call_blocks(points.shape, self.batch_rows):
             self.calls.add(len(points[rows]))
-            parts.append(self.readout(points[rows], labels.of_rows(rows)))
+            parts.append(self._asked(self.readout, points[rows], labels.of_rows(rows)))
         return np.concatenate(parts)
+
+    def _asked(
+        self, ask: Callable[[Points, Labels], Said], points: Points, labels: Labels
+    ) -> Said:
+        """What the model says; if it fails for missing values, that they are why."""
+        try:
+            return ask(points, labels)
+        except InvalidInput:
+            raise
+        except Exception as error:
+            absent = self.missing_columns(points, labels)
+            if not absent:
+                raise
+            said = str(error).partition("\n")[0]
+            raise InvalidInput(
+                f"{self.name}: the model fails, and X has missing values in "
+                f"{listed(absent)}; it says: {said} A model that takes them would do, "
+                "or a pipeline that imputes them first"
+            ) from error
 
     def _ask_twice(self, points: Points, labels: Labels) -> Answers:
         """Answers for the first rows, refused unless they are the same twice."""
         few = slice(0, min(TRIAL_ROWS, self.batch_rows))
         few_points, names = points[few], labels.of_rows(few)
         self.calls.try_out(2 * len(few_points))
-        first = self.readout.answers(few_points, names)
-        refuse_other_answers(first, self.readout.answers(few_points, names), repr(self))
+        answers = self.readout.answers
+        first = self._asked(answers, few_points, names)
+        again = self._asked(answers, few_points, names)
+        refuse_other_answers(first, again, repr(self))
         self.trial.done = True
         return first
 

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from propopt._typing import Attributions, Points, Values
+from propopt.errors import InvalidInput
 from propopt.functions.base import EXACT, Function
 from propopt.functions.differences import describe_step, differences
+from propopt.functions.missing import missing_effects, refuse_missing
 from propopt.functions.models.called import DifferencedModel
 from propopt.functions.models.columns import FittedColumns
 from propopt.structures.links import Link
 from propopt.structures.networks import Network
-from propopt.tables.names import Labels
+from propopt.tables.atoms import Atoms
+from propopt.tables.names import Labels, listed
 from propopt.tables.schema import TableSchema
 
 
@@ -49,15 +52,25 @@ class ExactModel(Function):
         return EXACT
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
-        self.columns.check(points, labels)
+        self._check_points(points, labels)
         self.calls.add(len(points))
         values = np.empty(len(points))
         for rows in self.network.blocks(points):
             values[rows] = self.link.value(self.network.scores(points[rows]))
         return values
 
-    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
+    def _check_points(self, points: Points, labels: Labels) -> None:
         self.columns.check(points, labels)
+        absent = self.missing_columns(points, labels)
+        if absent:
+            raise InvalidInput(
+                f"{self.name}: the model takes no missing values, and X has some in "
+                f"{listed(absent)}; a pipeline that imputes them first would do, or a "
+                "model that takes them"
+            )
+
+    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
+        self._check_points(points, labels)
         self.calls.add(len(points))
         gradients = np.empty(points.shape)
         for rows in self.network.blocks(points):
@@ -66,8 +79,18 @@ class ExactModel(Function):
         return gradients
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class NumericalModel(DifferencedModel):
-    """A model that can only be called, so its gradient is by central differences."""
+    """A model that can only be called, so its gradient is by central differences.
+
+    Parameters
+    ----------
+    observed : tuple of Atoms (D,) or None
+        The values of each column in a table, which effects of missing numbers are
+        measured against; None where no table was given.
+    """
+
+    observed: tuple[Atoms | None, ...] | None = None
 
     @property
     def gradient_method(self) -> str:
@@ -76,10 +99,17 @@ class NumericalModel(DifferencedModel):
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         names = labels.of_columns()
+        if self.observed is None:
+            refuse_missing(points, self.missing_columns(points, names), self.name)
         self._try_near(points, True, names)
         self._look_for_jumps(points, labels)
-        slopes = differences(
-            lambda shifted: self._read(shifted, names), points, self._known_step
-        )
+
+        def evaluate(changed: Points) -> Values:
+            return self._read(changed, names)
+
+        slopes = differences(evaluate, points, self._known_step)
         self._warn_if_flat(slopes)
-        return slopes
+        if self.observed is None or not np.isnan(points).any():
+            return slopes
+        values = self._value(points, labels)
+        return slopes + missing_effects(evaluate, points, values, self.observed)

@@ -9,9 +9,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt._typing import Array, Attributions, Points
+from propopt._typing import Array, Attributions, Points, Values
 from propopt.batches import row_blocks
 from propopt.functions.differences import describe_step, slopes_of
+from propopt.functions.missing import (
+    MISSING_EFFECT,
+    missing_effects,
+    observed_values,
+)
 from propopt.functions.models.called import DifferencedModel
 from propopt.tables.columns import Coded
 from propopt.tables.names import Labels
@@ -32,7 +37,8 @@ class TabularModel(DifferencedModel):
 
     with p_c the frequencies in the table that the schema was made of. For a model that
     is linear in indicators this is Σ_c β_c (1[x = c] − p_c), whichever of them is left
-    out as reference.
+    out as reference. Of a number that is missing it is the effect of that, likewise
+    f(x) − Σ_v p_v f(x with v), with p_v the shares of the values that are not missing.
 
     Parameters
     ----------
@@ -55,18 +61,27 @@ class TabularModel(DifferencedModel):
             rules.append(describe_step(self._known_step))
         if self.schema.categorical.any():
             rules.append(CATEGORY_EFFECT)
+        if any(column.misses for column in self.schema.columns):
+            rules.append(MISSING_EFFECT)
         return "; ".join(rules)
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
-        if not self.schema.categorical.any():
-            return self._slopes(points, labels)
-        return self._slopes(points, labels) + self._effects(points, labels)
+        slopes = self._slopes(points, labels)
+        absent = np.isnan(points).any()
+        if not (self.schema.categorical.any() or absent):
+            return slopes
+        values = self._value(points, labels)
+        if self.schema.categorical.any():
+            slopes += self._effects(points, values, labels)
+        if absent:
+            slopes += self._missing_effects(points, values, labels)
+        return slopes
 
     def _slopes(self, points: Points, labels: Labels) -> Attributions:
-        """Central differences in numeric columns, zero in others."""
+        """Central differences of numbers, zero of categories and what is missing."""
         names, moved = labels.of_columns(), ~self.schema.categorical
         slopes = np.zeros(points.shape)
-        entries = np.flatnonzero(np.broadcast_to(moved, slopes.shape))
+        entries = np.flatnonzero(moved & ~np.isnan(points))
         if len(entries) > 0:
             self._try_near(points, moved, names)
             self._look_for_jumps(points, labels)
@@ -81,9 +96,8 @@ class TabularModel(DifferencedModel):
             self._warn_if_flat(slopes)
         return slopes
 
-    def _effects(self, points: Points, labels: Labels) -> Attributions:
+    def _effects(self, points: Points, values: Values, labels: Labels) -> Attributions:
         """f(x) − Σ_c p_c f(x with c) in categorical columns, zero in others."""
-        values = self._value(points, labels)
         names = labels.of_columns()
         effects = np.zeros(points.shape)
         for rows, columns, others, shares in self._alternatives.of(points):
@@ -93,6 +107,15 @@ class TabularModel(DifferencedModel):
             differences = shares * (values[rows] - self._read(changed, names))
             np.add.at(effects, (rows, columns), differences)
         return effects
+
+    def _missing_effects(
+        self, points: Points, values: Values, labels: Labels
+    ) -> Attributions:
+        """f(x) − Σ_v p_v f(x with v) where a number is missing, zero elsewhere."""
+        names, observed = labels.of_columns(), observed_values(self.schema)
+        return missing_effects(
+            lambda changed: self._read(changed, names), points, values, observed
+        )
 
     @cached_property
     def _alternatives(self) -> Alternatives:

@@ -36,8 +36,8 @@ class Boxes:
         mean of f under independent columns, and any contrast in one column, are sums of
         products of measures of the sets: nothing is sampled.
 
-        Parameters
-        ----------
+    Parameters
+    ----------
         base : float
             What is added to all boxes.
         values : array (L,)
@@ -51,8 +51,8 @@ class Boxes:
         tolerance : float
             How far the boxes may be from the model, over max(1, |f|), for its rounding.
 
-        Examples
-        --------
+    Examples
+    --------
         >>> import numpy as np
     import scipy.sparse as sp
         >>> from propopt.structures.boxes import Boxes, Tree

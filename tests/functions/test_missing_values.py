@@ -1,0 +1,247 @@
+"""Models that take missing values are given them; the others say so themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import propopt as po
+from propopt.errors import InvalidInput
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::propopt.errors.FlatFunctionWarning")
+
+pa = pytest.importorskip("pyarrow")
+pl = pytest.importorskip("polars")
+
+RNG = np.random.default_rng(3)
+COMPLETE = pd.DataFrame(RNG.normal(size=(80, 3)), columns=["age", "dose", "weight"])
+X = COMPLETE.mask(RNG.random(COMPLETE.shape) < 0.15)
+Y = (COMPLETE["age"] + 2 * COMPLETE["dose"] * (X["weight"].isna() + 1)).to_numpy()
+TEXT = pd.DataFrame(
+    {
+        "colour": pd.Series(RNG.choice(["red", "green", None], 80), dtype=object),
+        "smokes": pd.Series(RNG.choice([True, False, None], 80), dtype=object),
+    }
+)
+
+
+def boosted():
+    return HistGradientBoostingRegressor(max_iter=10, random_state=0)
+
+
+def lightgbm():
+    package = pytest.importorskip("lightgbm")
+    return package.LGBMRegressor(n_estimators=10, verbose=-1)
+
+
+def xgboost():
+    return pytest.importorskip("xgboost").XGBRegressor(n_estimators=10)
+
+
+def catboost():
+    package = pytest.importorskip("catboost")
+    return package.CatBoostRegressor(
+        iterations=10, verbose=False, allow_writing_files=False
+    )
+
+
+def imputed():
+    return make_pipeline(SimpleImputer(), StandardScaler(), Ridge())
+
+
+def forest():
+    return RandomForestRegressor(5, random_state=0)
+
+
+MODELS = [boosted, lightgbm, xgboost, catboost, imputed, forest]
+each_model = pytest.mark.parametrize("make", MODELS)
+
+
+def effect(model, row, column, table):
+    """f(x) − mean of f over the observed values of the column, one by one."""
+    observed = table[column].dropna()
+    changed = pd.concat([row] * len(observed), ignore_index=True)
+    changed[column] = observed.to_numpy()
+    return float(model.predict(row)[0] - model.predict(changed).mean())
+
+
+@each_model
+@pytest.mark.parametrize("form", [lambda t: t, lambda t: t.to_numpy()], ids=["df", "a"])
+def test_values_and_effects_are_those_of_the_model(make, form):
+    table = form(X)
+    model = make().fit(table, Y)
+    function = po.wrap(model, data=table)
+    np.testing.assert_allclose(function.value(table), model.predict(table), rtol=1e-12)
+    found = np.asarray(function.gradient(table))
+    model = make().fit(X, Y)
+    rows = np.flatnonzero(X.isna().any(axis=1))[:6]
+    for n in rows:
+        for j in np.flatnonzero(X.iloc[n].isna()):
+            expected = effect(model, X.iloc[[n]], X.columns[j], X)
+            assert found[n, j] == pytest.approx(expected, abs=2e-6)
+    if make is imputed:
+        weights = model[-1].coef_ / model[1].scale_
+        present = ~X.isna().to_numpy()
+        expected = np.broadcast_to(weights, X.shape)[present]
+        np.testing.assert_allclose(found[present], expected, rtol=1e-6)
+
+
+def test_a_missing_category_is_one_among_others():
+    table = TEXT.assign(age=X["age"])
+    coded = make_column_transformer(
+        (OneHotEncoder(), ["colour", "smokes"]), (SimpleImputer(), ["age"])
+    )
+    model = make_pipeline(coded, Ridge()).fit(table, Y)
+    function = po.wrap(model, data=table)
+    np.testing.assert_allclose(function.value(table), model.predict(table), rtol=1e-12)
+    found = function.gradient(table)
+    weights = dict(zip(model[0].get_feature_names_out(), model[-1].coef_, strict=True))
+    for label in ("colour", "smokes"):  # Σ_c β_c (1[x = c] − p_c)
+        own = table[label].map(lambda c: weights[f"onehotencoder__{label}_{c}"])  # noqa: B023
+        np.testing.assert_allclose(found[label], own - own.mean(), atol=1e-12)
+
+
+def test_a_category_that_data_never_misses_may_be_missing():
+    table = TEXT[TEXT["colour"].notna()]
+    coded = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["colour"])
+    )
+    model = make_pipeline(coded, Ridge()).fit(table, Y[table.index])
+    row = table.iloc[[0]].assign(colour=None)
+    found = po.wrap(model, data=table).gradient(row)["colour"].iloc[0]
+    expected = model.predict(row)[0] - model.predict(table).mean()
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_integers_with_missing_stay_such_integers():
+    table = pd.DataFrame({"rooms": pd.array([1, 2, None, 4], dtype="Int64")})
+    seen = []
+
+    def model(given):
+        seen.append(given["rooms"].dtype)
+        return given["rooms"].fillna(10).to_numpy(dtype=float) ** 2
+
+    function = po.wrap(model, data=table)
+    np.testing.assert_array_equal(function.value(table), [1, 4, 100, 16])
+    assert set(seen) == {pd.Int64Dtype()}
+    found = function.gradient(table)["rooms"]
+    np.testing.assert_allclose(found, [2, 4, 100 - (1 + 4 + 16) / 3, 8], rtol=1e-9)
+
+
+def test_data_without_missing_numbers_may_be_followed_by_rows_that_have_some():
+    function = po.wrap(lambda t: t["a"].fillna(7) + t["b"], data=PAIR)
+    row = pd.DataFrame({"a": [np.nan], "b": [1]})
+    found = function.gradient(row)
+    np.testing.assert_allclose(found, [[7 - 2, 1]], rtol=1e-9)
+
+
+PAIR = pd.DataFrame({"a": [1, 2, 3], "b": [5, 4, 3]})
+
+
+def test_a_column_without_any_value_has_no_effect():
+    table = X.assign(age=np.nan)
+    function = po.wrap(lambda t: t["dose"].fillna(0.0), data=table)
+    found = function.gradient(table)
+    np.testing.assert_array_equal(found["age"], 0.0)
+    np.testing.assert_array_equal(function.schema.scales("std")[0], 1.0)
+
+
+def filled(table):
+    """A model of each library's own tables, for which a null is a null."""
+    if isinstance(table, pl.DataFrame):
+        return table.select(pl.col("age").fill_null(3.0)).to_series()
+    if isinstance(table, pa.Table):
+        return np.asarray(table["age"].fill_null(3.0))
+    return table["age"].fillna(3.0)
+
+
+FORMS = {"pandas": lambda t: t, "polars": pl.from_pandas, "arrow": pa.Table.from_pandas}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("told", [True, False])
+def test_nulls_of_other_libraries_reach_the_model_as_nulls(form, told):
+    table = form(X)
+    function = po.wrap(filled, data=table if told else X.to_numpy())
+    np.testing.assert_array_equal(function.value(table), X["age"].fillna(3.0))
+    found = np.asarray(function.gradient(table)["age"], float)
+    expected = np.where(X["age"].isna(), 3.0 - X["age"].mean(), 1.0)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_arrays_of_objects_may_have_missing_numbers():
+    rows = np.array([[1.0, pd.NA], [None, 2.0]], dtype=object)
+    found = po.wrap(lambda X: np.nan_to_num(X).sum(axis=1)).value(rows)
+    np.testing.assert_array_equal(found, [1.0, 2.0])
+
+
+# --- models that take none
+
+
+def test_what_a_model_says_of_missing_values_is_passed_on():
+    model = KNeighborsRegressor().fit(COMPLETE, Y)
+    message = r"has missing values in 'age', 'dose', 'weight'; it says: .* contains NaN"
+    for data in (X, X.to_numpy()):
+        function = po.wrap(model, data=data)
+        with pytest.raises(InvalidInput, match=message) as caught:
+            function.value(X)
+        assert isinstance(caught.value.__cause__, ValueError)
+        with pytest.raises(InvalidInput, match=message):
+            function.gradient(X)
+
+
+def test_a_failure_without_missing_values_is_the_models_own():
+    def model(_):
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        po.wrap(model).value(COMPLETE)
+    with pytest.raises(InvalidInput, match=r"values in 'age'.* it says: mine"):
+        po.wrap(model).value(X[["age"]])
+
+
+def test_a_model_with_an_exact_gradient_takes_none():
+    model = LinearRegression().fit(COMPLETE, Y)
+    for function in (po.wrap(model), po.wrap(model, data=COMPLETE)):
+        for method in (function.value, function.gradient):
+            with pytest.raises(InvalidInput, match=r"takes no missing values.*'dose'"):
+                method(X)
+
+
+def test_a_value_that_is_missing_too_is_refused_with_the_columns():
+    with pytest.raises(InvalidInput, match=r"row 0, where 'b' is missing"):
+        po.wrap(lambda t: t["a"] + t["b"]).value(pd.DataFrame({"a": [1], "b": np.nan}))
+
+
+def test_without_a_table_a_missing_number_has_no_effect_to_measure():
+    function = po.wrap(lambda X: np.nan_to_num(X).sum(axis=1))
+    with pytest.raises(
+        InvalidInput, match=r"in 'x1', .* by wrap\(model, data=X_train\)"
+    ):
+        function.gradient(np.array([[1.0, np.nan]]))
+
+
+def test_infinite_values_stay_refused():
+    for data in (None, PAIR):
+        function = po.wrap(lambda t: t["a"], data=data)
+        with pytest.raises(
+            InvalidInput, match=r"infinite|column 'a', row 1: .* got inf"
+        ):
+            function.value(PAIR.assign(a=[1.0, np.inf, 2.0]))
+
+
+def test_effects_against_very_many_values_are_refused_with_the_cure():
+    table = pd.DataFrame({"a": np.append(np.arange(10_001.0), np.nan)})
+    function = po.wrap(lambda t: t["a"].fillna(0.0), data=table)
+    with pytest.raises(InvalidInput, match=r"more than 10,000 .* law='data'"):
+        function.gradient(table.iloc[-1:])
+    assert function.gradient(table.iloc[:1]).iloc[0, 0] == pytest.approx(1.0)
