@@ -61,6 +61,11 @@ class Graph(ABC):
         degrees = self.similarities.sum(axis=1)
         return sp.csr_array(sp.diags_array(degrees) - self.similarities)
 
+    @property
+    def total(self) -> float:
+        """ΣS, over ordered pairs: n times the mean degree."""
+        return float(self.similarities.sum())
+
     @cached_property
     def incidence(self) -> Sparse:
         """B (E, n): row e of ``B @ W`` is w_n − w_n' for edge e = (n, n')."""

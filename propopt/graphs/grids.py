@@ -56,6 +56,10 @@ class LatticeGraph(Graph):
     def n_edges(self) -> int:
         return sum(self.n_nodes // n * (n - 1) for n in self.box)
 
+    @property
+    def total(self) -> float:
+        return 2.0 * self.n_edges
+
     @cached_property
     def components(self) -> Components:
         return Components.single(self.n_nodes)
@@ -110,6 +114,10 @@ class GridGaussianGraph(Graph):
     def n_edges(self) -> int:
         similar = [int(np.count_nonzero(k)) for k in self._laplacian.kernels]
         return (math.prod(similar) - self.n_nodes) // 2
+
+    @property
+    def total(self) -> float:
+        return float(self._laplacian.degrees.sum())
 
     @cached_property
     def components(self) -> Components:

@@ -181,6 +181,11 @@ class Restriction:
         return OverPoints(listed.matrix @ self._J)
 
     @property
+    def basis(self) -> Sparse:
+        """The matrix (N·D, p·q) from row-major U to row-major W."""
+        return sp.csr_array(sp.kron(self._J, self._J_hat))
+
+    @property
     def _joins_features(self) -> bool:
         return self.features.count < len(self.features.labels)
 

@@ -28,7 +28,7 @@ from propopt.results.arrays import (
     own_details,
     own_standard_errors,
 )
-from propopt.results.conclusions.methods import certain
+from propopt.results.conclusions.methods import certain, shares
 from propopt.results.deferred import Deferred, WhenRead
 from propopt.results.later import Later, WhenAsked, settled
 from propopt.results.saving import read_fields, trusted_fields, write_fields
@@ -412,5 +412,6 @@ class Explanation:
     to_shap = shap_of_explanation
     from_shap = classmethod(explanation_of_shap)
     certain = certain
+    shares = shares
     _repr_html_ = explanation_html
     __repr__ = explanation_text

@@ -16,14 +16,15 @@ def is_text(value: object) -> bool:
     return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """True for a finite number."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and abs(value) <= sys.float_info.max  # type: ignore[arg-type]
 
 
 def is_size(value: object) -> bool:
     """True for a finite number >= 0."""
-    return _is_number(value) and value >= 0  # type: ignore[operator]
+    return is_number(value) and value >= 0  # type: ignore[operator]
 
 
 def _is_price(value: object) -> bool:
@@ -119,7 +120,7 @@ KINDS: Kinds = {
     "labels": (are_labels, "names of points and features, or null"),
     "parameters": (_named(_is_setting), "settings by name"),
     "weights": (_named(is_size), "finite numbers >= 0 by name"),
-    "losses": (_named(_is_number), "finite numbers by name"),
+    "losses": (_named(is_number), "finite numbers by name"),
     "certificate": (_is_certificate, "the numbers of a certificate, or null"),
     "multipliers": (_named(_is_price), "numbers >= 0 by name"),
     "solver": (_is_solver, "text or null"),

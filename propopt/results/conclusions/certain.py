@@ -364,28 +364,12 @@ class _Statements:
             yield "orders are those of the rows that were named"
 
 
-def program_of(
-    best: Explanation, objective: Objective | None
-) -> tuple[Explanation, Program]:
-    """The explanation with a certificate, and the program that it is optimal for.
-
-    Raises
-    ------
-    InvalidInput
-        If neither the explanation nor the caller has one.
-    """
-    _ = best.attributions  # losses and certificate are then theirs
-    if objective is not None:
-        same = best.measured(objective)  # without claims if a loss is another
-        claimed = same.weights == objective.weights and same.certificate is not None
-        known = same if claimed else best.certified(objective)
-        return known, Program(objective.losses, (), best.shape)
-    if best.program is None:
-        raise InvalidInput(
-            "objective: a loaded explanation has none, and a baseline was optimized "
-            "for none; give the objective, as in certain(objective=...)"
-        )
-    return best, best.program
+def claimed(best: Explanation, objective: Objective) -> Explanation:
+    """The explanation with a certificate for the objective: its own, or a new one."""
+    same = best.measured(objective)  # without claims if a loss is another
+    if same.weights == objective.weights and same.certificate is not None:
+        return same
+    return best.certified(objective)
 
 
 def _quotient(prices: Array, unit: float) -> Array:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
-from propopt.losses import Objective, PropertyLoss
+from propopt.errors import InvalidInput
+from propopt.losses import Objective, Program, PropertyLoss
 from propopt.results.conclusions.certain import (
     BUDGET,
     Certain,
     certain_of,
-    program_of,
+    claimed,
 )
 from propopt.results.conclusions.orders import OrderBy
+from propopt.results.conclusions.shares import Shares, shares_of
 
 
 if TYPE_CHECKING:
@@ -71,6 +73,63 @@ def certain(
     x0           1.0       1.0
     x1           0.0       0.0
     """
+    _ = best.attributions  # losses and certificate are then theirs
     given = None if objective is None else Objective.of(objective)
-    known, program = program_of(best, given)
+    program = known_program(best, given, "certain")
+    known = best if given is None else claimed(best, given)
     return certain_of(known, program, budget=budget, rows=rows, order=order)
+
+
+def shares(
+    explanation: Explanation, objective: Objective | PropertyLoss | None = None
+) -> Shares:
+    """Losses as shares kept and removed, and as differences in units of attributions.
+
+    Parameters
+    ----------
+    objective : Objective, optional
+        What to measure against: needed for baselines, and after loading; by default
+        what the explanation was optimized for.
+
+    Returns
+    -------
+    Shares
+        With a table of them.
+
+    Raises
+    ------
+    InvalidInput
+        If no objective is known, or it is of another table.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> G = np.array([[0.0, 1.0], [2.0, 1.0]])
+    >>> objective = po.GradientMatching(G) + po.PairwiseRobustness(po.chain_graph(2))
+    >>> mine = po.Explanation(attributions=G + 0.5, method="mine")
+    >>> mine.shares(objective)
+    Shares(50.0 % of faithfulness kept (gradient_matching); 0.0 % of ...
+    """
+    given = None if objective is None else Objective.of(objective)
+    _ = explanation.attributions  # weights are then those of what was computed
+    return shares_of(explanation, given, known_program(explanation, given, "shares"))
+
+
+def known_program(
+    explanation: Explanation, objective: Objective | None, question: str
+) -> Program:
+    """What the explanation was optimized for, or what the caller gave.
+
+    Raises
+    ------
+    InvalidInput
+        If there is neither.
+    """
+    if objective is not None:
+        return Program(objective.losses, (), explanation.shape)
+    if explanation.program is None:
+        raise InvalidInput(
+            "objective: a loaded explanation has none, and a baseline was optimized "
+            f"for none; give the objective, as in {question}(objective=...)"
+        )
+    return explanation.program

@@ -1,0 +1,218 @@
+"""What is kept and removed: golden values, both ends, and what is not defined."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from exact_csv import read_csv
+from golden_chains import (
+    DIFFERENCE,
+    FEATURES,
+    KEPT,
+    POINTS,
+    ROBUST_ALONE,
+    ROBUST_ALONE_DIFFERENCE,
+    ROUGHNESS_REMOVED,
+    SMOOTHNESS_REMOVED,
+    TARGET_DIFFERENCE,
+    G,
+    objective,
+)
+
+import propopt as po
+from propopt.errors import InvalidInput
+from propopt.results.conclusions.saved_shares import with_nulls
+from propopt.results.conclusions.shares import Shares
+
+
+MATCHING, ROBUST, SMOOTH = "gradient_matching", "pairwise_robustness", "smoothness"
+TWO_PARTS = po.group_graph([0, 0, 1, 1])
+
+
+def test_shares_and_differences_are_the_golden_ones():
+    shares = po.solve(objective()).shares()
+    assert shares.kept[MATCHING] == pytest.approx(KEPT, abs=1e-9)
+    assert shares.removed[ROBUST] == pytest.approx(ROUGHNESS_REMOVED, abs=1e-9)
+    assert shares.removed[SMOOTH] == pytest.approx(SMOOTHNESS_REMOVED, abs=1e-9)
+    assert shares.differences[ROBUST] == pytest.approx(DIFFERENCE, abs=1e-9)
+    before = shares.target_differences[ROBUST]
+    assert before == pytest.approx(TARGET_DIFFERENCE, abs=1e-9)
+    assert shares.target_rms == pytest.approx(np.sqrt((G**2).mean()), rel=1e-14)
+
+
+def test_a_loss_without_weight_has_no_share():
+    best = po.solve(objective(c=0.0))
+    shares = best.shares()
+    assert shares.kept[MATCHING] == pytest.approx(ROBUST_ALONE["kept"], abs=1e-9)
+    assert shares.removed[ROBUST] == pytest.approx(ROBUST_ALONE["removed"], abs=1e-9)
+    assert shares.differences[ROBUST] == pytest.approx(
+        ROBUST_ALONE_DIFFERENCE, abs=1e-9
+    )
+    assert math.isnan(shares.removed[SMOOTH])
+    assert f"– of {SMOOTH} removed" in repr(shares)
+
+
+@pytest.mark.parametrize("factor", [1e-12, 1e12])
+def test_the_ends_of_the_curve_keep_all_and_nothing(factor):
+    best = po.solve(objective(0.5 * factor, 0.25 * factor))
+    shares = best.shares()
+    kept, removed = (1.0, 0.0) if factor < 1.0 else (0.0, 1.0)
+    assert shares.kept[MATCHING] == pytest.approx(kept, abs=1e-6)
+    assert shares.removed[ROBUST] == pytest.approx(removed, abs=1e-6)
+    assert shares.removed[SMOOTH] == pytest.approx(removed, abs=1e-6)
+
+
+def farthest(faithful, others):
+    """min faithful(W) where the others cost nothing, by Clarabel."""
+    W = cp.Variable(G.shape)
+    zero = [loss.map(W) == 0 for loss in others]
+    question = cp.Problem(cp.Minimize(faithful.expression(W)), zero)
+    return question.solve(solver="CLARABEL")
+
+
+X = np.random.default_rng(5).normal(size=(4, 3))
+NOISE = np.random.default_rng(6).normal(size=(4, 6, 3))
+FAITHFUL = {
+    "gradients": po.GradientMatching(G),
+    "gradients, l1": po.GradientMatching(G, norm="l1"),
+    "function": po.FunctionMatching(X, np.exp(X[:, 0])),
+    "function, local": po.FunctionMatching(
+        X, np.sin(NOISE).sum(axis=2), perturbations=NOISE
+    ),
+}
+KERNEL = np.exp(-0.5 * (X[:, None] - X[None]).__pow__(2).sum(axis=2))
+OTHERS = {
+    "robustness": [po.PairwiseRobustness(POINTS)],
+    "two components": [po.PairwiseRobustness(TWO_PARTS)],
+    "both": [po.PairwiseRobustness(TWO_PARTS), po.Smoothness(FEATURES)],
+    "sparsity": [po.Sparsity()],
+    "kernel": [po.KernelRobustness(KERNEL)],
+    "kernel, no mean": [po.KernelRobustness(KERNEL, mean="none")],
+    "max": [po.MaxDifferenceRobustness(TWO_PARTS)],
+}
+
+
+@pytest.mark.parametrize("others", OTHERS)
+@pytest.mark.parametrize("faithful", FAITHFUL)
+def test_nothing_is_kept_where_the_others_are_zero(faithful, others):
+    terms = [FAITHFUL[faithful], *OTHERS[others]]
+    whole = po.Objective(tuple((1.0, loss) for loss in terms))
+    mine = po.Explanation(attributions=0.3 * G, method="mine")
+    shares = mine.shares(whole)
+    least = farthest(terms[0], terms[1:])
+    if least < 1e-9:  # two points per part, and three features: nothing is lost
+        assert shares.kept[terms[0].name] == -math.inf
+        return
+    expected = 1.0 - terms[0].value(0.3 * G) / least
+    assert shares.kept[terms[0].name] == pytest.approx(expected, rel=1e-5, abs=1e-6)
+
+
+def test_largest_differences_are_shared_as_differences():
+    best = po.Explanation(attributions=0.5 * G, method="mine")
+    for norm in ("l2", "l1", "linf"):
+        loss = po.MaxDifferenceRobustness(POINTS, norm=norm)
+        shares = best.shares(po.GradientMatching(G) + loss)
+        assert shares.removed[loss.name] == pytest.approx(0.5, rel=1e-12)
+    squared = best.shares(po.GradientMatching(G) + po.PairwiseRobustness(POINTS))
+    assert squared.removed[ROBUST] == pytest.approx(0.75, rel=1e-12)
+
+
+def test_sparsity_is_a_share_of_the_sum_beside_the_zeros():
+    best = po.solve(po.GradientMatching(G) + 1.0 * po.Sparsity())
+    shares = best.shares()
+    W = best.attributions
+    expected = 1.0 - np.abs(W).sum() / np.abs(G).sum()
+    assert shares.removed["sparsity"] == pytest.approx(expected, rel=1e-12)
+    assert shares.n_zero == (W == 0.0).sum() > 0
+    assert f"{shares.n_zero} of 12 attributions are zero" in repr(shares)
+
+
+def test_baselines_may_keep_less_than_nothing():
+    shares = po.Explanation(attributions=-G, method="mine").shares(objective())
+    assert shares.kept[MATCHING] < 0.0
+    assert shares.removed[ROBUST] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_constant_target_has_dashes_and_nulls_and_no_warning(tmp_path):
+    flat = np.full((4, 3), 0.1)
+    problem = po.GradientMatching(flat) + po.PairwiseRobustness(POINTS)
+    best = po.solve(problem).shares()
+    assert best.kept == {MATCHING: 1.0}
+    assert math.isnan(best.removed[ROBUST])
+    other = po.Explanation(attributions=G, method="mine").shares(problem)
+    assert other.kept == {MATCHING: -math.inf}
+    assert "–" in repr(other)
+    assert "–" in other._repr_html_()
+    text = json.dumps(with_nulls(vars(other)), allow_nan=False)
+    assert json.loads(text)["kept"] == {MATCHING: None}
+    other.save(tmp_path / "shares")
+    again = Shares.load(tmp_path / "shares.npz")
+    assert math.isnan(again.kept[MATCHING])
+    assert repr(again) == repr(other)
+
+
+def test_zeros_that_are_not_known_leave_the_share_open():
+    class Own(po.PropertyLoss):
+        name = "own"
+        map = FAITHFUL["function"].map
+        penalty = po.Sparsity().penalty
+
+    whole = po.GradientMatching(G) + Own()
+    shares = po.Explanation(attributions=G, method="mine").shares(whole)
+    assert math.isnan(shares.kept[MATCHING])
+    assert shares.removed["own"] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_differences_of_grids_are_those_of_their_stored_graphs():
+    W = np.random.default_rng(0).normal(size=(12, 2))
+    points = po.graphs.grid(0, 1, per_dimension=12, dimensions=1)
+    grid = po.grid_gaussian_graph(points, lengthscale=0.3)
+    lattice = po.graphs.LatticeGraph((4, 3))
+    for graph in (grid, lattice):
+        stored = po.graph_from_matrix(graph.similarities)
+        values = [
+            po.Explanation(attributions=W, method="mine")
+            .shares(po.GradientMatching(W) + po.PairwiseRobustness(g))
+            .differences[ROBUST]
+            for g in (graph, stored)
+        ]
+        assert values[0] == pytest.approx(values[1], rel=1e-12)
+
+
+def test_a_graph_without_edges_has_no_neighbours():
+    lonely = po.graph_from_matrix(np.zeros((4, 4)))
+    shares = po.solve(po.GradientMatching(G) + po.PairwiseRobustness(lonely)).shares()
+    assert math.isnan(shares.differences[ROBUST])
+    assert shares.kept[MATCHING] == 1.0
+
+
+def test_limits_count_as_losses_that_are_removed():
+    bound = po.PairwiseRobustness(POINTS) <= 1.0
+    best = po.solve(1.0 * po.GradientMatching(G), subject_to=[bound])
+    shares = best.shares()
+    expected = 1.0 - 1.0 / bound.loss.value(G)
+    assert shares.removed[ROBUST] == pytest.approx(expected, rel=1e-6)
+    assert 0.0 < shares.kept[MATCHING] < 1.0
+
+
+def test_the_table_and_the_file(tmp_path):
+    shares = po.solve(objective()).shares()
+    shares.to_csv(tmp_path / "shares.csv")
+    again = read_csv(tmp_path / "shares.csv")
+    np.testing.assert_array_equal(again["value"], shares.to_frame()["value"])
+    shares.save(tmp_path / "shares")
+    assert Shares.load(tmp_path / "shares.npz") == shares
+    po.solve(objective()).save(tmp_path / "best")
+    with pytest.raises(InvalidInput, match="not saved shares"):
+        Shares.load(tmp_path / "best.npz")
+
+
+def test_names_are_shown_and_not_obeyed():
+    loss = po.PairwiseRobustness(POINTS, name="<b>\x1b[31m")
+    shares = po.solve(po.GradientMatching(G) + loss).shares()
+    assert "<b>\x1b" not in shares._repr_html_()
+    assert "\x1b" not in repr(shares)
