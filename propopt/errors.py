@@ -75,5 +75,9 @@ class JumpsWarning(FlatFunctionWarning):
     """A function jumps, so that its numerical gradients miss much of its change."""
 
 
+class InexactBoxesWarning(PropoptWarning):
+    """Trees were read, and what was read differs from what the model answers."""
+
+
 class InterruptedWarning(PropoptWarning):
     """Work was interrupted; the result holds what had been finished."""

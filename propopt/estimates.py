@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions
 from propopt.checks import sealed
@@ -43,6 +44,9 @@ class Estimate:
         Names of points and features.
     units : {"gradient", "output", "scaled"}
         Those of numeric features.
+    effects : array of bool (N, D), optional
+        Which values are in units of the output, whatever the units of others: effects
+        of categories and of numbers that are missing. None if none of them are.
     notes : tuple of str
         What a reader has to know, a sentence each: columns that are constant, or
         missing everywhere.
@@ -65,6 +69,7 @@ class Estimate:
     evaluations: int = 0
     labels: Labels = Labels()
     units: Units = "gradient"
+    effects: NDArray[np.bool_] | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -114,6 +119,8 @@ class Estimate:
     def scaled(self, sizes: Array) -> Estimate:
         """Slopes times one number per feature (D,), in units ``"scaled"``.
 
+        Effects stay as they are.
+
         Raises
         ------
         InvalidInput
@@ -123,6 +130,8 @@ class Estimate:
             raise InvalidInput(
                 f"scaled: expected a target in units 'gradient', got {self.units!r}"
             )
+        if self.effects is not None:
+            sizes = np.where(self.effects, 1.0, sizes)
         return replace(
             self,
             values=self.values * sizes,

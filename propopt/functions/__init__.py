@@ -21,7 +21,12 @@ from propopt.functions.paper import (
     Sine,
     SineOfExponential,
 )
-from propopt.functions.smoothing import Changes, SmoothedFunction, smoothed
+from propopt.functions.smoothing import (
+    Changes,
+    ExactMean,
+    SmoothedFunction,
+    smoothed,
+)
 from propopt.functions.wrapping import wrap
 from propopt.structures.piecewise import is_piecewise_constant
 
@@ -29,6 +34,7 @@ from propopt.structures.piecewise import is_piecewise_constant
 __all__ = [
     "PAPER_FUNCTIONS",
     "Changes",
+    "ExactMean",
     "Exponential",
     "Function",
     "ImageShape",

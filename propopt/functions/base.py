@@ -15,6 +15,7 @@ from propopt.errors import InvalidInput
 from propopt.estimates import Estimate
 from propopt.functions.calls import Calls
 from propopt.functions.jumps import Jumps
+from propopt.structures.boxes import Boxes
 from propopt.tables.cells import text_in
 from propopt.tables.frames import as_frame
 from propopt.tables.names import Labels, listed, read_points
@@ -148,6 +149,15 @@ class Function(ABC):
     @property
     def jumps(self) -> Jumps | None:
         """What the jump test found; None while, or if, it was not made."""
+        return None
+
+    @property
+    def boxes(self) -> Boxes | None:
+        """Values as a sum of boxes of the encoded columns, as trees are; None if not.
+
+        What is computed of them is exact; they are believed once they were checked
+        against values (:func:`propopt.smoothed` does).
+        """
         return None
 
     @cached_property

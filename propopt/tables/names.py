@@ -102,6 +102,12 @@ class Labels:
             return self
         return replace(self, points=self.points[rows])
 
+    def of_positions(self, rows: NDArray[np.intp]) -> Labels:
+        """The names of the points at these positions."""
+        if self.points is None:
+            return self
+        return replace(self, points=tuple(self.points[n] for n in rows))
+
     def of_columns(self) -> Labels:
         """The names of the features alone, for other points."""
         return replace(self, points=None)

@@ -33,25 +33,29 @@ def random_tree(rng, n_features, depth, *, coded=(), n_codes=4, at=(-1.5, 1.5)):
     return Tree.of(feature, threshold, left, right, value, missing_left, left_codes)
 
 
-def walk(tree, row):
-    """The value of the leaf that a row of what the model sees ends in."""
-    node = 0
-    while tree.feature[node] >= 0:
-        x = row[tree.feature[node]]
-        if np.isnan(x):
-            goes_left = tree.missing_left[node]
-        elif node in tree.left_codes:
-            codes = tree.left_codes[node]
-            goes_left = 0 <= x < len(codes) and codes[int(x)]
-        else:
-            goes_left = x <= tree.threshold[node]
-        node = tree.left[node] if goes_left else tree.right[node]
-    return tree.value[node]
+def walk(tree, rows):
+    """Values of the leaves that rows, as the model sees them, end in; node by node."""
+    values = np.empty(len(rows))
+    stack = [(0, np.arange(len(rows)))]
+    while stack:
+        node, here = stack.pop()
+        k = tree.feature[node]
+        if k < 0:
+            values[here] = tree.value[node]
+            continue
+        x = rows[here, k]
+        left = x <= tree.threshold[node]
+        if node in tree.left_codes:
+            listed = np.flatnonzero(tree.left_codes[node])
+            left = np.isin(x, listed)
+        left = np.where(np.isnan(x), tree.missing_left[node], left)
+        stack += [(tree.left[node], here[left]), (tree.right[node], here[~left])]
+    return values
 
 
 def walk_all(trees, rows):
     """Sums over trees at each row."""
-    return np.array([sum(walk(tree, row) for tree in trees) for row in rows])
+    return sum(walk(tree, rows) for tree in trees)
 
 
 def some_rows(rng, n_rows, n_features, *, coded=(), n_codes=4, missing=0.2):

@@ -1,9 +1,13 @@
 """Means of functions under laws of their columns, and the slopes of these means.
 
-``gaussian`` is sampled, under noise; ``smoothed`` makes any of them.
+``smoothed`` chooses: ``gaussian`` is the mean under noise, ``exact`` that of a sum of
+boxes under the data law. ``checked`` compares boxes with the function that they are.
 """
 
-from propopt.functions.smoothing.gaussian import Changes, SmoothedFunction, smoothed
+from propopt.functions.smoothing.checked import EXACT_BOXES
+from propopt.functions.smoothing.exact import ExactMean
+from propopt.functions.smoothing.gaussian import Changes, SmoothedFunction
+from propopt.functions.smoothing.smoothed import smoothed
 
 
-__all__ = ["Changes", "SmoothedFunction", "smoothed"]
+__all__ = ["EXACT_BOXES", "Changes", "ExactMean", "SmoothedFunction", "smoothed"]

@@ -14,13 +14,15 @@ from numpy.typing import ArrayLike
 
 from propopt._typing import Array, Attributions, Points, Values
 from propopt.batches import row_blocks
-from propopt.checks import read_array, read_count, read_seed
 from propopt.errors import InvalidInput
-from propopt.functions.base import Function, read_function
+from propopt.estimates import Estimate
+from propopt.functions.base import Function
 from propopt.functions.calls import Calls
 from propopt.functions.models.tabular import CATEGORY_EFFECT
+from propopt.functions.smoothing.checked import EXACT_BOXES, CheckedBoxes
 from propopt.memory import require_memory
 from propopt.sampling.antithetic import AntitheticPairs
+from propopt.sampling.laws import BoxMeans, GaussianLaw
 from propopt.tables.columns import Coded
 from propopt.tables.names import Labels
 from propopt.tables.schema import TableSchema
@@ -53,7 +55,8 @@ class SmoothedFunction(Function):
     (f(x + δε_s) − f(x − δε_s)) / 2 by a linear function of δε_s, which is the mean with
     the linear part of f as its control variate: linear functions have no error at all.
     The pairs are the same for all points and in all calls, so that the function is
-    deterministic, and differences between points are not noise.
+    deterministic, and differences between points are not noise. Of a sum of trees
+    that are read (``function.boxes``) value and gradient are exact, without draws.
 
     Of a categorical column, of a function with a schema, the gradient is the effect of
     its category on the smoothed value, f_δ(x) − Σ_c p_c f_δ(x with c); only numeric
@@ -84,7 +87,9 @@ class SmoothedFunction(Function):
 
     @property
     def gradient_method(self) -> str:
-        """Stein's identity, its scale and number of pairs."""
+        """Exact for boxes; else Stein's identity, its scale and number of pairs."""
+        if self.read_boxes.boxes is not None:
+            return f"{EXACT_BOXES}, gaussian law, scale={self._scale_in_words}"
         rule = f"Stein's identity over antithetic pairs, {self._settings}"
         if self.schema is None or not self.schema.categorical.any():
             return rule
@@ -100,13 +105,19 @@ class SmoothedFunction(Function):
         """Those of the function that is smoothed."""
         return self.function.calls
 
+    @cached_property
+    def read_boxes(self) -> CheckedBoxes:
+        """The boxes that the function is, if it is."""
+        return CheckedBoxes.of(self.function)
+
     def gradient_error(
         self, X: ArrayLike | pd.DataFrame
     ) -> Attributions | pd.DataFrame:
         """Standard errors of :meth:`gradient` over draws of the pairs.
 
         They are those of least squares with unequal variances (MacKinnon and White
-        1985, HC3), and for categorical columns those of a mean over pairs.
+        1985, HC3), and for categorical columns those of a mean over pairs; zero where
+        the gradient is exact.
 
         Parameters
         ----------
@@ -129,6 +140,17 @@ class SmoothedFunction(Function):
         points, labels = self.read(X)
         _, errors = self._slopes_and_errors(points, labels)
         return self._named(errors, X, labels)
+
+    def estimate(self, X: ArrayLike | pd.DataFrame) -> Estimate:
+        points, labels = self.read(X)
+        if self._exact(points, labels) is None:
+            return super().estimate(X)
+        return Estimate(
+            values=self.gradient_at(points, labels),
+            source=EXACT_BOXES,
+            exact=True,
+            labels=labels,
+        )
 
     def changes(self, X: ArrayLike | pd.DataFrame) -> Changes:
         """Changes of f around each point, over the same pairs.
@@ -182,6 +204,9 @@ class SmoothedFunction(Function):
         )
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
+        exact = self._exact(points, labels)
+        if exact is not None:
+            return exact.of(points)[0]
         evaluate, pairs = self._evaluator(labels), self._pairs(points.shape[1])
         values = np.empty(len(points))
         for rows in row_blocks(len(points), self.n_samples, copies=2):
@@ -194,6 +219,9 @@ class SmoothedFunction(Function):
     def _slopes_and_errors(
         self, points: Points, labels: Labels
     ) -> tuple[Attributions, Attributions]:
+        exact = self._exact(points, labels)
+        if exact is not None:
+            return exact.of(points)[1], np.zeros(points.shape)
         evaluate, pairs = self._evaluator(labels), self._pairs(points.shape[1])
         slopes, errors = np.empty(points.shape), np.empty(points.shape)
         for rows in row_blocks(len(points), self.n_samples, copies=4):
@@ -226,6 +254,19 @@ class SmoothedFunction(Function):
                 effects[others] += share * (even[others] - with_code)
             yield j, effects
 
+    def _exact(self, points: Points, labels: Labels) -> BoxMeans | None:
+        """Means of the boxes that the function is, once they are believed."""
+        boxes = self.read_boxes.at(points, labels)
+        return None if boxes is None else BoxMeans(boxes, self._law(points.shape[1]))
+
+    def _law(self, n_features: int) -> GaussianLaw:
+        columns = (None,) * n_features if self.schema is None else self.schema.columns
+        shares = tuple(
+            column.frequencies if isinstance(column, Coded) else None
+            for column in columns
+        )
+        return GaussianLaw(self._widths(n_features), shares)
+
     def _evaluator(self, labels: Labels) -> Evaluate:
         names = labels.of_columns()
 
@@ -239,75 +280,30 @@ class SmoothedFunction(Function):
 
     def _pairs(self, n_features: int) -> AntitheticPairs:
         """The same pairs in every call."""
+        widths = self._widths(n_features)
+        moved = np.ones(n_features, dtype=bool)
+        if self.schema is not None:
+            moved = ~self.schema.categorical
+        rng = np.random.default_rng(self.seed)
+        noise = widths * rng.standard_normal((self.n_samples, n_features))
+        return AntitheticPairs(noise * moved, moved)
+
+    def _widths(self, n_features: int) -> Array:
+        """The scale of each feature, (D,)."""
         if self.scale.ndim == 1 and len(self.scale) != n_features:
             raise InvalidInput(
                 f"scale: expected one number, or {n_features}, one for each column of "
                 f"X, got {len(self.scale)}"
             )
-        moved = np.ones(n_features, dtype=bool)
-        if self.schema is not None:
-            moved = ~self.schema.categorical
-        rng = np.random.default_rng(self.seed)
-        noise = self.scale * rng.standard_normal((self.n_samples, n_features))
-        return AntitheticPairs(noise * moved, moved)
+        return np.broadcast_to(self.scale, n_features)
 
     @property
     def _settings(self) -> str:
-        scale = f"{self.scale:.4g}" if self.scale.ndim == 0 else "per feature"
-        return f"scale={scale}, n_samples={self.n_samples}"
+        return f"scale={self._scale_in_words}, n_samples={self.n_samples}"
 
-
-def smoothed(
-    function: Function,
-    scale: ArrayLike,
-    n_samples: int = 500,
-    rng: int | np.random.Generator | None = 0,
-) -> SmoothedFunction:
-    """A smooth function near one that is not: f_δ(x) = E f(x + δ ∘ ε), ε ~ N(0, I).
-
-    Its gradient explains trees and forests, whose own gradient is 0 almost everywhere.
-    A value or a gradient takes 2 S evaluations of f for each point.
-
-    Parameters
-    ----------
-    function : Function
-        f; see :func:`wrap` for models and callables.
-    scale : float or array (D,)
-        δ > 0, in the units of the features: how far f is averaged. Entries for
-        categorical columns are not used.
-    n_samples : int
-        The number S of pairs x ± δε; gradients need at least two for each feature.
-    rng : int, Generator or None
-        What the pairs are drawn from, once; None is seed 0.
-
-    Returns
-    -------
-    SmoothedFunction
-        With ``value``, ``gradient``, ``gradient_error`` and ``changes``.
-
-    Raises
-    ------
-    InvalidInput
-        If an argument cannot be used.
-
-    Examples
-    --------
-    The gradient of a smoothed step 1[x > 0] is the normal density over δ, here at 0.
-
-    >>> import numpy as np, propopt as po
-    >>> step = po.smoothed(po.wrap(lambda X: (X[:, 0] > 0) * 1.0), scale=0.5)
-    >>> error = step.gradient([[0.0]]) - 1 / np.sqrt(2 * np.pi) / 0.5
-    >>> bool(np.abs(error) < 4 * step.gradient_error([[0.0]]))
-    True
-    """
-    function = read_function(function)
-    widths = read_array(scale, "scale", ndim=min(np.ndim(scale), 1))
-    if not (widths > 0.0).all():
-        raise InvalidInput(f"scale: expected numbers > 0, got {widths.tolist()}")
-    if read_count(n_samples, "n_samples") < 2:
-        raise InvalidInput("n_samples: expected at least 2, which errors need")
-    seed = read_seed(rng)
-    return SmoothedFunction(function, widths, int(n_samples), seed, function.schema)
+    @property
+    def _scale_in_words(self) -> str:
+        return f"{self.scale:.4g}" if self.scale.ndim == 0 else "per feature"
 
 
 def _even(ahead: Array, behind: Array) -> Array:

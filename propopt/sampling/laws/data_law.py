@@ -72,6 +72,14 @@ class DataLaw:
         parts = zip(self.columns, points.T, strict=True)
         return np.stack([column.has_slope(x) for column, x in parts], axis=1)
 
+    def has_effects(self, points: Points) -> Truths:
+        """Where contrasts are in units of the output, not per unit, (N, D).
+
+        They are for categories, and for numbers that are missing.
+        """
+        coded = [isinstance(column, CodedLaw) for column in self.columns]
+        return np.isnan(points) | np.array(coded)
+
     def moments(self, points: Points) -> tuple[Array, Array]:
         """Means and variances of V_j at each row, exactly, (N, D) each."""
         parts = zip(self.columns, points.T, strict=True)

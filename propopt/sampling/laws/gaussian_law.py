@@ -94,7 +94,8 @@ class KnownIntervals:
 
 
 def _of_numbers(sets: Sets, x: Array, scale: float) -> Measures:
-    ends = np.stack([sets.low, sets.high])[:, :, None]
+    # a set of NaN alone has low ≥ high
+    ends = np.stack([sets.low, np.maximum(sets.low, sets.high)])[:, :, None]
     a, b = (ends - x) / scale
     P = ndtr(b) - ndtr(a)
     R = (_density(a) - _density(b)) / scale

@@ -12,7 +12,7 @@ import numpy as np
 from propopt._typing import Points
 from propopt.checks import read_rng, sealed
 from propopt.tables.columns import Coded
-from propopt.tables.names import Labels, read_table
+from propopt.tables.names import Labels, read_points
 from propopt.tables.schema import TableSchema
 
 
@@ -31,8 +31,8 @@ class Reference:
         Numbers, NaN where they are missing, and codes.
     n_codes : tuple of int or None (D,)
         How many codes each column has; None for numbers.
-    names : tuple of str (D,)
-        The columns, for messages.
+    labels : Labels
+        Names of rows and columns.
     n_rows : int
         Those of the table, before it was thinned.
 
@@ -46,7 +46,7 @@ class Reference:
 
     points: Points
     n_codes: tuple[int | None, ...]
-    names: tuple[str, ...]
+    labels: Labels
     n_rows: int
 
     @classmethod
@@ -73,7 +73,7 @@ class Reference:
             If the table cannot be read.
         """
         if schema is None:
-            points, labels = read_table(data, "data")
+            points, labels = read_points(data, "data")
         else:
             points, labels = schema.encode(data, "data")
         return cls.of_points(points, labels, schema, rng)
@@ -87,18 +87,22 @@ class Reference:
         rng: int | np.random.Generator | None = 0,
     ) -> Reference:
         """As :meth:`of`, of points that are encoded."""
+        names = Labels() if labels is None else labels
         n_rows, n_columns = points.shape
-        features = None if labels is None else labels.features
-        names = features or tuple(str(j) for j in range(n_columns))
         columns = [None] * n_columns if schema is None else schema.columns
         n_codes = tuple(
             len(column.frequencies) if isinstance(column, Coded) else None
             for column in columns
         )
         if n_rows > MOST_ROWS:
-            kept = read_rng(rng).choice(n_rows, MOST_ROWS, replace=False)
-            points = points[np.sort(kept)]
+            kept = np.sort(read_rng(rng).choice(n_rows, MOST_ROWS, replace=False))
+            points, names = points[kept], names.of_positions(kept)
         return cls(sealed(points + 0.0), n_codes, names, n_rows)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, for messages, (D,)."""
+        return self.labels.feature_names(self.points.shape[1])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.in_words()})"

@@ -32,38 +32,35 @@ SINGLE_TOLERANCE: Final = 2e-5
 class Boxes:
     """f(x) = base + Σ_l v_l Π_{u in path l} 1[x_j(u) ∈ A_u]: a sum of boxes.
 
-        Each set A_u is of one column, and a path has one set of a column at most. So the
-        mean of f under independent columns, and any contrast in one column, are sums of
-        products of measures of the sets: nothing is sampled.
+    Each set A_u is of one column, and a path has one set of a column at most. So the
+    mean of f under independent columns, and any contrast in one column, are sums of
+    products of measures of the sets: nothing is sampled.
 
     Parameters
     ----------
-        base : float
-            What is added to all boxes.
-        values : array (L,)
-            v, of the leaves.
-        paths : array (L, K)
-            The sets of each box, padded with −1 at the end.
-        sets : Sets (U)
-            The different sets.
-        n_columns : int
-            D, the number of columns of the table.
-        tolerance : float
-            How far the boxes may be from the model, over max(1, |f|), for its rounding.
+    base : float
+        What is added to all boxes.
+    values : array (L,)
+        v, of the leaves.
+    paths : array (L, K)
+        The sets of each box, padded with −1 at the end.
+    sets : Sets (U)
+        The different sets.
+    n_columns : int
+        D, the number of columns of the table.
+    tolerance : float
+        How far the boxes may be from the model, over max(1, |f|), for its rounding.
 
     Examples
     --------
-        >>> import numpy as np
-    import scipy.sparse as sp
-        >>> from propopt.structures.boxes import Boxes, Tree
-        >>> stump = Tree.of(
-        ...     [0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 1, 3]
-        ... )
-        >>> boxes = Boxes.of_trees([stump, stump], n_columns=2)
-        >>> boxes
-        Boxes(2 boxes of 2 sets in 2 columns)
-        >>> (0.5 * boxes + boxes).value(np.array([[0.0, 7.0], [1.0, 7.0]]))
-        array([3., 9.])
+    >>> import numpy as np
+    >>> from propopt.structures.boxes import Boxes, Tree
+    >>> stump = Tree.of([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 1, 3])
+    >>> boxes = Boxes.of_trees([stump, stump], n_columns=2)
+    >>> boxes
+    Boxes(2 boxes of 2 sets in 2 columns)
+    >>> (0.5 * boxes + boxes).value(np.array([[0.0, 7.0], [1.0, 7.0]]))
+    array([3., 9.])
     """
 
     base: float

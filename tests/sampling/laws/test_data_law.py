@@ -14,6 +14,7 @@ from propopt.batches import Budget
 from propopt.sampling.laws import BoxMeans, DataLaw, Reference, box_means
 from propopt.sampling.laws.tempering import temper
 from propopt.structures.boxes import Boxes, SameColumn, Sets, Tree
+from propopt.tables.names import Labels
 
 
 REFERENCE = Reference.of_points(golden.TABLE)
@@ -84,7 +85,7 @@ def test_contrasts_of_trees_with_categories_are_those_of_all_combinations(seed):
     rng = np.random.default_rng(seed)
     table = some_rows(rng, 12, 4, coded=(2,), n_codes=3)
     table[:, 1] = table[:, 1].round()
-    law = DataLaw(Reference(table, (None, None, 3, None), ("a", "b", "c", "d"), 12))
+    law = DataLaw(Reference(table, (None, None, 3, None), Labels(), 12))
     maps = [SameColumn(0), SameColumn(1), SameColumn(2, 3), SameColumn(3)]
     trees = [random_tree(rng, 4, 4, coded=(2,), n_codes=3) for _ in range(5)]
     boxes = Boxes.of_trees(trees, 0.5, n_columns=4, maps=maps)

@@ -1,0 +1,178 @@
+"""The choice of a law, and of the way to take means under it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from propopt._typing import Array
+from propopt.checks import did_you_mean, read_array, read_count, read_seed
+from propopt.errors import InvalidInput, Refused
+from propopt.functions.base import Function, read_function
+from propopt.functions.smoothing.checked import CheckedBoxes
+from propopt.functions.smoothing.exact import ExactMean
+from propopt.functions.smoothing.gaussian import SmoothedFunction
+from propopt.sampling.laws import DataLaw, Reference
+
+
+LawName = Literal["gaussian", "data"]
+
+
+@overload
+def smoothed(
+    function: Function,
+    scale: ArrayLike,
+    n_samples: int = 500,
+    rng: int | np.random.Generator | None = 0,
+    *,
+    law: Literal["gaussian"] = "gaussian",
+    data: Any = None,
+) -> SmoothedFunction: ...
+
+
+@overload
+def smoothed(
+    function: Function,
+    scale: None = None,
+    n_samples: int = 500,
+    rng: int | np.random.Generator | None = 0,
+    *,
+    law: Literal["data"],
+    data: Any,
+) -> ExactMean: ...
+
+
+def smoothed(
+    function: Function,
+    scale: ArrayLike | None = None,
+    n_samples: int = 500,
+    rng: int | np.random.Generator | None = 0,
+    *,
+    law: LawName = "gaussian",
+    data: Any = None,
+) -> Function:
+    """A smooth function near one that is not: its mean E f(V) under a law around x.
+
+    Its gradient explains trees and forests, whose own gradient is 0 almost everywhere.
+    Columns are independent under both laws.
+
+    ========== =======================================================================
+    gaussian   V = x + δ ∘ ε, ε ~ N(0, I), and the gradient by x (SmoothGrad). Where a
+               library puts its splits between observed values counts
+    data       V_j on the values of column j in ``data``, near x_j: weights
+               exp(−(v − x_j)²/2h²) with h half a standard deviation, more where one
+               value would have nearly all of it. The gradient is
+               Cov(V_j, f(V))/Var(V_j): the difference f(v_2) − f(v_1) per unit where
+               there are two values, 0 in columns that are not used or constant. Of a
+               category, and of a number that is missing, it is the effect against
+               the others, in units of the output
+    ========== =======================================================================
+
+    Of trees that are read (``function.boxes``) means and gradients are exact, once the
+    boxes were compared with the model at up to 1000 rows of ``data``, or of those that
+    are asked for first. Else they are sampled.
+
+    Parameters
+    ----------
+    function : Function
+        f; see :func:`wrap` for models and callables.
+    scale : float or array (D,), optional
+        δ > 0, in the units of the features: how far f is averaged by the gaussian law,
+        which needs it. Entries for categorical columns are not used.
+    n_samples : int
+        Where means are sampled, the number of draws: the gaussian law takes so many
+        pairs x ± δε, at least two for each feature.
+    rng : int, Generator or None
+        What is drawn from, once; None is seed 0.
+    law : {"gaussian", "data"}
+        Of the columns around each row.
+    data : DataFrame, array or Reference, optional
+        The reference table, best the one that the model was fitted on; the data law
+        needs it. Of more than 10,000 rows as many are drawn.
+
+    Returns
+    -------
+    Function
+        With ``value``, ``gradient`` and ``estimate``; by the gaussian law a
+        :class:`SmoothedFunction`, with ``gradient_error`` and ``changes`` too.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument cannot be used.
+
+    Examples
+    --------
+    The gradient of a smoothed step 1[x > 0] is the normal density over δ, here at 0.
+
+    >>> import numpy as np, propopt as po
+    >>> step = po.smoothed(po.wrap(lambda X: (X[:, 0] > 0) * 1.0), scale=0.5)
+    >>> error = step.gradient([[0.0]]) - 1 / np.sqrt(2 * np.pi) / 0.5
+    >>> bool(np.abs(error) < 4 * step.gradient_error([[0.0]]))
+    True
+    """
+    function = read_function(function)
+    if read_count(n_samples, "n_samples") < 2:
+        raise InvalidInput("n_samples: expected at least 2, which errors need")
+    seed = read_seed(rng)
+    match law:
+        case "gaussian":
+            widths = _read_widths(scale)
+            return _gaussian(function, widths, int(n_samples), seed, data)
+        case "data":
+            return _by_data(function, scale, data, seed)
+    raise InvalidInput(
+        f"law: expected 'gaussian' or 'data', got {law!r}"
+        f"{did_you_mean(law, ['gaussian', 'data'])}"
+    )
+
+
+def _read_widths(scale: ArrayLike | None) -> Array:
+    if scale is None:
+        raise InvalidInput(
+            "scale: the gaussian law needs one, such as half the standard deviation of "
+            "each column; law='data', data=X_train needs none"
+        )
+    widths = read_array(scale, "scale", ndim=min(np.ndim(scale), 1))
+    if not (widths > 0.0).all():
+        raise InvalidInput(f"scale: expected numbers > 0, got {widths.tolist()}")
+    return widths
+
+
+def _gaussian(
+    function: Function, widths: Array, n_samples: int, seed: int, data: Any
+) -> SmoothedFunction:
+    made = SmoothedFunction(function, widths, n_samples, seed, function.schema)
+    if data is not None:
+        made.read_boxes.at(*function.read(data, "data"))
+    return made
+
+
+def _by_data(
+    function: Function, scale: ArrayLike | None, data: Any, seed: int
+) -> ExactMean:
+    if scale is not None:
+        raise InvalidInput("scale: the data law has its own bandwidths; leave it out")
+    reference = _read_reference(function, data, seed)
+    boxes = CheckedBoxes.of(function).at(reference.points, reference.labels)
+    law = DataLaw(reference)
+    if boxes is None:
+        raise Refused(
+            f"law: {function!r} is no sum of trees that is read, and the data law is "
+            "exact for these alone; take law='gaussian'"
+        )
+    return ExactMean(function, law, boxes)
+
+
+def _read_reference(function: Function, data: Any, seed: int) -> Reference:
+    if isinstance(data, Reference):
+        return data
+    if data is None:
+        raise InvalidInput(
+            "data: the data law needs the reference table, best the one that the model "
+            "was fitted on: smoothed(function, law='data', data=X_train)"
+        )
+    points, labels = function.read(data, "data")
+    return Reference.of_points(points, labels, function.schema, seed)
