@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from propopt.output.gaps import gap_in_words, target_in_words
 from propopt.output.text import in_html, printable
 
 
@@ -29,6 +30,7 @@ def explanation_text(explanation: Any) -> str:
         parts.append(f"objective={explanation.objective:.6g}")
     if explanation.gap is not None:
         parts.append(f"gap={explanation.gap:.1e}")
+        parts.append(printable(target_in_words(explanation)))
     if explanation.solver is not None:
         parts.append(f"solver={explanation.solver}")
     if explanation.evaluations > 0:
@@ -69,7 +71,7 @@ def _facts(explanation: Any) -> dict[str, str]:
     if explanation.evaluations:
         facts["model evaluations"] = f"{explanation.evaluations:,}"
     if explanation.certificate is not None:
-        facts["certified gap"] = f"{explanation.certificate.gap:.1e}"
+        facts["certified"] = gap_in_words(explanation)
     if explanation.solver is not None:
         facts["solver"] = f"{explanation.solver}, {explanation.seconds:.3g} s"
     return facts

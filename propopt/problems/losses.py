@@ -66,7 +66,7 @@ class GradientMatchingLoss(LossSection):
     norm: Literal["l2", "l1"] = "l2"
 
     def build(self, subject: Subject) -> PropertyLoss:
-        return losses.GradientMatching(subject.gradient(subject.points), self.norm)
+        return losses.GradientMatching(subject.estimate(subject.points), self.norm)
 
 
 class FunctionMatchingLoss(LossSection):

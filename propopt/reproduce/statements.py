@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from propopt.output.gaps import targets_in_words
 from propopt.reproduce.findings import Claim, Invariant
 from propopt.reproduce.panels import Solved, Statement
 from propopt.results.explanation import Explanation
@@ -47,7 +48,15 @@ def certified(solved: Solved) -> Invariant:
         value=float("inf") if missing else float(max(gaps)),
         sense="<=",
         limit=solved.problem.tolerance,
-        note=f"{len(gaps)} optima" + (f", {missing} not solved" * bool(missing)),
+        note="; ".join(_optima(solved, len(gaps), missing)),
+    )
+
+
+def _optima(solved: Solved, count: int, missing: int) -> Iterator[str]:
+    """How many optima there are, and what is known of their targets."""
+    yield f"{count} optima" + (f", {missing} not solved" * bool(missing))
+    yield from targets_in_words(
+        best for one in solved.draws for best in one.trade_offs.optimized
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from propopt.output.gaps import target_error_cell, targets_in_words
 from propopt.output.html import html_card, html_table
 from propopt.output.text import in_html
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 
 _N_ROWS = 10
+_ERRORS = ("gap", "target error")
 
 
 def trade_offs_html(trade_offs: TradeOffs) -> str:
@@ -28,7 +30,7 @@ def trade_offs_html(trade_offs: TradeOffs) -> str:
     title = f"{len(trade_offs.optimized)} optimized, {len(trade_offs.baselines)} others"
     facts = [in_html(f"{name}: {text}") for name, text in _facts(trade_offs).items()]
     names = trade_offs.losses
-    head = ["method", *(f"weight of {name}" for name in names), *names, "gap"]
+    head = ["method", *(f"weight of {name}" for name in names), *names, *_ERRORS]
     rows = [_row(trade_offs, explanation) for explanation in _shown(trade_offs)]
     table = html_table(head, rows)
     return html_card(filter(None, [f"<b>{title}</b>", "<br>".join(facts), table]))
@@ -36,7 +38,10 @@ def trade_offs_html(trade_offs: TradeOffs) -> str:
 
 def _facts(trade_offs: TradeOffs) -> Mapping[str, str]:
     gaps = [best.gap for best in trade_offs.optimized if best.gap is not None]
-    facts = {"largest certified gap": f"{max(gaps):.1e}"} if gaps else {}
+    facts = {}
+    if gaps:
+        targets = "; ".join(targets_in_words(trade_offs.optimized))
+        facts["gap"] = f"at most {max(gaps):.1e} (optimization) · {targets}"
     if trade_offs.failures:
         facts["not solved"] = str(len(trade_offs.failures))
     if trade_offs.interrupted:
@@ -56,5 +61,11 @@ def _row(trade_offs: TradeOffs, explanation: Explanation) -> list[str]:
     rates, losses = explanation.rates, explanation.losses
     weights = [f"{rates[k]:.4g}" if k in rates else "" for k in trade_offs.losses]
     values = [f"{losses[name]:.6g}" for name in trade_offs.losses]
-    gap = "" if explanation.gap is None else f"{explanation.gap:.1e}"
-    return [in_html(explanation.method), *weights, *values, gap]
+    return [in_html(explanation.method), *weights, *values, *_errors(explanation)]
+
+
+def _errors(explanation: Explanation) -> tuple[str, str]:
+    """The gap and, beside it, the error of the target."""
+    if explanation.gap is None:
+        return "", ""
+    return f"{explanation.gap:.1e}", target_error_cell(explanation)

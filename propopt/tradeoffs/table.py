@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from propopt.errors import InvalidInput, SolverFailure, UnsolvedWarning
 from propopt.memory import require_memory
 from propopt.output.csv import write_csv
+from propopt.output.gaps import target_in_words
 from propopt.plots.trade_offs import AxisScale, plot_trade_offs
 from propopt.results.deferred import is_deferred
 from propopt.results.explanation import Explanation
@@ -156,7 +157,9 @@ class TradeOffs:
         """One row per explanation, with the columns of the CSV files.
 
         ``method``, ``weight.<loss>``, ``parameter.<name>``, ``loss.<loss>``,
-        ``objective``, ``gap`` (certified and relative), ``on_front``, ``seconds``.
+        ``objective``, ``gap`` (certified and relative), ``target_error`` (estimated, to
+        the same scale; blank where it is not known), ``on_front``, ``seconds``,
+        ``target`` (that error in words, with its interval).
         """
         rows = [
             self._row(explanation, bool(ahead))
@@ -265,8 +268,10 @@ class TradeOffs:
             *(f"loss.{name}" for name in self.losses),
             "objective",
             "gap",
+            "target_error",
             "on_front",
             "seconds",
+            "target",
         ]
 
     def _row(self, explanation: Explanation, on_front: bool) -> dict[str, Any]:
@@ -277,8 +282,10 @@ class TradeOffs:
             **_prefixed("loss", explanation.losses),
             "objective": explanation.objective,
             "gap": explanation.gap,
+            "target_error": explanation.target_error,
             "on_front": on_front,
             "seconds": explanation.seconds,
+            "target": _target(explanation),
         }
 
     def _distance(self, baseline: Explanation) -> dict[str, Any]:
@@ -290,6 +297,11 @@ class TradeOffs:
             excess, best = min(excesses, key=lambda pair: pair[0])
             row |= {"excess": excess, **_prefixed("weight", best.rates)}
         return row
+
+
+def _target(explanation: Explanation) -> str | None:
+    """What is known of the error of its target, in words; None for a baseline."""
+    return None if explanation.gap is None else target_in_words(explanation)
 
 
 def _require_room(optimized: Sequence[Explanation]) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
+from math import isfinite, isnan
 from typing import Any
 
+from propopt.output.gaps import target_in_words
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
 
@@ -56,9 +57,21 @@ def _explanation(explanation: Explanation) -> dict[str, Any]:
         "losses": _finite(explanation.losses),
         "objective": explanation.objective,
         "gap": explanation.gap,
+        "target_error": _target_error(explanation),
         "solver": explanation.solver,
         "units": explanation.units,
         "parameters": dict(explanation.parameters),
+    }
+
+
+def _target_error(explanation: Explanation) -> dict[str, Any]:
+    """JSON has no NaN: what is not known is null."""
+    target, known = explanation.target, explanation.target_error
+    is_known = target is not None and not isnan(known)
+    return {
+        "relative": known if is_known else None,
+        "interval": target.interval if target is not None and is_known else None,
+        "in_words": target_in_words(explanation),
     }
 
 

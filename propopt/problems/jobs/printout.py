@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from propopt.output.gaps import targets_in_words
 from propopt.output.progress import PlainConsole
 from propopt.output.terminal import print_table
 from propopt.output.text import printable, printable_lines
@@ -55,8 +56,11 @@ def print_trade_offs(
     losses = [f"loss.{name}" for name in trade_offs.losses]
     weights = [f"weight.{name}" for name in swept]
     table = _with_settings(trade_offs.to_frame())
-    front = table.loc[trade_offs.on_front, ["method", *weights, *losses, "gap"]]
+    columns = ["method", *weights, *losses, "gap", "target_error"]
+    front = table.loc[trade_offs.on_front, columns]
     _show("The front", front, console)
+    for words in targets_in_words(trade_offs.optimized):
+        console.print(words, markup=False)
     if trade_offs.baselines and trade_offs.optimized:
         distances = _with_settings(trade_offs.distances())
         title = "Baselines: above the best possible objective by at least the excess"

@@ -12,6 +12,7 @@ import numpy as np
 
 from propopt.errors import Unwritten
 from propopt.explaining.explain import explain
+from propopt.output.gaps import gap_in_words
 from propopt.output.progress import PlainConsole
 from propopt.output.terminal import print_table
 from propopt.problems.file import ProblemFile
@@ -164,7 +165,7 @@ def _print(best: Explanation, console: PlainConsole) -> None:
     for name, value in best.parameters.items():
         console.print(f"{name}: {value}", markup=False)
     losses = ", ".join(f"{name} {value:.4g}" for name, value in best.losses.items())
-    console.print(f"{losses}; certified to {best.gap:.0e}", markup=False)
+    console.print(f"{losses}; {gap_in_words(best)}", markup=False)
     W = best.to_frame()
     sizes = np.abs(W).mean().sort_values(ascending=False)[:_SHOWN]
     rows = [

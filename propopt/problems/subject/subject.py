@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from propopt.errors import FlatFunctionWarning, InvalidInput
+from propopt.estimates import Estimate
 from propopt.functions import Function, wrap
 from propopt.functions.base import read_function
 from propopt.functions.models.outputs import Output, Target
@@ -211,13 +213,30 @@ class Subject:
         InvalidInput
             If it is zero because f is constant between jumps.
         """
+        with self._sloped() as function:
+            return function.gradient(X)
+
+    def estimate(self, X: Any) -> Estimate:
+        """∇f at X with what is known of its error: :meth:`Function.estimate`.
+
+        Raises
+        ------
+        InvalidInput
+            If it is zero because f is constant between jumps.
+        """
+        with self._sloped() as function:
+            return function.estimate(X)
+
+    @contextmanager
+    def _sloped(self) -> Iterator[Function]:
+        """The function, refused where it turns out to be constant between jumps."""
         function = self.function
         if function.piecewise_constant and function.schema is None:
             raise InvalidInput(flat("the model"))
         with warnings.catch_warnings():
             warnings.simplefilter("error", FlatFunctionWarning)
             try:
-                return function.gradient(X)
+                yield function
             except FlatFunctionWarning:
                 raise InvalidInput(flat("the model")) from None
 
