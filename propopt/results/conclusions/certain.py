@@ -22,7 +22,7 @@ from propopt.output.text import in_html
 from propopt.results.conclusions.near_optimal import NearOptimal
 from propopt.results.conclusions.orders import OrderBy, RowOrder, in_order
 from propopt.results.conclusions.saved_certain import read_certain, write_certain
-from propopt.results.conclusions.target_scatter import Scatter, scatter_of
+from propopt.results.conclusions.target_scatter import TargetScatter, scatter_of
 from propopt.tables.names import Labels
 
 
@@ -274,7 +274,7 @@ def certain_of(
         best=best,
         near=near,
         beta=share * best.certificate.value / len(W),
-        scatter=scatter_of(best, program, near.hessian),
+        scatter=scatter_of(best, program, near),
         order=order,
         asked=rows,
     )
@@ -288,7 +288,7 @@ class _Statements:
     best: Explanation
     near: NearOptimal
     beta: float
-    scatter: Scatter
+    scatter: TargetScatter
     order: OrderBy
     asked: Sequence[Hashable] | None
 

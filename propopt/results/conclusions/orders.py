@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array
 from propopt.results.conclusions.near_optimal import NearOptimal
-from propopt.results.conclusions.target_scatter import Scatter
+from propopt.results.conclusions.target_scatter import TargetScatter
 
 
 OrderBy: TypeAlias = Literal["size", "value"]
@@ -51,7 +51,7 @@ class RowOrder:
         row: int,
         near: NearOptimal,
         beta: float,
-        scatter: Scatter,
+        scatter: TargetScatter,
         by: OrderBy,
     ) -> RowOrder:
         """The pairs of the row whose attributions are w (D,)."""

@@ -17,10 +17,11 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from propopt._typing import Array, Attributions
-from propopt.curvature.hessian import Hessian
-from propopt.estimates import Estimate
+from propopt.curvature.excess import Scatter
+from propopt.curvature.hessian import QuadraticPart
 from propopt.losses import GradientMatching, Program
 from propopt.penalties import Squared
+from propopt.results.conclusions.near_optimal import NearOptimal
 
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _LEVEL = 0.975
 
 
-class Scatter(ABC):
+class TargetScatter(ABC):
     """Half-widths of 95 % intervals, for the target's error alone."""
 
     words: str
@@ -46,7 +47,7 @@ class Scatter(ABC):
 
 
 @final
-class NoScatter(Scatter):
+class NoScatter(TargetScatter):
     """The target is exact."""
 
     words = "the target is exact"
@@ -60,7 +61,7 @@ class NoScatter(Scatter):
 
 
 @final
-class UnknownScatter(Scatter):
+class UnknownScatter(TargetScatter):
     """Nothing is known, and nothing is added: statements are of the given target."""
 
     words = "the error of the target is not known, and not included"
@@ -75,7 +76,7 @@ class UnknownScatter(Scatter):
 
 @final
 @dataclass(frozen=True, eq=False)
-class GivenErrors(Scatter):
+class GivenErrors(TargetScatter):
     """Standard errors (N, D) of W alone: those of a pair add up at most."""
 
     errors: Attributions
@@ -94,14 +95,20 @@ class GivenErrors(Scatter):
 
 @final
 @dataclass(frozen=True, eq=False)
-class BlockScatter(Scatter):
-    """Moves of W (B, N, D) with blocks of the target, whose mean is zero."""
+class BlockScatter(TargetScatter):
+    """Moves of W (B, N, D) with blocks of the target, whose mean is zero.
+
+    Where other losses or bounds stand beside squared losses, the moves are those of the
+    squared ones alone: in the norm of H no other move is longer.
+    """
 
     moves: Array
+    is_exact: bool
 
     @property
     def words(self) -> str:  # type: ignore[override]
-        return f"errors of the target from {len(self.moves)} blocks are included"
+        alone = "" if self.is_exact else ", those of the squared losses alone"
+        return f"errors of the target from {len(self.moves)} blocks are included{alone}"
 
     def of_entries(self) -> Attributions:
         squares = np.einsum("bnd,bnd->nd", self.moves, self.moves)
@@ -123,18 +130,18 @@ class BlockScatter(Scatter):
         return float(stdtrit(B - 1, _LEVEL)) / math.sqrt(B * (B - 1))
 
 
-def scatter_of(best: Explanation, program: Program, hessian: Hessian) -> Scatter:
+def scatter_of(best: Explanation, program: Program, near: NearOptimal) -> TargetScatter:
     """What is known of the error of W that comes from its target."""
     targets = _targets(best, program)
     estimates = [target.estimate for target in targets]
-    if not targets or any(estimate is None for estimate in estimates):
-        return _given(best)
-    if all(estimate is not None and estimate.exact for estimate in estimates):
+    if estimates and all(e is not None and e.exact for e in estimates):
         return NoScatter()
-    if len(estimates) == 1 and estimates[0] is not None and _is_linear(program):
-        return _of_blocks(best.weights[targets[0].name], estimates[0], hessian) or (
-            _given(best)
-        )
+    if len(estimates) == 1 and estimates[0] is not None:
+        blocks = estimates[0].blocks
+        if blocks is not None:
+            part = Scatter(QuadraticPart(program), blocks)
+            a = best.weights[targets[0].name]
+            return BlockScatter(part.moved(a, near.hessian), _is_linear(program))
     return _given(best)
 
 
@@ -152,19 +159,7 @@ def _is_linear(program: Program) -> bool:
     return not program.bounds and all(squared)
 
 
-def _of_blocks(a: float, estimate: Estimate, hessian: Hessian) -> BlockScatter | None:
-    if estimate.blocks is None:
-        return None
-    return BlockScatter(block_moves(a, estimate.blocks, hessian))
-
-
-def block_moves(a: float, blocks: Array, hessian: Hessian) -> Array:
-    """How far each block of the target (B, N, D) moves W: a H⁻¹(Ĝ_b − Ḡ)."""
-    centre = blocks.mean(axis=0)
-    return np.stack([hessian.solve(a * (block - centre)) for block in blocks])
-
-
-def _given(best: Explanation) -> Scatter:
+def _given(best: Explanation) -> TargetScatter:
     errors = best.standard_errors
     if errors is None or not np.isfinite(errors).all():
         return UnknownScatter()

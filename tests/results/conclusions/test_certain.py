@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import cvxpy as cp
 import numpy as np
 import pandas as pd
@@ -19,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import propopt as po
+from propopt.curvature.hessian import QuadraticPart
 from propopt.errors import InvalidInput, Refused
 from propopt.estimates import Estimate
 from propopt.results.conclusions.certain import Certain
@@ -219,15 +222,40 @@ def test_of_a_target_without_known_error_nothing_is_included_and_that_is_said():
     assert "exact" in repr(po.solve(with_target(exact)).certain())
 
 
-def test_standard_errors_of_programs_that_are_not_linear_are_added():
-    best = po.solve(with_target(estimated()) + 0.2 * po.Sparsity())
+def test_standard_errors_that_are_known_are_added():
+    best = po.solve(objective())
     without = best.certain()
-    assert "not known" in without.notes[0]
     errors = np.full(G.shape, 0.01)
-    known = po.Explanation(**{**vars(best), "standard_errors": errors}).certain()
+    known = dataclasses.replace(best, standard_errors=errors).certain()
     np.testing.assert_allclose(
         known.half_widths - without.half_widths, 1.959963984540054e-2, rtol=1e-6
     )
+
+
+def test_with_other_losses_the_moves_are_in_all_no_shorter():
+    target = estimated()
+
+    def best(G):
+        return po.solve(with_target(G) + 0.4 * po.Sparsity(), tolerance=1e-10)
+
+    assert "squared losses alone" in best(target).certain().notes[0]
+    centre = best(target.values).attributions
+    part = QuadraticPart(po.losses.Program(objective().losses))
+    H = part.hessian(objective().coefficients)
+    for block in target.blocks:
+        move = best(block).attributions - centre
+        free = H.solve(block - target.values)
+        lengths = [np.vdot(X, _times_half_hessian(X)) for X in (move, free)]
+        assert lengths[0] <= lengths[1] * (1 + 1e-6)
+
+
+def _times_half_hessian(X):
+    # F is quadratic: H X = (∇F(X) − ∇F(0))/2
+    slopes = [
+        sum(c * loss.gradient(V) for c, loss in objective().terms)
+        for V in (X, np.zeros_like(X))
+    ]
+    return (slopes[0] - slopes[1]) / 2
 
 
 # many points, rows
