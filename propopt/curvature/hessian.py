@@ -20,7 +20,7 @@ import numpy as np
 
 from propopt._typing import Array, Attributions
 from propopt.curvature.eigenbasis import Eigenbasis
-from propopt.curvature.quadratic import Quadratic, quadratic_refusal
+from propopt.curvature.quadratic import Quadratic, curvature_refusal
 from propopt.errors import Refused
 from propopt.linear.conjugate_gradients import conjugate_gradients
 from propopt.losses import Program, PropertyLoss
@@ -210,7 +210,7 @@ class QuadraticPart:
     def _is_diagonal(self) -> bool:
         losses = tuple(self.program.losses[k] for k in self._squared)
         few = max(self.program.shape) <= MOST_DIAGONALIZED
-        return few and quadratic_refusal(losses) is None
+        return few and curvature_refusal(losses) is None
 
     @cached_property
     def _quadratic(self) -> Quadratic:

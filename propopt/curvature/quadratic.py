@@ -110,6 +110,15 @@ class Quadratic:
 
 def quadratic_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
     """Why the squared losses among ``losses`` are not such a sum; None if they are."""
+    for loss in losses:
+        coupled = isinstance(loss.penalty, Squared) and type(loss.map) is not Identity
+        if coupled and type(loss.map) in _NOUNS and loss.has_target:
+            return f"{loss.name} has a target of its own"
+    return curvature_refusal(losses)
+
+
+def curvature_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
+    """Why they have not the curvature of such a sum, whatever their targets."""
     nouns = []
     for loss in losses:
         if isinstance(loss.penalty, Squared):

@@ -12,7 +12,6 @@ from propopt._typing import Array, Points
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.estimates import Estimate
-from propopt.explaining.conditional import FeatureModes
 from propopt.explaining.defaults import (
     coordinates_of,
     in_words,
@@ -89,7 +88,7 @@ class FitPlan:
             reference=_reference(best, aim, settings),
             names=(matching.name, robust.name, name),
             weights=(1.0, best.weights[robust.name], c),
-            modes=None if smooth is None else FeatureModes.of(smooth.graph),
+            smooth=smooth,
             settings=settings,
             seed=self.seed,
         )

@@ -1,4 +1,4 @@
-"""Answers to new rows, one after the other, as one explanation."""
+"""RowAnswers to new rows, one after the other, as one explanation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNSCALED = 1e-9
 
 @final
 @dataclass(frozen=True, eq=False)
-class Answers:
+class RowAnswers:
     """Optima of rows that do not know of each other.
 
     Parameters
@@ -39,6 +39,11 @@ class Answers:
     def attributions(self) -> Array:
         """W (m, D)."""
         return np.stack([row.w for row in self.rows])
+
+    @property
+    def similarities(self) -> Array:
+        """S_nj (m, k)."""
+        return np.stack([row.similarities for row in self.rows])
 
     @property
     def losses(self) -> Array:
@@ -65,6 +70,6 @@ class Answers:
         return {
             "joint_excess": np.array([row.joint_excess for row in self.rows]),
             "joint_distance": np.array([row.joint_distance for row in self.rows]),
-            "similarity": np.array([row.similarities.sum() for row in self.rows]),
+            "similarity": self.similarities.sum(axis=1),
             "reference_rows": self.near,
         }

@@ -1,0 +1,127 @@
+"""The conditional program as losses: what is proved and said of single rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import propopt as po
+from propopt.errors import Refused
+from propopt.estimates import Estimate
+from propopt.explaining.anchored import AnchoredRobustness
+from propopt.functions import Function
+
+
+N, D, B = 40, 3, 10
+X = pd.DataFrame(np.random.default_rng(0).normal(size=(N, D)), columns=list("abc"))
+X_NEW = pd.DataFrame(np.random.default_rng(1).normal(size=(6, D)), columns=list("abc"))
+SMOOTH = 0.4 * po.Smoothness(po.chain_graph(D))
+
+
+def black_box(table):
+    return np.asarray(table) ** 2 @ np.arange(1.0, D + 1.0)
+
+
+class Noisy(Function):
+    """f with slopes that are estimated from B blocks of draws."""
+
+    gradient_method = "sampled"
+
+    def _value(self, points, _):
+        return black_box(points)
+
+    def _gradient(self, points, _):
+        return self.estimate(points).values
+
+    def estimate(self, X):
+        points, labels = self.read(X)
+        noise = np.random.default_rng(3).normal(size=(B, 1, D))
+        blocks = 2.0 * points * np.arange(1.0, D + 1.0) + noise
+        return Estimate.of_blocks(blocks, source="noise", n_draws=500, labels=labels)
+
+
+@pytest.fixture(scope="module", params=[None, SMOOTH], ids=["plain", "smooth"])
+def fitted(request):
+    return po.Explainer(
+        black_box,
+        data=X,
+        robustness=0.3,
+        weights="gaussian",
+        scale=None,
+        smoothness=request.param,
+    ).fit()
+
+
+def objective_of(found):
+    weights = np.array([found.weights[loss.name] for loss in found.program.losses])
+    return found.program.weighed(weights)
+
+
+@pytest.mark.parametrize("solver", ["auto", "CLARABEL"])
+def test_solvers_find_the_same_rows(fitted, solver):
+    found = fitted.explain(X_NEW)
+    best = po.solve(objective_of(found), solver)
+    assert best.objective == pytest.approx(found.objective, rel=1e-6)
+    np.testing.assert_allclose(best.attributions, found.attributions, atol=1e-3)
+    certified = found.certified(objective_of(found))
+    assert certified.gap < 1e-12
+    for name, value in found.losses.items():
+        assert certified.losses[name] == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize("solver", ["spectral", po.solvers.Krylov()])
+def test_curves_which_know_no_such_target_refuse_it(fitted, solver):
+    found = fitted.explain(X_NEW)
+    with pytest.raises(Refused, match="pairwise_robustness has a target of its own"):
+        po.solve(objective_of(found), solver)
+
+
+def test_signs_of_single_rows_have_their_price():
+    explainer = po.Explainer(black_box, data=X, robustness=0.3, scale=None).fit()
+    found = explainer.explain(X_NEW)
+    stiffness = 1.0 + 2.0 * 0.3 * found.details["similarity"][:, None]
+    prices = found.attributions**2 * stiffness
+    np.testing.assert_allclose(found.certain().prices, prices, rtol=1e-9)
+
+
+def test_errors_of_the_target_are_carried_to_the_rows():
+    explainer = po.Explainer(Noisy(), data=X, robustness=0.3, scale=None).fit()
+    found = explainer.explain(X_NEW)
+    together = Noisy().estimate(X_NEW)
+    keep = 1.0 / (1.0 + 2.0 * 0.3 * found.details["similarity"][:, None])
+    np.testing.assert_allclose(
+        found.standard_errors, keep * together.standard_errors, rtol=1e-9
+    )
+    deviations = together.blocks - together.values
+    energy = (deviations**2 * keep).sum() / (B * (B - 1))
+    assert found.target.value == pytest.approx(energy, rel=1e-9)
+    assert found.target_error == pytest.approx(energy / found.objective, rel=1e-9)
+
+
+def test_an_exact_target_has_no_error():
+    exact = po.functions.Power(3)
+    found = po.Explainer(exact, data=X, scale=None).fit().explain(X_NEW)
+    assert (found.target_error, found.target.source) == (0.0, "exact")
+
+
+def test_similarities_of_zero_draw_nowhere():
+    fixed = np.array([[1.0, 2.0], [5.0, 5.0]])
+    drawn = AnchoredRobustness(
+        fixed, np.array([[0, 1], [1, 0]]), np.array([[2.0, 0.0], [0.0, 0.5]])
+    )
+    W = np.array([[0.0, 0.0], [1.0, 1.0]])
+    assert drawn.value(W) == pytest.approx(2 * 2.0 * 5.0 + 2 * 0.5 * 1.0)
+    assert (drawn.n_points, drawn.n_features) == (2, 2)
+    step = 1e-6 * np.eye(4).reshape(4, 2, 2)
+    slopes = [(drawn.value(W + h) - drawn.value(W - h)) / 2e-6 for h in step]
+    np.testing.assert_allclose(drawn.gradient(W).ravel(), slopes, rtol=1e-6)
+
+
+def test_answers_are_saved_with_what_is_known_of_them(tmp_path, fitted):
+    found = fitted.explain(X_NEW)
+    found.save(tmp_path / "rows.npz")
+    same = po.Explanation.load(tmp_path / "rows.npz")
+    np.testing.assert_array_equal(same.attributions, found.attributions)
+    assert same.certificate == found.certificate
+    assert same.details.keys() == found.details.keys()
