@@ -28,6 +28,7 @@ from .graphs import knn_graph as knn_graph
 from .graphs import pixel_graph as pixel_graph
 from .graphs import threshold_graph as threshold_graph
 from .losses import Bound as Bound
+from .losses import Completeness as Completeness
 from .losses import FunctionMatching as FunctionMatching
 from .losses import GradientMatching as GradientMatching
 from .losses import KernelRobustness as KernelRobustness

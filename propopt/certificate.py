@@ -2,8 +2,9 @@
 
 The arguments stand in :mod:`propopt.lower_bounds`. Bounds ``loss <= limit`` enter as
 losses weighted by their multipliers: the optimum of the Lagrangian is a lower bound
-too. A limit of zero leaves a part of all V alone, over which the same arguments are
-made (:mod:`propopt.losses.restricted`).
+too. A limit of zero leaves a part of all V alone, and so do rows with given sums; over
+that the same arguments are made (:mod:`propopt.losses.restricted`,
+:mod:`propopt.losses.totals`).
 """
 
 from __future__ import annotations
@@ -12,14 +13,19 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
 
 from propopt._typing import Array, Attributions
 from propopt.checks import read_nonnegative
-from propopt.losses import Bound, Objective, PropertyLoss
+from propopt.losses import Bound, Constraint, Objective, PropertyLoss, bounds_of
 from propopt.losses.base import read_for
 from propopt.losses.effortless import Effortless
-from propopt.losses.restricted import Restriction, zeros
+from propopt.losses.restricted import Restriction, is_complete, zeros
+from propopt.losses.totals import Totals
 from propopt.lower_bounds import Lagrangian, values_at
+from propopt.maps import RowSums
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,10 +48,11 @@ class Certificate:
         zero leave no other, or ``"nonnegative losses"`` where nothing better than zero
         is known.
     violation : float
-        The largest relative excess over a bound; zero without bounds.
+        The largest relative excess over a bound, or of row sums over their totals; zero
+        without bounds.
     distance : float or None
         The optimum is no farther than this from the explanation (Frobenius norm); None
-        where that is not known, and with bounds.
+        where that is not known, and with bounds; given row sums are none.
     """
 
     value: float
@@ -71,7 +78,7 @@ def certify(
     W: object,
     *,
     duals: Mapping[str, Array] | None = None,
-    bounds: Sequence[Bound] = (),
+    bounds: Sequence[Constraint] = (),
     multipliers: Sequence[float] = (),
     losses: Mapping[str, float] | None = None,
 ) -> Certificate:
@@ -87,7 +94,7 @@ def certify(
         By loss name, a subgradient of weight·φ at the residual. Needed for a tight
         bound where a loss is neither squared nor an ℓ1 norm of W itself; any array is
         safe.
-    bounds : sequence of Bound, optional
+    bounds : sequence of Bound or Completeness, optional
         Constraints that the optimum has to respect.
     multipliers : sequence of float, optional
         One multiplier ≥ 0 for each bound; any are safe.
@@ -110,19 +117,20 @@ def certify(
     True
     """
     weighed = Objective.of(objective)
-    every = [*weighed.losses, *(bound.loss for bound in bounds)]
+    limits = bounds_of(bounds, weighed.losses)
+    every = [*weighed.losses, *(bound.loss for bound in limits)]
     array = read_for(every, W, "W")
-    free = zeros(bounds)
+    free = _linear(limits)
     prices = [
         mu if bound in free else read_nonnegative(mu, "multipliers")
-        for mu, bound in zip(multipliers, bounds, strict=False)
+        for mu, bound in zip(multipliers, limits, strict=False)
     ]
     return certificate_of(
         weighed,
         array,
         values_at(every, array, losses or {}),
         duals=duals or {},
-        bounds=bounds,
+        bounds=limits,
         multipliers=prices,
     )
 
@@ -149,7 +157,7 @@ def certificate_of(
     every = [*objective.losses, *(bound.loss for bound in bounds)]
     effortless = effortless or Effortless.of(every)
     value = math.fsum(c * values[id(loss)] for c, loss in objective.terms)
-    excesses = [_violation(b, values[id(b.loss)], effortless) for b in bounds]
+    excesses = [_violation(b, W, values[id(b.loss)], effortless) for b in bounds]
     prices = [*multipliers, *(0.0 for _ in bounds)]  # zero where there are too few
     lower, kind, distance = _lower_bound(
         objective, W, values, duals, list(zip(prices, bounds, strict=False))
@@ -163,7 +171,7 @@ def certificate_of(
         kind=kind,
         violation=max(excesses, default=0.0),
         # with bounds it is the distance to the optimum of the Lagrangian
-        distance=None if bounds else distance,
+        distance=distance if all(map(is_complete, bounds)) else None,
     )
 
 
@@ -176,37 +184,82 @@ def _lower_bound(
 ) -> tuple[float, str, float | None]:
     """The least that L(V) = F(V) + Σ μ (loss(V) − limit) can be; see Lagrangian."""
     bounds = [bound for _, bound in prices]
-    restriction = Restriction.of(bounds, (W.shape[0], W.shape[1]))
-    free = zeros(bounds)  # which V respect a limit of zero is known instead
-    priced = [(mu, bound) for mu, bound in prices if bound not in free]
+    linear = _linear(bounds)  # which V respect these is known instead
+    priced = [(mu, bound) for mu, bound in prices if bound not in linear]
     extra = [(mu, bound.loss) for mu, bound in priced]
     terms = [(c, loss) for c, loss in (*objective.terms, *extra) if c > 0]
-    if restriction is None:
-        lower, kind, distance = Lagrangian(terms, W, duals, values).lower_bound()
+    if linear:
+        lower, kind, distance = _restricted_bound(linear, terms, W, duals)
     else:
-        lower, kind, distance = _restricted_bound(restriction, terms, W, duals)
+        lower, kind, distance = Lagrangian(terms, W, duals, values).lower_bound()
     return lower - math.fsum(mu * b.limit for mu, b in priced), kind, distance
 
 
+_Terms: TypeAlias = list[tuple[float, PropertyLoss]]
+
+
+def _linear(bounds: Sequence[Bound]) -> list[Bound]:
+    """Those that are linear constraints: limits of zero."""
+    return [*zeros(bounds), *(bound for bound in bounds if is_complete(bound))]
+
+
 def _restricted_bound(
-    restriction: Restriction,
-    terms: list[tuple[float, PropertyLoss]],
+    linear: Sequence[Bound],
+    terms: _Terms,
     W: Attributions,
     duals: Mapping[str, Array],
 ) -> tuple[float, str, float | None]:
     """A lower bound over the V that limits of zero allow; see :class:`Lagrangian`."""
+    restriction = Restriction.of(linear, (W.shape[0], W.shape[1]))
+    if restriction is None:
+        return _complete_bound(linear, terms, W, duals)
     if restriction.only is not None:
         value = math.fsum(c * loss.value_at(restriction.only) for c, loss in terms)
         return value, "only explanation", None
     inner = [(c, restriction.loss(loss)) for c, loss in terms]
+    zero = zeros(linear)
+    rest = [restriction.bound(bound, zero) for bound in linear if bound not in zero]
+    left = [bound for bound in rest if bound is not None]
     U = restriction.coordinates(W)
-    values = values_at([loss for _, loss in inner], U, {})
-    lower, kind, distance = Lagrangian(inner, U, duals, values).lower_bound()
+    lower, kind, distance = _complete_bound(left, list(inner), U, duals)
     return lower + math.fsum(c * loss.constant for c, loss in inner), kind, distance
 
 
-def _violation(bound: Bound, value: float, effortless: Effortless) -> float:
-    """The relative excess of a loss over its limit."""
+def _complete_bound(
+    linear: Sequence[Bound],
+    terms: _Terms,
+    W: Attributions,
+    duals: Mapping[str, Array],
+) -> tuple[float, str, float | None]:
+    """A lower bound over the V with given row sums, where there are such."""
+    totals = Totals.of(linear)
+    if totals is None:
+        values = values_at([loss for _, loss in terms], W, {})
+        return Lagrangian(terms, W, duals, values).lower_bound()
+    inner = [(c, totals.loss(loss)) for c, loss in terms]
+    turned = {
+        loss.name: totals.dual(loss, duals[loss.name])
+        for _, loss in terms
+        if loss.name in duals
+    }
+    V = totals.coordinates(W)
+    values = values_at([loss for _, loss in inner], V, {})
+    lower, kind, distance = Lagrangian(inner, V, turned, values).lower_bound()
+    return lower + math.fsum(c * loss.constant for c, loss in inner), kind, distance
+
+
+def _violation(
+    bound: Bound, W: Attributions, value: float, effortless: Effortless
+) -> float:
+    """The relative excess of a loss over its limit; of row sums, how far they are off.
+
+    max |W v − t| is relative to the largest sum that the entries could have.
+    """
     tiny = sys.float_info.min
+    if is_complete(bound):
+        assert isinstance(bound.loss.map, RowSums), "see is_complete"
+        most = np.abs(W) @ np.abs(bound.loss.map.weights)
+        scale = max(float(most.max()), float(np.abs(bound.loss.target).max()))
+        return float(np.abs(bound.loss.residual(W)).max()) / max(scale, tiny)
     scale = effortless.scale(bound.limit, {bound.loss.name: 1.0})
     return max(value - bound.limit, 0.0) / max(scale, tiny)

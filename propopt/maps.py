@@ -2,8 +2,7 @@
 
 The structure of a loss is the class of its map: solvers ``match`` on it. One text
 serves NumPy arrays and cvxpy expressions alike, for it uses only ``@`` and row-major
-``flatten``. Residuals have two axes for maps over points or features and one for
-:class:`PerPoint`.
+``flatten``. Residuals have one axis for :class:`PerPoint` and two for all others.
 
 Arrays lose nothing to a large mean (:mod:`propopt.linear.products`).
 """
@@ -249,6 +248,43 @@ class OverFeatures(LinearMap):
     @cached_property
     def _product(self) -> ExactProduct:
         return product_of(self.matrix, self.components)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RowSums(LinearMap):
+    """W ↦ W v, one column: weighted sums over features, each point by itself.
+
+    Parameters
+    ----------
+    weights : array (D,)
+        v.
+    """
+
+    weights: Array
+
+    def __call__(self, W: Any) -> Any:
+        return W @ self.weights[:, None]
+
+    def adjoint(self, R: Array) -> Attributions:
+        return np.asarray(R * self.weights)
+
+    def energy(self, W: Attributions) -> float:
+        return _square(self(W))
+
+    def normal(self, W: Attributions) -> Attributions:
+        return self.adjoint(self(W))
+
+    def rounding(self, W: Attributions) -> Rounding:
+        size = float(np.linalg.norm(self.weights))
+        rate = 4.0 * EPSILON * float(np.linalg.norm(W))
+        return Rounding(rate * size, 2.0 * rate * size**2)
+
+    def flat(self, shape: tuple[int, int]) -> Sparse:
+        return sp.kron(sp.eye_array(shape[0]), self.weights[None], format="csr")
+
+    def flat_rows(self, shape: tuple[int, int]) -> int:
+        return shape[0]
 
 
 @final

@@ -42,6 +42,7 @@ PACKAGES = tuple(getattr(po, name) for name in NAMESPACES)
 EVERYDAY = {
     "Bound",
     "Certificate",
+    "Completeness",
     "Explainer",
     "Explanation",
     "FunctionMatching",

@@ -123,7 +123,9 @@ def curvature_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
     for loss in losses:
         if isinstance(loss.penalty, Squared):
             if type(loss.map) not in _NOUNS:
-                return f"{loss.name} has a linear map of its own at each point"
+                return f"{loss.name} is none of W itself, over points or over features"
+            if loss.has_target and not isinstance(loss.map, Identity):
+                return f"{loss.name} couples attributions, and has a target"
             nouns.append(_NOUNS[type(loss.map)])
     for noun in dict.fromkeys(nouns):
         if nouns.count(noun) > 1:

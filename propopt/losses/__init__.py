@@ -1,6 +1,7 @@
 """Property losses: each is a penalty of a linear map of the attributions."""
 
 from propopt.losses.base import Bound, Faithfulness, Objective, PropertyLoss
+from propopt.losses.completeness import Completeness, Constraint, bounds_of
 from propopt.losses.faithfulness import FunctionMatching, GradientMatching
 from propopt.losses.program import Program
 from propopt.losses.robustness import (
@@ -13,6 +14,8 @@ from propopt.losses.simplicity import Smoothness, Sparsity
 
 __all__ = [
     "Bound",
+    "Completeness",
+    "Constraint",
     "Faithfulness",
     "FunctionMatching",
     "GradientMatching",
@@ -24,4 +27,5 @@ __all__ = [
     "PropertyLoss",
     "Smoothness",
     "Sparsity",
+    "bounds_of",
 ]

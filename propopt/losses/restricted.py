@@ -31,6 +31,7 @@ from propopt.maps import (
     LinearMap,
     OverFeatures,
     OverPoints,
+    RowSums,
 )
 from propopt.penalties import Penalty, Squared
 
@@ -131,21 +132,41 @@ class Restriction:
             If a limit is below the smallest value that is left.
         """
         zero = zeros(program.bounds)
+        rest = (self.bound(b, zero) for b in program.bounds if b not in zero)
         return Program(
             tuple(map(self.loss, program.losses)),
-            tuple(self._bound(b, zero) for b in program.bounds if b not in zero),
+            tuple(bound for bound in rest if bound is not None),
             self.shape,
         )
 
-    def _bound(self, bound: Bound, zero: list[Bound]) -> Bound:
-        loss = self.loss(bound.loss)
-        rest = bound.limit - loss.constant
-        if rest < -_ROUNDING * bound.limit:
+    def bound(self, bound: Bound, zero: Sequence[Bound]) -> Bound | None:
+        """The bound on U, beside the limits of zero; None where all U respect it.
+
+        Raises
+        ------
+        Infeasible
+            If no U respects it.
+        """
+        if is_complete(bound):
+            return self._complete(bound, zero)
+        return reduced_bound(bound, self.loss(bound.loss), zero)
+
+    def _complete(self, bound: Bound, zero: Sequence[Bound]) -> Bound | None:
+        """J U Ĵᵀv = t: U Ĵᵀv = Jᵀt, if t is constant on the parts of the points."""
+        assert isinstance(bound.loss.map, RowSums), "see is_complete"
+        t, v = np.asarray(bound.loss.target), bound.loss.map.weights
+        totals = self._J.T @ t
+        weights = self._J_hat.T @ v
+        size = float(np.linalg.norm(t))
+        missed = float(np.linalg.norm(t - self._J @ totals))
+        if missed > _ROUNDING * size or (size > 0.0 and not weights.any()):
             raise Infeasible(
-                f"{bound} cannot hold: under {', '.join(map(repr, zero))} the smallest "
-                f"attainable value of {bound.loss.name} is {loss.constant:.6g}"
+                f"{bound} cannot hold: under {', '.join(map(repr, zero))} rows add up "
+                "to the same where points are connected, and the totals differ there"
             )
-        return Bound(loss, rest if rest > _ROUNDING * bound.limit else 0.0)
+        if not weights.any():
+            return None
+        return Bound(_RestrictedLoss(bound.loss, RowSums(weights), totals), 0.0)
 
     def loss(self, loss: PropertyLoss) -> _RestrictedLoss:
         """The loss of J U Ĵᵀ as one of U."""
@@ -196,6 +217,30 @@ class Restriction:
     @cached_property
     def _J_hat(self) -> Sparse:
         return _basis(self.features)
+
+
+def reduced_bound(
+    bound: Bound, loss: _RestrictedLoss, linear: Sequence[Bound]
+) -> Bound:
+    """The bound on what is left to a loss beside ``linear`` constraints.
+
+    Raises
+    ------
+    Infeasible
+        If the limit is below the constant part of the loss.
+    """
+    rest = bound.limit - loss.constant
+    if rest < -_ROUNDING * bound.limit:
+        raise Infeasible(
+            f"{bound} cannot hold: under {', '.join(map(repr, linear))} the smallest "
+            f"attainable value of {bound.loss.name} is {loss.constant:.6g}"
+        )
+    return Bound(loss, rest if rest > _ROUNDING * bound.limit else 0.0)
+
+
+def is_complete(bound: Bound) -> bool:
+    """True for a limit of zero that says what rows add up to."""
+    return bound.limit == 0.0 and isinstance(bound.loss.map, RowSums)
 
 
 def zeros(bounds: Iterable[Bound]) -> list[Bound]:

@@ -2,6 +2,7 @@
 
 from propopt.solvers.auto import Auto, find_solver
 from propopt.solvers.base import Curve, Prepared, Solution, Solver
+from propopt.solvers.complete import Complete
 from propopt.solvers.conic import Conic
 from propopt.solvers.curves.bounded import OneBound
 from propopt.solvers.curves.krylov import Krylov
@@ -18,6 +19,7 @@ from propopt.solvers.transposed import Transposed
 
 __all__ = [
     "Auto",
+    "Complete",
     "Conic",
     "Curve",
     "Factored",

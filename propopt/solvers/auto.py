@@ -11,8 +11,9 @@ import cvxpy as cp
 from propopt.checks import did_you_mean
 from propopt.errors import InvalidInput, MissingExtra, Refused
 from propopt.losses import Program
-from propopt.losses.restricted import Restriction
+from propopt.losses.restricted import Restriction, is_complete
 from propopt.solvers.base import Dispatcher, Prepared, Solver
+from propopt.solvers.complete import Complete, without_totals
 from propopt.solvers.conic import Conic, missing_backend
 from propopt.solvers.curves.bounded import OneBound
 from propopt.solvers.curves.choice import choose_curve_solver
@@ -54,6 +55,9 @@ class Auto(Dispatcher):
     in l1, function matching with sparsity                  programs, else CLARABEL
     a limit of zero on a robustness, smoothness, matching   one of the above, on what
     or sparsity loss                                        that leaves: ``restricted``
+    rows with given sums (``po.Completeness``) and squared  one of the above, on what
+    losses of W, over points or over features               that leaves: ``complete``
+    rows with given sums and other losses                   ``splitting``, ``conic``
     squared losses that do not determine W                  refused; ask for
                                                             ``minimum_norm``
     more than 1,000 features, and four times as many as     one of the above, with
@@ -160,7 +164,7 @@ def chosen_solver(name: str | Solver, program: Program) -> Solver:
     solver = find_solver(name)
     if isinstance(solver, Auto):
         return solver.select(program)
-    if isinstance(solver, Restricted):
+    if isinstance(solver, Restricted | Complete):
         answer = solver.take(program)
     else:
         answer = _without_zeros(program, solver.take)
@@ -175,8 +179,24 @@ def _without_zeros(
     """What takes the program that limits of zero leave, :class:`Restricted` to it."""
     restriction = Restriction.of(program.bounds, program.shape)
     if restriction is None:
-        return take(program)
+        return _without_totals(program, take)
     if restriction.only is not None:
         return Restricted(None)
     inner = _without_zeros(restriction.program(program), take)
     return inner if isinstance(inner, str) else Restricted(inner)
+
+
+def _without_totals(
+    program: Program, take: Callable[[Program], Solver | str]
+) -> Solver | str:
+    """What takes the program that given row sums leave, :class:`Complete` of it.
+
+    Where there is no such program, what takes the constraint as it is.
+    """
+    if not any(map(is_complete, program.bounds)):
+        return take(program)
+    posed = without_totals(program)
+    if isinstance(posed, str):
+        return take(program)
+    inner = _without_zeros(posed, take)
+    return inner if isinstance(inner, str) else Complete(inner)

@@ -7,6 +7,7 @@ the subgradient which the certificate needs.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +24,9 @@ from cvxpy.reductions.solvers.defines import (
 from propopt._typing import Array
 from propopt.errors import Infeasible, SolverFailure
 from propopt.extras import remedy
-from propopt.losses import Program, PropertyLoss
+from propopt.losses import Bound, Program, PropertyLoss
+from propopt.losses.restricted import is_complete
+from propopt.losses.totals import Totals
 from propopt.maps import Identity
 from propopt.memory import memory_refusal
 from propopt.penalties import GroupMax, Squared
@@ -118,7 +121,7 @@ class Conic(Solver):
 def program_class(program: Program) -> ProgramClass:
     """The smallest class of convex programs that holds this one."""
     penalties = [loss.penalty for loss in program.losses]
-    limited = [bound.loss.penalty for bound in program.bounds]
+    limited = [b.loss.penalty for b in program.bounds if not is_complete(b)]
     second_order = any(isinstance(p, GroupMax) and p.degree == 2 for p in penalties)
     if second_order or any(p.degree == 2 for p in limited):
         return "SOCP"
@@ -159,11 +162,7 @@ class _Compiled(Prepared):
         self._weights = [cp.Parameter(nonneg=True) for _ in program.losses]
         self._equalities: dict[str, cp.Constraint] = {}
         losses = [self._penalty(loss) for loss in program.losses]
-        self._bounds = [
-            self._penalty(bound.loss)
-            <= bound.limit / self._size**bound.loss.penalty.degree
-            for bound in program.bounds
-        ]
+        self._bounds = [self._constraint(bound) for bound in program.bounds]
         total = sum(c * loss for c, loss in zip(self._weights, losses, strict=True))
         constraints = [*self._equalities.values(), *self._bounds]
         self._problem = cp.Problem(cp.Minimize(total), constraints)
@@ -203,6 +202,12 @@ class _Compiled(Prepared):
         self._equalities[loss.name] = residual - R == 0
         return loss.penalty.expression(R)
 
+    def _constraint(self, bound: Bound) -> cp.Constraint:
+        loss = bound.loss
+        if is_complete(bound):
+            return loss.map(self._W) == loss.target / self._size
+        return self._penalty(loss) <= bound.limit / self._size**loss.penalty.degree
+
     def _needs_no_dual(self, loss: PropertyLoss) -> bool:
         squared = isinstance(loss.penalty, Squared) and self._strongly_convex
         return squared or self._absorbs(loss)
@@ -216,7 +221,12 @@ class _Compiled(Prepared):
         )
 
     def _absorbs(self, loss: PropertyLoss) -> bool:
-        """True for the last ℓ1 loss of W itself: its dual follows from the others."""
+        """True for the last ℓ1 loss of W itself: its dual follows from the others.
+
+        Not where rows have given sums, which have multipliers of their own.
+        """
+        if any(map(is_complete, self._program.bounds)):
+            return False
         direct = [
             other
             for other in self._program.all_losses
@@ -258,18 +268,26 @@ class _Compiled(Prepared):
             for name, constraint in self._equalities.items()
         }
         multipliers = tuple(
-            unit
-            / self._size**bound.loss.penalty.degree
-            * max(float(np.sum(constraint.dual_value)), 0.0)
+            self._multiplier(bound, constraint, unit)
             for bound, constraint in zip(
                 self._program.bounds, self._bounds, strict=True
             )
         )
+        totals = Totals.of(self._program.bounds)
+        W = self._size * np.asarray(self._W.value)
         return Solution(
-            W=self._size * np.asarray(self._W.value),
+            W=W if totals is None else totals.expanded(W),
             duals=duals,
             multipliers=multipliers,
         )
+
+    def _multiplier(
+        self, bound: Bound, constraint: cp.Constraint, unit: float
+    ) -> float:
+        if is_complete(bound):  # those of the sums follow from W
+            return math.inf
+        price = max(float(np.sum(constraint.dual_value)), 0.0)
+        return unit / self._size**bound.loss.penalty.degree * price
 
     def _failure(self) -> Exception:
         status = self._problem.status

@@ -20,14 +20,17 @@ from propopt.errors import (
     UncertifiedWarning,
 )
 from propopt.losses import (
-    Bound,
+    Constraint,
     Faithfulness,
     MaxDifferenceRobustness,
     Objective,
     Program,
     PropertyLoss,
+    bounds_of,
 )
 from propopt.losses.effortless import Effortless
+from propopt.losses.restricted import zeros
+from propopt.losses.totals import Totals
 from propopt.results.aim import Aim
 from propopt.results.deferred import Deferred
 from propopt.results.explanation import Explanation
@@ -47,7 +50,7 @@ def solve(
     objective: Objective | PropertyLoss,
     solver: str | Solver = "auto",
     *,
-    subject_to: Sequence[Bound] = (),
+    subject_to: Sequence[Constraint] = (),
     tolerance: float = 1e-6,
 ) -> Explanation:
     """The attributions with the smallest objective, with proof.
@@ -59,8 +62,10 @@ def solve(
     solver : str or Solver
         ``"auto"`` (see :class:`propopt.solvers.Auto`), ``"spectral"``, ``"conic"``,
         ``"minimum_norm"``, or a cvxpy backend by name, such as ``"CLARABEL"``.
-    subject_to : sequence of Bound
-        Constraints such as ``po.PairwiseRobustness(graph) <= 2.0``.
+    subject_to : sequence of Bound or Completeness
+        Constraints such as ``po.PairwiseRobustness(graph) <= 2.0``, and
+        ``po.Completeness(total)``: rows that add up. Of the latter ``details`` has the
+        multipliers (N,), and for each loss what no complete explanation can remove.
     tolerance : float
         The certified relative gap that is wanted; a warning says if it was missed.
 
@@ -96,7 +101,7 @@ def solve(
     if not weights.any():
         raise InvalidInput("weights: all are zero, so every explanation is optimal")
     goal = read_positive(tolerance, "tolerance")
-    program = Program(weighed.losses, tuple(subject_to))
+    program = Program(weighed.losses, bounds_of(subject_to, weighed.losses))
     task = Task(program, solver, active=tuple(np.flatnonzero(weights).tolist()))
     return task.explain(task.solve(weights, goal), weights, goal, began)
 
@@ -204,7 +209,10 @@ class Task:
                 loss.name: value
                 for loss, value in zip(self.program.all_losses, losses, strict=True)
             },
-            details=self._details(solution),
+            details={
+                **self._details(solution),
+                **self._of_totals(solution, weights),
+            },
             target=self._target(weights, certificate.scale, solution.multipliers),
             standard_errors=Later(partial(self._aim.standard_errors, weights)),
             program=self.program,
@@ -256,6 +264,32 @@ class Task:
     def _aim(self) -> Aim:
         return Aim(self.program)
 
+    def _of_totals(self, solution: Solution, weights: Array) -> dict[str, Array]:
+        """Multipliers of given row sums, and what these leave of each loss."""
+        if self._totals is None:
+            return {}
+        terms = self.program.weighed(weights).terms
+        y = self._totals.multiplier(terms, solution.W, solution.duals)
+        return {"completeness.multiplier": sealed(y), **self._irreducible}
+
+    @cached_property
+    def _totals(self) -> Totals | None:
+        """The row sums that are given; None where limits of zero say more than they."""
+        bounds = self.program.bounds
+        return None if zeros(bounds) else Totals.of(bounds)
+
+    @cached_property
+    def _irreducible(self) -> dict[str, Array]:
+        """For each loss its smallest value among rows of the given sums."""
+        if self._totals is None:
+            return {}
+        least = {loss.name: self._totals.least(loss) for loss in self.program.losses}
+        return {
+            f"irreducible.{name}": sealed(np.array(value))
+            for name, value in least.items()
+            if value is not None
+        }
+
     def _solver_name(self, weights: Array) -> str:
         return "none" if self._zero_is_free(weights) else self.chosen.name
 
@@ -289,6 +323,7 @@ class Task:
             certificate=certificate,
             target=self._target(weights, certificate.scale),
             standard_errors=Later(partial(self._aim.standard_errors, weights)),
+            details=self._irreducible,
             program=self.program,
             solver=self.chosen.name,
             seconds=time.perf_counter() - began,

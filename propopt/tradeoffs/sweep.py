@@ -16,11 +16,19 @@ import numpy as np
 from propopt._typing import Array
 from propopt.checks import read_positive
 from propopt.errors import InterruptedWarning, SolverFailure, UnsolvedWarning
-from propopt.losses import Bound, Objective, Program, PropertyLoss
+from propopt.losses import (
+    Bound,
+    Constraint,
+    Objective,
+    Program,
+    PropertyLoss,
+    bounds_of,
+)
 from propopt.output.progress import progress_bar
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import AttributionsLike, explanations_of
 from propopt.solvers import (
+    Complete,
     Factored,
     Krylov,
     OneBound,
@@ -42,7 +50,7 @@ def sweep(
     *,
     limits: ByLoss | None = None,
     solver: str | Solver = "auto",
-    subject_to: Sequence[Bound] = (),
+    subject_to: Sequence[Constraint] = (),
     tolerance: float = 1e-6,
     n_jobs: int | None = None,
     progress: bool | None = None,
@@ -105,7 +113,8 @@ def sweep(
     blocks = _blocks(plan.points)
     workers = min(read_workers(n_jobs), len(blocks))
     goal = read_positive(tolerance, "tolerance")
-    job = _Job(plan.losses, tuple(subject_to), solver, goal).ready(plan.points)
+    bounds = bounds_of(subject_to, plan.measured.losses)
+    job = _Job(plan.losses, bounds, solver, goal).ready(plan.points)
     done = _Done()
     try:
         for baseline in explanations_of(baselines, "baseline"):
@@ -246,7 +255,9 @@ def _results(
 
 def _is_shared(solver: Solver | None) -> bool:
     """True for solvers that know the curve for all weights."""
-    inner = solver.solver if isinstance(solver, Transposed) else solver
+    inner = solver
+    while isinstance(inner, Transposed | Complete):
+        inner = inner.solver
     return isinstance(inner, Spectral | Krylov | Factored | OneBound)
 
 

@@ -15,7 +15,15 @@ import scipy.sparse as sp
 import propopt as po
 from propopt.graphs.grids import GridGaussianGraph, LatticeGraph
 from propopt.losses.restricted import RestrictedMap
-from propopt.maps import Identity, LinearMap, OverFeatures, OverPoints, PerPoint
+from propopt.losses.totals import OffAxis
+from propopt.maps import (
+    Identity,
+    LinearMap,
+    OverFeatures,
+    OverPoints,
+    PerPoint,
+    RowSums,
+)
 from propopt.penalties import Absolute, GroupMax, Penalty, Squared
 from propopt.solvers import Solver
 
@@ -108,6 +116,7 @@ LOSSES: dict[str, po.PropertyLoss] = {
         for name, graph in FEATURE_GRAPHS.items()
     },
     "sparsity": po.Sparsity(),
+    "row sums": po.Completeness(VALUES, [1.0, 0.5, 0.0, 2.0]).bound(D).loss,
 }
 ROBUSTNESS = {
     name: loss
@@ -125,6 +134,8 @@ MAPS: dict[str, LinearMap] = {
     "over points, implicit grid": GRID.differences,
     "per point": PerPoint(NOISE),
     "per point, one row": PerPoint(X[:, None, :]),
+    "row sums": RowSums(np.array([1.0, 0.5, 0.0, 2.0])),
+    "off an axis": OffAxis(PerPoint(NOISE), np.array([0.6, 0.0, 0.8, 0.0])),
     "of what is spread": RestrictedMap(
         OverPoints(np.cos(np.arange(10.0 * N)).reshape(5, 2 * N)),
         sp.csr_array(np.repeat(np.eye(N), 2, axis=0)),
@@ -208,6 +219,7 @@ SOLVERS: dict[str, SolverCase] = {
     "normal_equations": SolverCase(po.solvers.NormalEquations(), 1e-6),
     "lasso": SolverCase(po.solvers.Lasso(), 1e-6),
     "splitting": SolverCase(po.solvers.Splitting(), 1e-6),
+    "complete": SolverCase(po.solvers.Complete(po.solvers.Auto()), 1e-6),
     "restricted": SolverCase(po.solvers.Restricted(po.solvers.Auto()), 1e-6),
     "transposed": SolverCase(po.solvers.Transposed(po.solvers.Auto()), 1e-6),
     "conic": SolverCase(po.solvers.Conic(), 1e-6),

@@ -12,6 +12,7 @@ import cvxpy as cp
 import numpy as np
 
 import propopt as po
+from propopt.losses.completeness import _RowTotals
 
 
 TIGHT = {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
@@ -63,6 +64,8 @@ def brute_value(loss: po.PropertyLoss, W: np.ndarray) -> float:
             return _max_difference(loss, W)
         case po.Sparsity():
             return sum(abs(w) for w in W.ravel())
+        case _RowTotals():
+            return sum((loss.target.ravel() - W @ loss.map.weights) ** 2)
     raise TypeError(f"no formula for {type(loss).__name__}")
 
 
@@ -164,6 +167,8 @@ def exact_value(loss: po.PropertyLoss, W: np.ndarray) -> np.longdouble:
             return _max_difference(loss, V)
         case po.Sparsity():
             return np.abs(V).sum()
+        case _RowTotals():
+            return ((V @ loss.map.weights - loss.target.ravel()) ** 2).sum()
     raise TypeError(f"no formula for {type(loss).__name__}")
 
 

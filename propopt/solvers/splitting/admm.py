@@ -91,7 +91,7 @@ class Admm:
             program.terms, self._rho, self._Z, self._U, strict=True
         ):
             right += term.adjoint((0.5 * rho) * (Z - U))
-        self._W = self._system.solve(right)
+        self._W = program.minimiser(self._system, right)
         for i, term in enumerate(program.terms):
             ahead = term.map(self._W) - self._Z[i]
             V = self._Z[i] + self._relaxation * ahead + self._U[i]
@@ -103,7 +103,7 @@ class Admm:
         W = self._W
         for term, Z in zip(self._program.terms, self._Z, strict=True):
             if term.selects:
-                W = Z  # with zeros that are exact
+                W = self._program.supported(Z)  # with zeros that are exact
         point = self._program.point(W, self.duals)
         if point.excess < self.best.excess:
             self.best = point

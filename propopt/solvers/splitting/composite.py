@@ -7,7 +7,9 @@ For duals Y_i, with the slope ∇ = 2(W − G + P W + W Q) + Σ A_iᵀ Y_i,
 
     F(W) − min F ≤ Σ_i c_i φ_i(A_i W) + (c_i φ_i)*(Y_i) − ⟨Y_i, A_i W⟩  +  ‖∇‖²/4,
 
-which is the certificate of :mod:`propopt.certificate` for the modulus 2.
+which is the certificate of :mod:`propopt.certificate` for the modulus 2. Where rows
+have given sums, W is V + z uᵀ with V u = 0 (:mod:`propopt.losses.totals`), and ∇ counts
+without its part along u.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import scipy.sparse as sp
 
 from propopt._typing import Array, Attributions, Sparse
 from propopt.losses import PropertyLoss
+from propopt.losses.totals import Totals
 from propopt.maps import Identity, LinearMap, OverPoints, dense_matrix
 from propopt.penalties import Absolute, Penalty
 from propopt.solvers.splitting.systems import Layout, System, factorise
@@ -98,6 +101,8 @@ class Composite:
         The losses that are not smooth.
     layout : {"dense", "lu", "cg"}
         How systems are solved; "dense" asks for dense matrices.
+    totals : Totals, optional
+        What rows add up to, where that is given.
     """
 
     G: Attributions
@@ -105,6 +110,7 @@ class Composite:
     Q: Array | None
     terms: tuple[Term, ...]
     layout: Layout
+    totals: Totals | None = None
 
     def coupling(self, W: Attributions) -> Attributions:
         """P W + W Q."""
@@ -128,24 +134,46 @@ class Composite:
             excess += loss + term.penalty.conjugate(Y, c) - float(np.vdot(Y, R))
             slope += term.adjoint(Y)
             inside.append(Y)
+        if self.totals is not None:
+            slope = self.totals.coordinates(slope)
         excess = max(excess, 0.0) + float(np.vdot(slope, slope)) / 4.0
         return Point(W, tuple(inside), value, excess)
 
+    def allowed(self, W: Attributions) -> Attributions:
+        """W, or the nearest whose rows have the given sums."""
+        return W if self.totals is None else self.totals.expanded(W)
+
+    def supported(self, W: Attributions) -> Attributions:
+        """W, or one near it whose rows have the given sums, with zeros where W has."""
+        return W if self.totals is None else self.totals.on_support(W)
+
+    def minimiser(self, system: RotatedSystem, R: Attributions) -> Attributions:
+        """The allowed W of least ½⟨W, H W⟩ − ⟨R, W⟩ for a system H."""
+        if self.totals is None:
+            return system.solve(R)
+        # H z uᵀ is a multiple of uᵀ but for z(Q u)ᵀ, and V is free of those
+        if self.Q is not None:
+            R = R - np.outer(self.totals.heights, self.Q @ self.totals.axis)
+        return self.totals.expanded(system.solve(R))
+
     def system(self, shift: float, extra: Sparse | Array | None) -> RotatedSystem:
-        """Solves (shift + 1) W + P W + W Q + extra W = R for W."""
+        """Solves (shift + 1) W + P W + W Q + extra W = R for W, or for V."""
         parts = [part for part in (self.P, extra) if part is not None]
         size = len(self.G)
         P = sum(parts[1:], parts[0]) if parts else sp.csr_array((size, size))
         values, vectors = self._feature_basis
         system = factorise(P, values + (1.0 + shift), self.layout)
-        return RotatedSystem(system, vectors, size)
+        return RotatedSystem(system, vectors, size, self.totals)
 
     @cached_property
     def _feature_basis(self) -> tuple[Array, Array | None]:
-        """Q = V diag(ν) Vᵀ; V is None where Q is."""
+        """Q = V diag(ν) Vᵀ, of V alone (I − uuᵀ)Q(I − uuᵀ); V is None where Q is."""
         if self.Q is None:
             return np.zeros(self.G.shape[1]), None
-        values, vectors = la.eigh(self.Q)
+        Q = self.Q
+        if self.totals is not None:
+            Q = self.totals.coordinates(self.totals.coordinates(Q).T)
+        values, vectors = la.eigh(Q)
         return np.maximum(values, 0.0), vectors
 
 
@@ -156,13 +184,20 @@ class RotatedSystem:
     system: System
     vectors: Array | None
     size: int
+    totals: Totals | None = None
 
     def solve(self, R: Attributions) -> Attributions:
         """The solution for the right-hand side R, in the features of W."""
+        R = self._free(R)
         if self.vectors is None:
             return self.system.solve(R)
         return np.asarray(self.system.solve(R @ self.vectors) @ self.vectors.T)
 
     def rotate(self, R: Array) -> Array:
         """R V."""
+        R = self._free(R)
         return R if self.vectors is None else R @ self.vectors
+
+    def _free(self, R: Array) -> Array:
+        """What is not along u: nothing answers to the rest."""
+        return R if self.totals is None else self.totals.coordinates(R)

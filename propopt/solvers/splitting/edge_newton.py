@@ -131,7 +131,7 @@ class EdgeNewton:
             tails, heads, s[held], len(program.G), program.layout == "dense"
         )
         system = program.system(0.0, laplacian)
-        W = system.solve(program.G)
+        W = program.minimiser(system, program.G)
         Z = W[self._tails] - W[self._heads]
         q = np.einsum("ed,ed->e", Z, Z)
         D = W - program.G
@@ -274,7 +274,7 @@ class _Model:
         diagonal += 1e-12 * diagonal.max(initial=0.0) + np.finfo(float).tiny
         damping = damp * diagonal
         if isinstance(system.system, Inverse) and len(active) <= _MATRIX_EDGES:
-            H = _matrix(system.system, Z, tails, heads)
+            H = _matrix(system.system, rotated, tails, heads)
             return cls(lambda x: H @ x + damping * x, diagonal)
         rows = _incidence(tails, heads, system.size)
         columns = sp.csr_array(rows.T)

@@ -15,6 +15,7 @@ normalised first (W = σW', F = aσ²F'). Then
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
@@ -31,6 +32,8 @@ from propopt.losses import (
     PropertyLoss,
     Sparsity,
 )
+from propopt.losses.restricted import is_complete
+from propopt.losses.totals import Totals
 from propopt.lower_bounds import values_at
 from propopt.maps import ImplicitOverPoints, OverPoints, dense_matrix
 from propopt.memory import memory_refusal
@@ -65,7 +68,7 @@ class Splitting(Solver):
 
     def refusal(self, program: Program) -> str | None:
         return (
-            bounds_refusal(program)
+            _bounds_refusal(program)
             or _penalty_refusal(program.losses)
             or quadratic_refusal(program.losses)
             or _implicit_refusal(program.losses)
@@ -79,11 +82,12 @@ class Splitting(Solver):
 def minimise(program: Composite, tolerance: float, start: Point | None = None) -> Point:
     """The best point: its gap is within tolerance unless steps ran out."""
     if not program.terms:
-        return program.point(program.system(0.0, None).solve(program.G), ())
+        best = program.minimiser(program.system(0.0, None), program.G)
+        return program.point(best, ())
     newton = EdgeNewton(program) if is_applicable(program) else None
     if start is None:
         zeros = [np.zeros_like(term.map(program.G)) for term in program.terms]
-        start = program.point(program.G, zeros)
+        start = program.point(program.allowed(program.G), zeros)
     elif newton is not None:
         start = _lesser(start, newton.run(start.duals, _NEWTON_STEPS, tolerance))
     if start.gap <= tolerance:
@@ -116,7 +120,8 @@ class _Split(Prepared):
     def __init__(self, program: Program) -> None:
         self._program = program
         self._quadratic = Quadratic.of(program.losses, program.shape)
-        self._size = float(np.sqrt(np.mean(self._quadratic.G**2)))
+        self._totals = Totals.of(program.bounds)
+        self._size = _size(self._quadratic.G, self._totals)
         self._layout = choose_layout(_grams(program.losses))
         as_dense = self._layout == "dense"
         self._P = _stored(self._quadratic.P, as_dense=as_dense)
@@ -130,8 +135,8 @@ class _Split(Prepared):
         self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
         a, _, _ = self._quadratic.coefficients(weights)
-        if a == 0.0 or self._size == 0.0:  # zero attributions cost nothing
-            return Solution(W=np.zeros(self._program.shape))
+        if a == 0.0 or self._size == 0.0:
+            return self._unmatched()
         # W = σW', F = aσ²F', so that dF/dR = aσ dF'/dR'
         rate = a * self._size
         program = self._normalised(weights)
@@ -143,10 +148,24 @@ class _Split(Prepared):
             name: rate * Y
             for name, Y in zip(self._names(weights), best.duals, strict=True)
         }
-        solution = Solution(W=self._size * best.W, duals=duals)
+        solution = Solution(
+            W=self._size * best.W,
+            duals=duals,
+            multipliers=(math.inf,) * len(self._program.bounds),
+        )
         if best.gap <= tolerance:
             return solution
         return self._better(solution, best.gap, weights, tolerance)
+
+    def _unmatched(self) -> Solution:
+        """Zero attributions, which cost nothing without a target."""
+        if self._totals is not None and self._totals.heights.any():
+            raise SolverFailure(
+                "without a weight on gradient matching, rows of given sums need "
+                "another solver: solver='conic'"
+            )
+        prices = (math.inf,) * len(self._program.bounds)
+        return Solution(W=np.zeros(self._program.shape), multipliers=prices)
 
     def _active(self, weights: Array) -> list[int]:
         """Places of the non-smooth losses with a weight."""
@@ -169,6 +188,7 @@ class _Split(Prepared):
             Q=None if Q is None or c == 0 else (c / a) * Q,
             terms=tuple(terms),
             layout=self._layout,
+            totals=self._totals and self._totals.scaled(1.0 / self._size),
         )
 
     def _begin(
@@ -183,7 +203,7 @@ class _Split(Prepared):
         if start is None or not all(name in start.duals for name in names):
             return None
         duals = [start.duals[name] / rate for name in names]
-        return program.point(start.W / self._size, duals)
+        return program.point(program.allowed(start.W / self._size), duals)
 
     def _better(
         self, solution: Solution, gap: float, weights: Array, tolerance: float
@@ -197,7 +217,11 @@ class _Split(Prepared):
             return solution
         objective = self._program.weighed(weights)
         values = values_at(objective.losses, other.W, {})
-        theirs = certificate_of(objective, other.W, values, duals=other.duals)
+        bounds = self._program.bounds
+        values |= values_at([bound.loss for bound in bounds], other.W, {})
+        theirs = certificate_of(
+            objective, other.W, values, duals=other.duals, bounds=bounds
+        )
         return other if theirs.gap < gap else solution
 
     @cached_property
@@ -208,6 +232,19 @@ class _Split(Prepared):
             return None
         answer = Conic("CLARABEL").take(self._program)
         return answer if isinstance(answer, Solver) else None
+
+
+def _size(G: Array, totals: Totals | None) -> float:
+    """The size of W to expect, root mean square."""
+    if totals is not None:
+        G = totals.expanded(G)
+    return float(np.sqrt(np.mean(G**2)))
+
+
+def _bounds_refusal(program: Program) -> str | None:
+    """Why its bounds are more than given row sums; None if they are not."""
+    others = [bound for bound in program.bounds if not is_complete(bound)]
+    return bounds_refusal(replace(program, bounds=tuple(others)))
 
 
 def _grams(losses: tuple[PropertyLoss, ...]) -> list[Sparse | Array]:

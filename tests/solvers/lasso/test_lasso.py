@@ -225,7 +225,7 @@ def test_stiffly_tied_features_get_the_second_method():
         ),
         (
             [po.FunctionMatching(np.eye(3), np.ones(3)), po.Sparsity()],
-            "a linear map of its own",
+            "is none of W itself",
         ),
     ],
 )

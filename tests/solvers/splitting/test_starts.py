@@ -106,7 +106,7 @@ def refused_programs() -> dict[str, tuple[list[po.PropertyLoss], list[po.Bound]]
         "it takes no bounds": ([gradient, difference], [near <= 1.0]),
         "it takes one robustness loss": ([gradient, near, far, sparsity], []),
         "is not squared, sparsity or a largest": ([linear, difference], []),
-        "has a linear map of its own": ([gradient, function, sparsity], []),
+        "is none of W itself": ([gradient, function, sparsity], []),
         "there is no squared gradient-matching": ([near, sparsity], []),
         "whose edges are not stored": ([gradient, lattice, sparsity], []),
     }

@@ -1,0 +1,182 @@
+"""Completeness: attributions that add up to what they explain."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TypeAlias, final
+
+import numpy as np
+import pandas as pd
+
+from propopt._typing import Array
+from propopt.checks import read_array, refuse_overflow, sealed
+from propopt.errors import InvalidInput
+from propopt.losses.base import Bound, PropertyLoss
+from propopt.maps import RowSums
+from propopt.penalties import Penalty, Squared
+from propopt.tables.alignment import aligned
+from propopt.tables.names import Labels
+
+
+@final
+class Completeness:
+    """The constraint W v = t: the attributions of each point add up to its total.
+
+    Attributions in units of the output are complete where Σ_d w_nd = f(x_n) − f₀ (the
+    axiom of Sundararajan et al. 2017; v = 1). It stands in ``subject_to``, beside
+    bounds, and is kept to rounding.
+
+    Parameters
+    ----------
+    total : array or Series (N,)
+        t_n, such as f(x_n) less the mean output. Names are kept.
+    weights : array or Series (D,), optional
+        v, one number per feature, not all zero; by default all are one. Where
+        attributions are in units of s_d, v = s.
+    name : str
+        What results call it.
+
+    Raises
+    ------
+    InvalidInput
+        If totals or weights are not finite numbers.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> phi = np.array([[1.0, 0.0], [0.0, 3.0], [2.0, 2.0]])
+    >>> objective = po.GradientMatching(phi) + po.PairwiseRobustness(po.chain_graph(3))
+    >>> best = po.solve(objective, subject_to=[po.Completeness(phi.sum(axis=1))])
+    >>> best.attributions.sum(axis=1)
+    array([1., 3., 4.])
+    """
+
+    def __init__(
+        self, total: object, weights: object = None, *, name: str = "completeness"
+    ) -> None:
+        self.total, points = _read(total, "total")
+        self.weights, features = None, None
+        if weights is not None:
+            self.weights, features = _read(weights, "weights")
+            if not self.weights.any():
+                raise InvalidInput("weights: all are zero, so nothing adds up")
+        columns = None if features is None else tuple(map(str, features))
+        self.labels = Labels(points=points, features=columns)
+        self.name = name
+
+    def gaps(self, W: object) -> Array:
+        """W v − t, shape (N,): by how much attributions miss their totals.
+
+        Parameters
+        ----------
+        W : array, DataFrame, Explanation or shap.Explanation (N, D)
+            Rows and columns with names are put in the order of totals and weights.
+
+        Examples
+        --------
+        >>> import propopt as po
+        >>> po.Completeness([3.0, 0.0]).gaps([[1.0, 2.0], [1.0, 1.0]])
+        array([0., 2.])
+        """
+        array = aligned(W, self.labels, f"{self.name}: W", "the totals")
+        loss = self.bound(array.shape[1]).loss
+        loss.check_shape(array.shape)
+        return np.asarray(loss.residual(array))[:, 0]
+
+    def bound(self, n_features: int) -> Bound:
+        """The same for D features: a limit of zero on ‖W v − t‖²."""
+        v = np.ones(n_features) if self.weights is None else self.weights
+        return Bound(_RowTotals(self.total, v, labels=self.labels, name=self.name), 0.0)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {len(self.total)} points>"
+
+
+@final
+class _RowTotals(PropertyLoss):
+    """‖W v − t‖²: how far attributions are from adding up; zero as a constraint.
+
+    Parameters
+    ----------
+    total : array (N,)
+        t.
+    weights : array (D,)
+        v.
+    """
+
+    def __init__(
+        self, total: Array, weights: Array, *, labels: Labels, name: str
+    ) -> None:
+        self._target = sealed(total[:, None])
+        self._map = RowSums(weights)
+        self._labels = labels
+        self.name = name
+
+    @property
+    def map(self) -> RowSums:
+        return self._map
+
+    @property
+    def penalty(self) -> Penalty:
+        return Squared()
+
+    @property
+    def target(self) -> Array:
+        return self._target
+
+    @property
+    def n_points(self) -> int:
+        return len(self._target)
+
+    @property
+    def n_features(self) -> int:
+        return len(self._map.weights)
+
+    @property
+    def labels(self) -> Labels:
+        return self._labels
+
+
+Constraint: TypeAlias = Bound | Completeness
+"""What stands in ``subject_to``."""
+
+
+def bounds_of(
+    constraints: Iterable[Constraint], losses: Sequence[PropertyLoss]
+) -> tuple[Bound, ...]:
+    """Constraints as bounds; how many features add up, the losses know.
+
+    Raises
+    ------
+    InvalidInput
+        If something is neither, or no loss knows the number of features.
+    """
+    given = list(constraints)
+    known = [loss.n_features for loss in losses]
+    known += [bound.loss.n_features for bound in given if isinstance(bound, Bound)]
+    n_features = next((size for size in known if size is not None), None)
+    return tuple(_bound(constraint, n_features) for constraint in given)
+
+
+def _bound(constraint: Constraint, n_features: int | None) -> Bound:
+    if isinstance(constraint, Bound):
+        return constraint
+    if not isinstance(constraint, Completeness):
+        raise InvalidInput(
+            f"subject_to: expected bounds (loss <= limit) or a Completeness, got "
+            f"{constraint!r}"
+        )
+    if constraint.weights is not None:
+        return constraint.bound(len(constraint.weights))
+    if n_features is None:
+        raise InvalidInput(
+            f"{constraint.name}: no loss tells how many features add up; give weights"
+        )
+    return constraint.bound(n_features)
+
+
+def _read(values: object, what: str) -> tuple[Array, tuple[Hashable, ...] | None]:
+    """Numbers (n,), and the index that a Series has."""
+    numbers = sealed(np.array(read_array(values, what, ndim=1)))
+    refuse_overflow(numbers, what)
+    return numbers, tuple(values.index) if isinstance(values, pd.Series) else None

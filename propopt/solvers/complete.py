@@ -1,0 +1,226 @@
+"""Rows with given sums: the program of what they leave (:mod:`propopt.losses.totals`).
+
+W = V + z uᵀ, and the program of V has no constraint: whole curves and sweeps of it cost
+what they cost without. Where a loss over features sees u, it has a target T in V:
+
+    a‖V − G‖² + b‖B V‖² + c‖V Cᵀ − T‖²
+
+is least at the optimum for the target G + (c/a) T C, which is linear in the target: the
+optima for G and for T C, side by side in one program of twice as many features, give it
+for all weights.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+import scipy.linalg as la
+
+from propopt._typing import Array
+from propopt.errors import Refused, SolverFailure
+from propopt.losses import Program, PropertyLoss
+from propopt.losses.restricted import is_complete
+from propopt.losses.totals import OffAxis, Totals
+from propopt.maps import Identity, LinearMap, OverFeatures
+from propopt.penalties import Penalty
+from propopt.solvers.base import (
+    Curve,
+    Dispatcher,
+    Measurement,
+    Prepared,
+    Solution,
+    Solver,
+)
+
+
+@final
+@dataclass(frozen=True)
+class Complete(Dispatcher):
+    """Another solver, given the program that a :class:`Completeness` leaves.
+
+    Parameters
+    ----------
+    solver : Solver
+        What solves that program.
+    """
+
+    solver: Solver
+
+    @property
+    def name(self) -> str:
+        return f"{self.solver.name}, complete"
+
+    def take(self, program: Program) -> Solver | str:
+        posed = without_totals(program)
+        if isinstance(posed, str):
+            return posed
+        inner = self.solver.take(posed)
+        return inner if isinstance(inner, str) else Complete(inner)
+
+    def prepare(self, program: Program) -> Prepared:
+        totals = Totals.of(program.bounds)
+        posed = without_totals(program)
+        if totals is None or isinstance(posed, str):
+            raise Refused(f"{self.name}: it takes programs that it has not refused")
+        inner = self.solver.prepare(posed)
+        reduced = totals.program(program)
+        if posed.shape != program.shape:
+            return _Pulled(inner, reduced, totals)
+        is_curve = isinstance(inner, Curve) and not reduced.bounds
+        kind = _CompleteCurve if is_curve else _Complete
+        return kind(inner, program, totals)
+
+
+def without_totals(program: Program) -> Program | str:
+    """The program of V, for solvers that know no such constraint; or a reason."""
+    totals = Totals.of(program.bounds)
+    if totals is None:
+        return "no constraint says what rows add up to"
+    reduced = totals.program(program)
+    for loss in reduced.all_losses:
+        if isinstance(loss.map, OffAxis):
+            return f"{loss.name} has no closed form where rows have given sums"
+    pulled = [loss for loss in reduced.all_losses if _is_pulled(loss)]
+    return _side_by_side(reduced) if pulled else reduced
+
+
+def _is_pulled(loss: PropertyLoss) -> bool:
+    return isinstance(loss.map, OverFeatures) and loss.has_target
+
+
+def _side_by_side(reduced: Program) -> Program | str:
+    """One program for the targets G and κ T C; see :class:`_Pulled`."""
+    own = [loss for loss in reduced.losses if isinstance(loss.map, Identity)]
+    pulled = [loss for loss in reduced.all_losses if _is_pulled(loss)]
+    if reduced.bounds:
+        return f"{reduced.bounds[0]} stands beside {pulled[0].name}, which sees totals"
+    if len(own) != 1 or len(pulled) != 1:
+        return "it takes one gradient-matching and one smoothness loss that sees totals"
+    G, pull = _targets(own[0], pulled[0], reduced.shape)
+    targets = np.hstack([G, _unit(G, pull) * pull])
+    losses = tuple(_Twice(loss, targets) for loss in reduced.losses)
+    return Program(losses, sizes=(reduced.shape[0], 2 * reduced.shape[1]))
+
+
+def _targets(
+    own: PropertyLoss, pulled: PropertyLoss, shape: tuple[int, int]
+) -> tuple[Array, Array]:
+    """G and T C."""
+    pull = pulled.map.adjoint(np.asarray(pulled.target))
+    return np.broadcast_to(own.target, shape), pull
+
+
+def _unit(G: Array, pull: Array) -> float:
+    """κ: the size of G beside that of the pull, so that both are solved as exactly."""
+    size, other = float(np.linalg.norm(G)), float(np.linalg.norm(pull))
+    return size / other if size > 0.0 and other > 0.0 else 1.0
+
+
+@final
+class _Twice(PropertyLoss):
+    """A squared loss of two attributions side by side, their targets apart."""
+
+    def __init__(self, loss: PropertyLoss, targets: Array) -> None:
+        self.name = loss.name
+        self._loss = loss
+        self._targets = targets
+
+    @property
+    def map(self) -> LinearMap:
+        match self._loss.map:
+            case OverFeatures(matrix=C):
+                return OverFeatures(la.block_diag(C, C))
+            case other:
+                return other
+
+    @property
+    def penalty(self) -> Penalty:
+        return self._loss.penalty
+
+    @property
+    def target(self) -> Array | float:
+        return self._targets if isinstance(self._loss.map, Identity) else 0.0
+
+
+class _Complete(Prepared):
+    """Duals are those of the program of V: the certificate is made there too."""
+
+    def __init__(self, inner: Prepared, program: Program, totals: Totals) -> None:
+        self._inner = inner
+        self._totals = totals
+        losses = [totals.loss(loss) for loss in program.losses]
+        self._shape = program.shape
+        self._constants = np.array([loss.constant for loss in losses])
+        self._costs_of_zero = np.array([loss.value_at_zero for loss in losses])
+        self._is_sum = [is_complete(bound) for bound in program.bounds]
+        self._inner_bounds = self._is_sum.count(False)
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        begin = None if start is None else self._reduced(start)
+        solution = self._least(weights, tolerance, begin)
+        prices = iter(solution.multipliers)
+        return replace(
+            solution,
+            W=self._totals.expanded(solution.W),
+            multipliers=tuple(
+                math.inf if is_sum else next(prices) for is_sum in self._is_sum
+            ),
+        )
+
+    def _least(
+        self, weights: Array, tolerance: float, start: Solution | None
+    ) -> Solution:
+        if self._inner_bounds == 0 and not (weights * self._costs_of_zero).any():
+            return Solution(W=np.zeros(self._shape))
+        return self._inner.solve(weights, tolerance, start)
+
+    def _reduced(self, solution: Solution) -> Solution:
+        prices = zip(solution.multipliers, self._is_sum, strict=True)
+        return replace(
+            solution,
+            W=self._totals.coordinates(solution.W),
+            multipliers=tuple(mu for mu, is_sum in prices if not is_sum),
+        )
+
+
+class _CompleteCurve(_Complete, Curve):
+    def measure(self, weights: Array, tolerance: float) -> Measurement:
+        assert isinstance(self._inner, Curve), "see Complete.prepare"
+        measurement = self._inner.measure(weights, tolerance)
+        return replace(measurement, losses=measurement.losses + self._constants)
+
+
+class _Pulled(Prepared):
+    """V for the target G + (c/a) T C, from the optima for G and for κ T C."""
+
+    def __init__(self, inner: Prepared, reduced: Program, totals: Totals) -> None:
+        self._inner = inner
+        self._totals = totals
+        kinds = [loss.map for loss in reduced.losses]
+        self._own = next(k for k, A in enumerate(kinds) if isinstance(A, Identity))
+        self._seen = next(
+            k for k, loss in enumerate(reduced.losses) if _is_pulled(loss)
+        )
+        losses = reduced.losses
+        G, pull = _targets(losses[self._own], losses[self._seen], reduced.shape)
+        self._unit = _unit(G, pull)
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        del start  # that of both optima is not kept
+        if weights[self._own] == 0.0:
+            raise SolverFailure(
+                "without a weight on gradient matching, rows of given sums need "
+                "another solver: solver='conic'"
+            )
+        ratio = float(weights[self._seen] / (weights[self._own] * self._unit))
+        both = self._inner.solve(weights, tolerance / (1.0 + ratio) ** 2).W
+        V, pulled = np.hsplit(both, 2)
+        W = self._totals.expanded(V + ratio * pulled)
+        return Solution(W=W, multipliers=(math.inf,))
