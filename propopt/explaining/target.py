@@ -2,50 +2,95 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, final, get_args
 
 import numpy as np
 
 from propopt._typing import Array
+from propopt.errors import InvalidInput
 from propopt.estimates import Estimate
 from propopt.functions import Function, smoothed
+from propopt.functions.base import EXACT
+from propopt.sampling.laws import Reference
 
 
-_FLAT_SAMPLES = 500
-"""Pairs of draws for piecewise-constant models; at least two for each feature."""
+LawChoice: TypeAlias = Literal["auto", "data", "gaussian", "none"]
 
-_FLAT_SCALE = 0.5
-"""Noise for piecewise-constant models, in standard deviations of each feature."""
+GAUSSIAN_SCALE = 0.5
+"""Noise of the gaussian law, in the scale of each feature."""
 
 
-def target_of(
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TargetRule:
+    """How the target of any row is made: once chosen, the same for all.
+
+    Parameters
+    ----------
+    function : Function
+        That whose gradient is the target: the model, or its mean under a law.
+    sizes : array (D,)
+        The scale of each feature, such as its standard deviation.
+    """
+
+    function: Function
+    sizes: Array
+
+    def of(self, X: Any) -> Estimate:
+        """Slopes per scale at the rows of X, with what is known of their error."""
+        return self.function.estimate(X).scaled(self.sizes)
+
+
+def target_rule(
     function: Function,
-    X: Any,
+    reference: Reference,
     sizes: Array,
     *,
+    law: LawChoice = "auto",
     rng: int | np.random.Generator | None = None,
-) -> Estimate:
-    """Slopes per ``sizes`` at the rows of X, with what is known of their error.
+) -> TargetRule:
+    """The slopes of a function, or of its mean near each row where it jumps.
 
     Parameters
     ----------
     function : Function
         The model.
-    X : array or DataFrame (N, D)
-        The points.
+    reference : Reference
+        The rows that the data law is made of.
     sizes : array (D,)
-        The scale of each feature, such as its standard deviation.
+        The scale of each feature.
+    law : {"auto", "data", "gaussian", "none"}
+        See :func:`propopt.smoothed`; ``"none"`` takes the function as it is, and
+        ``"auto"`` the data law for what is made of trees, is known to be constant
+        between jumps, or is found to jump.
     rng : int, numpy.random.Generator or None
         For what is sampled; None is seed 0.
     """
-    return _differentiable(function, sizes, rng).estimate(X).scaled(sizes)
+    match law:
+        case "none":
+            aim = function
+        case "gaussian":
+            aim = smoothed(function, GAUSSIAN_SCALE * sizes, rng=rng)
+        case "data":
+            aim = smoothed(function, law="data", data=reference, rng=rng)
+        case "auto":
+            if not jumps(function, reference):
+                aim = function
+            else:
+                aim = smoothed(function, law="data", data=reference, rng=rng)
+        case _:
+            raise InvalidInput(
+                f"law: expected one of {', '.join(get_args(LawChoice))}, got {law!r}"
+            )
+    return TargetRule(function=aim, sizes=sizes)
 
 
-def _differentiable(
-    function: Function, sizes: Array, rng: int | np.random.Generator | None
-) -> Function:
-    """The function, or its mean over noise where its own gradient says nothing."""
-    if not function.piecewise_constant:
-        return function
-    n_samples = max(_FLAT_SAMPLES, 2 * len(sizes))
-    return smoothed(function, _FLAT_SCALE * sizes, n_samples, rng)
+def jumps(function: Function, reference: Reference) -> bool:
+    """Whether slopes of a function say nothing of much of its change."""
+    if function.gradient_method == EXACT:
+        return False
+    if function.piecewise_constant or function.boxes is not None:
+        return True
+    verdict = function.jumps_at(reference.points, reference.labels)
+    return verdict is not None and verdict.kind == "jumps"
