@@ -160,6 +160,16 @@ class Function(ABC):
         """
         return None
 
+    @property
+    def margin_boxes(self) -> Boxes | None:
+        """The score that values are made of, as a sum of boxes; None if it is none.
+
+        Of boosted trees with a probability, a count or any other output behind a link
+        it is their sum before the link; where values have no link, it is
+        :attr:`boxes`.
+        """
+        return self.boxes
+
     @cached_property
     def calls(self) -> Calls:
         """Rows that a model was given for this function so far; formulas count none."""

@@ -25,12 +25,14 @@ from propopt.functions.models.outputs import (
     METHODS,
     Output,
     Target,
+    call_of,
     check_model,
     has_method,
     name_of,
     read_index,
     read_output,
 )
+from propopt.functions.models.read_trees import ReadTrees
 from propopt.functions.models.readout import Readout, read_column
 from propopt.functions.models.tabular import TabularModel
 from propopt.functions.models.torch_modules import (
@@ -44,7 +46,6 @@ from propopt.structures.registry import exact_link, exact_network
 from propopt.tables.atoms import Atoms
 from propopt.tables.names import read_points
 from propopt.tables.schema import TableSchema
-from propopt.threads import Sparing
 
 
 def wrap(
@@ -204,7 +205,8 @@ def _wrapped(
         return exact
     flat = is_piecewise_constant(model)
     readout = _readout(model, quantity, index)
-    return NumericalModel(name, readout, _step(step), flat)
+    trees = ReadTrees(model, quantity, index)
+    return NumericalModel(name, readout, _step(step), flat, trees=trees)
 
 
 def _schema(data: Any) -> TableSchema | None:
@@ -249,11 +251,12 @@ def _tabular(
         exact = _exact(model, output, index, name)
         if exact is not None:
             return replace(exact, table=schema)
-    method = METHODS[output]
-    call = Sparing(getattr(model, method)) if has_method(model, method) else model
+    call = call_of(model, output)
+    method, quantity = (model, output) if call is None else call
     flat = is_piecewise_constant(model)
-    readout = Readout(call, schema.decode, output, index)
-    return TabularModel(name, readout, _step(step), flat, table=schema)
+    readout = Readout(method, schema.decode, quantity, index)
+    trees = ReadTrees(model, output, index, schema)
+    return TabularModel(name, readout, _step(step), flat, table=schema, trees=trees)
 
 
 def _step(step: Any) -> float | None:
@@ -322,9 +325,8 @@ def _exact(model: Any, output: str, index: int | None, name: str) -> ExactModel 
 
 
 def _readout(model: Any, output: str, index: int | None) -> Readout:
-    method = METHODS[output]
-    if has_method(model, method):
-        columns = FittedColumns.of(model)
-        call = Sparing(getattr(model, method))
-        return Readout(call, columns.table, output, index, columns.names)
-    return Readout(model, as_given, output, index)
+    call = call_of(model, output)
+    if call is None:
+        return Readout(model, as_given, output, index)
+    columns = FittedColumns.of(model)
+    return Readout(call.method, columns.table, call.output, index, columns.names)

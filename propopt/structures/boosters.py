@@ -1,13 +1,10 @@
-"""Boosters of other libraries: native ones as estimators, and the scores of all."""
+"""Native boosters as estimators, where their own methods take no tables."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
-
-from sklearn.pipeline import Pipeline
 
 from propopt._typing import Array
 
@@ -100,42 +97,3 @@ def as_estimator(model: Any) -> Any:
     if ("xgboost.core", "Booster") in kinds:
         return XGBoostBooster(model)
     return LightGBMBooster(model) if ("lightgbm.basic", "Booster") in kinds else model
-
-
-def raw_scores(model: Any) -> Callable[[Any], Array] | None:
-    """The scores of a boosted classifier or booster, which has no method for them.
-
-    They are (n,), or (n, K) of K classes. Others have ``decision_function``, or are no
-    sums of trees: None.
-    """
-    if isinstance(model, Pipeline):
-        return _behind_steps(model)
-    if isinstance(model, XGBoostBooster | LightGBMBooster):
-        return model.scores
-    kinds = {
-        (kind.__module__.partition(".")[0], kind.__name__)
-        for kind in type(model).__mro__
-    }
-    if ("sklearn", "BaseSearchCV") in kinds:
-        return raw_scores(model.best_estimator_)
-    for kind, setting in _SCORES_OF.items():
-        if kind in kinds:
-            return lambda table: model.predict(table, **setting)
-    return None
-
-
-_SCORES_OF: dict[tuple[str, str], dict[str, Any]] = {
-    ("lightgbm", "LGBMClassifier"): {"raw_score": True},
-    ("xgboost", "XGBClassifier"): {"output_margin": True},
-    ("catboost", "CatBoostClassifier"): {"prediction_type": "RawFormulaVal"},
-}
-
-
-def _behind_steps(pipeline: Pipeline) -> Callable[[Any], Array] | None:
-    scores = raw_scores(pipeline.steps[-1][1])
-    if scores is None:
-        return None
-    before = pipeline[:-1]
-    if len(pipeline.steps) == 1:
-        return scores
-    return lambda table: scores(before.transform(table))

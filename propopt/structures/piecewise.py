@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from propopt.structures.boosters import XGBoostBooster
+from propopt.structures.boosters import (
+    LightGBMBooster,
+    XGBoostBooster,
+    as_estimator,
+)
 from propopt.structures.pipelines import last_step
 
 
@@ -79,7 +83,7 @@ def is_piecewise_constant(model: Any) -> bool:
     >>> is_piecewise_constant(LinearRegression().fit(X, y))
     False
     """
-    final = last_step(model)
+    final = as_estimator(last_step(model))
     kinds = {
         (kind.__module__.partition(".")[0], kind.__name__)
         for kind in type(final).__mro__
@@ -112,10 +116,7 @@ def _is_flat_ensemble(model: Any) -> bool:
 def _is_boosted_elsewhere(model: Any, kinds: set[tuple[str, str]]) -> bool:
     if ("lightgbm", "LGBMModel") in kinds:
         return not model.get_params().get("linear_tree", False)
-    if ("lightgbm", "Booster") in kinds:
-        settings = (model.params.get(name) for name in ("linear_tree", "linear_trees"))
-        return not any(str(value).lower() in ("true", "1", "+") for value in settings)
-    if isinstance(model, XGBoostBooster):
+    if isinstance(model, XGBoostBooster | LightGBMBooster):
         return model.is_made_of_trees
     if ("xgboost", "XGBModel") in kinds:
         return bool(model.get_params().get("booster") != "gblinear")

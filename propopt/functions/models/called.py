@@ -26,7 +26,9 @@ from propopt.functions.differences import (
 )
 from propopt.functions.jump_test import numeric_columns
 from propopt.functions.jumps import Jumps, jumps_between
+from propopt.functions.models.read_trees import ReadTrees
 from propopt.functions.models.readout import Readout
+from propopt.structures.boxes import Boxes
 from propopt.tables.names import Labels, listed
 
 
@@ -149,10 +151,23 @@ class DifferencedModel(CalledModel):
         which the model computes.
     piecewise_constant : bool
         Whether the model is known to be, as trees are.
+    trees : ReadTrees or None
+        The sum of trees that the model may be.
     """
 
     step: float | None = None
     piecewise_constant: bool = False
+    trees: ReadTrees | None = field(default=None, kw_only=True)
+
+    @property
+    def boxes(self) -> Boxes | None:
+        """Values as a sum of boxes; None if the model is no sum of trees."""
+        return None if self.trees is None else self.trees.boxes
+
+    @property
+    def margin_boxes(self) -> Boxes | None:
+        """The score that values are made of as a sum of boxes; None if it is none."""
+        return None if self.trees is None else self.trees.margin_boxes
 
     @property
     def jumps(self) -> Jumps | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Final, Literal, TypeAlias
+from collections.abc import Callable
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
@@ -11,8 +12,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from propopt.errors import InvalidInput
+from propopt.structures.margins import margins_of
 from propopt.structures.pipelines import last_step
 from propopt.tables.names import listed
+from propopt.threads import Sparing
 
 
 Output: TypeAlias = Literal["auto", "value", "probability", "log_odds", "margin"]
@@ -95,6 +98,30 @@ def has_method(model: Any, method: str) -> bool:
     return callable(getattr(model, method, None))
 
 
+class Call(NamedTuple):
+    """How a model is asked for an output."""
+
+    method: Callable[[Any], object]
+    """From a table to the answer."""
+
+    output: str
+    """What the answer is: log-odds of two classes may be a margin."""
+
+
+def call_of(model: Any, output: str) -> Call | None:
+    """The method for an output of a model; None if the model is called itself."""
+    margins = margins_of(model) if output in ("log_odds", "margin") else None
+    if margins is not None and output == "log_odds" and len(model.classes_) == 2:
+        logit = margins.find_logit()
+        if logit is not None:  # probabilities near 1 lose what is known of 1 − p
+            scores = margins.scores
+            method = Sparing(lambda table: logit * np.asarray(scores(table)))
+            return Call(method, "margin")
+    if has_method(model, METHODS[output]):
+        return Call(Sparing(getattr(model, METHODS[output])), output)
+    return None if margins is None else Call(Sparing(margins.scores), "margin")
+
+
 def name_of(model: Any) -> str:
     """A short name for messages."""
     return str(getattr(model, "__name__", type(model).__name__))
@@ -105,6 +132,8 @@ def _outputs(model: Any) -> list[str]:
     outputs = [name for name, method in METHODS.items() if has_method(model, method)]
     if not outputs and callable(model):
         return ["value"]
+    if "margin" not in outputs and margins_of(model) is not None:
+        outputs.append("margin")
     classifies = isinstance(model, BaseEstimator) and is_classifier(model)
     if classifies or "probability" in outputs:
         return [name for name in outputs if name != "value"]

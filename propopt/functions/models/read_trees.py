@@ -1,0 +1,66 @@
+"""Models that are read as sums of trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+from propopt._typing import Points
+from propopt.functions.models.columns import FittedColumns
+from propopt.structures.boxes import Boxes
+from propopt.structures.readers.trees.views import View
+from propopt.structures.registry import exact_boxes
+from propopt.tables.names import Labels
+from propopt.tables.schema import TableSchema
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ReadTrees:
+    """An output of a model, as the sum of trees that it may be; read when asked for.
+
+    Parameters
+    ----------
+    model : estimator or callable
+        Any model.
+    output : str
+        Such as ``"probability"``.
+    index : int or None
+        The class, or the column of the output.
+    schema : TableSchema or None
+        The table that the model is given; None for a table of numbers.
+    """
+
+    model: Any
+    output: str
+    index: int | None
+    schema: TableSchema | None = None
+
+    @cached_property
+    def boxes(self) -> Boxes | None:
+        """The output itself; None where it is no sum of trees."""
+        return self._read(self.output)
+
+    @cached_property
+    def margin_boxes(self) -> Boxes | None:
+        """The score that the output is made of, which may be the output itself."""
+        return self.boxes if self.boxes is not None else self._read("margin")
+
+    def _read(self, output: str) -> Boxes | None:
+        view = self._view()
+        if view is None:
+            return None
+        return exact_boxes(self.model, output, self.index, view)
+
+    def _view(self) -> View | None:
+        if self.schema is not None:
+            return View.of_schema(self.schema)
+        columns = FittedColumns.of(self.model)
+        if columns.count is None:
+            return None
+
+        def table(points: Points) -> Any:
+            return columns.table(points, Labels())
+
+        return View.of_numbers(columns.count, table)
