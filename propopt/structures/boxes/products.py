@@ -87,6 +87,8 @@ class Products:
         paths, values = _packed(padded[kept]), self.values[kept]
         if len(paths) == 0:
             return Products(self.base, values, paths, n_factors)
+        if paths.shape[1] == 0:  # trees that are one leaf
+            return Products(self.base, values.sum(keepdims=True), paths[:1], n_factors)
         _, first, where = np.unique(
             ranks(paths.T), return_index=True, return_inverse=True
         )
