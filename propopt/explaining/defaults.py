@@ -17,9 +17,9 @@ from propopt.graphs.base import Graph
 from propopt.graphs.points import knn_graph
 from propopt.losses import Objective, PairwiseRobustness
 from propopt.results.explanation import Explanation
+from propopt.sampling.laws import Reference
 from propopt.solvers import solve
 from propopt.tables.frames import is_frame
-from propopt.tables.names import read_table
 from propopt.tables.schema import ColumnScale, TableSchema, array_scales
 from propopt.tradeoffs.sweep import sweep
 
@@ -34,9 +34,13 @@ def wrapped(
     X: Any,
     target: Target,
     output: Output,
-    data: TableSchema | pd.DataFrame | None,
+    data: TableSchema | pd.DataFrame | Array | None,
 ) -> Function:
-    """The function of a model, which knows the table ``data``, or X if it has names."""
+    """The function of a model, which knows the table ``data``, or X if it has names.
+
+    Of a boosted classifier it is the margin, unless something else is asked for: that
+    is a sum of trees, a probability is not.
+    """
     if isinstance(model, Function):
         if data is not None:
             raise InvalidInput(
@@ -45,22 +49,36 @@ def wrapped(
             )
         return wrap(model, target, output)
     table = X if data is None and is_frame(X, "X") else data
-    return wrap(model, target, output, data=table)
+    function = wrap(model, target, output, data=table)
+    if output != "auto" or not _has_better_margin(model, function):
+        return function
+    return wrap(model, target, "margin", data=table)
 
 
-def sizes_of(function: Function, X: Any, scale: ColumnScale) -> Array:
+def _has_better_margin(model: Any, function: Function) -> bool:
+    """Whether a classifier's probabilities are no sum of trees, but its margin is."""
+    no_sum = function.boxes is None and function.margin_boxes is not None
+    return no_sum and hasattr(model, "predict_proba")
+
+
+def reference_of(function: Function, table: Any, what: str = "data") -> Reference:
+    """The rows that scales and laws are made of; large tables are thinned by seed 0."""
+    points, labels = function.read(table, what)
+    return Reference.of_points(points, labels, function.schema)
+
+
+def sizes_of(function: Function, reference: Reference, scale: ColumnScale) -> Array:
     """S (D,): what one step of each feature is, in its own units."""
     if function.schema is not None:
         return function.schema.scales(scale)
-    points, _ = read_table(X, "X")
-    return array_scales(points, scale)
+    return array_scales(reference.points, scale)
 
 
 def coordinates_of(function: Function, X: Any, sizes: Array) -> Array:
     """The points (N, M) between which distances are measured."""
     if function.schema is not None:
         return function.schema.coordinates(X, sizes)
-    points, _ = read_table(X, "X")
+    points, _ = function.read(X)
     coordinates: Array = points / sizes
     return coordinates
 

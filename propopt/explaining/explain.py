@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from propopt._typing import Array
 from propopt.explaining.defaults import (
     coordinates_of,
     in_words,
     neighbours_of,
     optimum,
+    reference_of,
     sizes_of,
     wrapped,
 )
-from propopt.explaining.target import target_of
+from propopt.explaining.target import LawChoice, target_rule
 from propopt.functions.models.outputs import Output, Target
 from propopt.graphs.base import Graph
 from propopt.losses import GradientMatching, PairwiseRobustness
@@ -30,8 +32,9 @@ def explain(
     *,
     target: Target = None,
     output: Output = "auto",
-    data: TableSchema | pd.DataFrame | None = None,
+    data: TableSchema | pd.DataFrame | Array | None = None,
     scale: ColumnScale = "std",
+    law: LawChoice = "auto",
     graph: Graph | None = None,
     robustness: float | None = None,
     rng: int | np.random.Generator | None = None,
@@ -46,9 +49,12 @@ def explain(
     :func:`propopt.sweep` take any objective.
 
     ============ =====================================================================
-    gradients    as of :func:`propopt.wrap`; a piecewise-constant model, such as a
-                 forest, has none and is explained by those of its mean over gaussian
-                 noise of half a standard deviation (:func:`propopt.smoothed`)
+    output       as of :func:`propopt.wrap`, but the margin of a boosted classifier,
+                 which is a sum of trees
+    gradients    as of :func:`propopt.wrap`; a model that jumps, such as a forest, has
+                 none worth the name, and is explained by the slopes of its mean over
+                 observed values near each row, Cov(V_j, f(V))/Var(V_j): exactly where
+                 it is made of trees (:func:`propopt.smoothed`, ``law="data"``)
     s            the standard deviations of the features: attributions are changes of
                  the output per standard deviation; of a categorical column the effect
                  of its category, beside its mean over all categories
@@ -66,12 +72,16 @@ def explain(
     target, output
         Of :func:`propopt.wrap`: which class or column, and in which units.
     data : DataFrame or TableSchema, optional
-        The table that standard deviations and frequencies of categories come from, best
-        the one that the model was fitted on; X by default. Categorical columns of
-        numbers, and one-hot columns that are one feature, are declared by
-        :meth:`propopt.TableSchema.of`.
+        The table that standard deviations, observed values and frequencies of
+        categories come from, best the one that the model was fitted on; X by default.
+        Categorical columns of numbers, and one-hot columns that are one feature, are
+        declared by :meth:`propopt.TableSchema.of`.
     scale : "std", None, mapping or array (D,)
         s, and the units of distances. None: features as they are, plain gradients.
+    law : {"auto", "data", "gaussian", "none"}
+        Over what the model is averaged before its slopes are taken: observed values
+        near each row; gaussian noise of half of ``scale``; nothing. By default as
+        above.
     graph : Graph, optional
         S, if not by nearest neighbours.
     robustness : float, optional
@@ -104,8 +114,10 @@ def explain(
     ((30, 4), 'knee of the curve')
     """
     function = wrapped(model, X, target, output, data)
-    sizes = sizes_of(function, X, scale)
-    aim = target_of(function, X, sizes, rng=rng)
+    has_rows = not (data is None or isinstance(data, TableSchema))
+    reference = reference_of(function, *((data, "data") if has_rows else (X, "X")))
+    sizes = sizes_of(function, reference, scale)
+    aim = target_rule(function, reference, sizes, law=law, rng=rng).of(X)
     similar = graph or neighbours_of(coordinates_of(function, X, sizes))
     robust = PairwiseRobustness(similar)
     best = optimum(1.0 * GradientMatching(aim), robust, robustness, progress)
@@ -119,7 +131,9 @@ def explain(
             "function": repr(function),
             "gradient": aim.source,
             "scale": in_words(scale),
+            "reference": f"{reference.in_words()}, sha256:{reference.digest[:12]}",
             "graph": repr(similar),
             "weight rule": "given" if robustness is not None else "knee of the curve",
+            **({"notes": "; ".join(aim.notes)} if aim.notes else {}),
         },
     )

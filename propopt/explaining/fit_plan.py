@@ -16,11 +16,12 @@ from propopt.explaining.defaults import (
     coordinates_of,
     in_words,
     optimum,
+    reference_of,
     sizes_of,
 )
 from propopt.explaining.fitted_rows import FittedRows
 from propopt.explaining.nearest import NearestRows
-from propopt.explaining.target import target_of
+from propopt.explaining.target import target_rule
 from propopt.functions import Function
 from propopt.graphs.points import knn_graph
 from propopt.graphs.stored import SimilarityGraph
@@ -70,10 +71,12 @@ class FitPlan:
 
     def fitted(self, progress: bool | None) -> FittedRows:
         """The reference rows, explained together."""
-        sizes = sizes_of(self.function, self.table, self.scale)
+        reference = reference_of(self.function, self.table)
+        sizes = sizes_of(self.function, reference, self.scale)
         coordinates = coordinates_of(self.function, self.rows, sizes)
         graph = self._graph(coordinates)
-        aim = target_of(self.function, self.rows, sizes, rng=self.seed)
+        rule = target_rule(self.function, reference, sizes, rng=self.seed)
+        aim = rule.of(self.rows)
         matching, robust = GradientMatching(aim), PairwiseRobustness(graph)
         smooth, c = _read_smoothness(self.smoothness)
         rest = 1.0 * matching if smooth is None else matching + c * smooth
@@ -83,14 +86,13 @@ class FitPlan:
         settings = self._settings(aim, nearest)
         return FittedRows(
             function=self.function,
-            sizes=sizes,
+            rule=rule,
             nearest=nearest,
             reference=_reference(best, aim, settings),
             names=(matching.name, robust.name, name),
             weights=(1.0, best.weights[robust.name], c),
             smooth=smooth,
             settings=settings,
-            seed=self.seed,
         )
 
     def _graph(self, coordinates: Points) -> SimilarityGraph:

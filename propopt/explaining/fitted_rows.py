@@ -18,7 +18,7 @@ from propopt.explaining.conditional import ConditionalRow, FeatureModes
 from propopt.explaining.defaults import coordinates_of
 from propopt.explaining.nearest import NearestRows
 from propopt.explaining.row_answers import RowAnswers
-from propopt.explaining.target import target_of
+from propopt.explaining.target import TargetRule
 from propopt.functions import Function
 from propopt.losses import GradientMatching, Program, Smoothness
 from propopt.output.progress import progress_bar
@@ -38,8 +38,8 @@ class FittedRows:
     ----------
     function : Function
         The model.
-    sizes : array (D,)
-        The scale of each feature.
+    rule : TargetRule
+        How the target of a row is made.
     nearest : NearestRows
         Who is similar to a new row.
     reference : Explanation
@@ -52,19 +52,16 @@ class FittedRows:
         Which features are similar.
     settings : mapping
         What an explanation says of how it was made.
-    seed : int
-        For targets that are sampled: each row gets the same draws.
     """
 
     function: Function
-    sizes: Array
+    rule: TargetRule
     nearest: NearestRows
     reference: Explanation
     names: tuple[str, str, str]
     weights: tuple[float, float, float]
     smooth: Smoothness | None
     settings: Mapping[str, Parameter]
-    seed: int
 
     @cached_property
     def modes(self) -> FeatureModes | None:
@@ -105,10 +102,10 @@ class FittedRows:
 
     def _target(self, row: object) -> Estimate:
         """That of one row asked alone: a model may answer many in other digits."""
-        return target_of(self.function, row, self.sizes, rng=self.seed)
+        return self.rule.of(row)
 
     def _answers(self, X: object, targets: Array | None) -> RowAnswers:
-        points = coordinates_of(self.function, X, self.sizes)
+        points = coordinates_of(self.function, X, self.rule.sizes)
         W = self.reference.attributions
         rows, near = [], []
         for n, point in enumerate(points):

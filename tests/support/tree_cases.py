@@ -38,7 +38,7 @@ def response(X: np.ndarray, rng: int = 1) -> np.ndarray:
 
 X = numbers()
 Y = response(X)
-CLASSES = (Y > np.median(Y)).astype(int)
+CLASSES = (np.median(Y) < Y).astype(int)
 THREE = np.digitize(Y, np.quantile(Y, [0.3, 0.7]))
 GAPS = np.where(np.random.default_rng(2).random(X.shape) < 0.1, np.nan, X)
 WEIGHTS = np.random.default_rng(3).random(N) + 0.1

@@ -139,11 +139,15 @@ def test_the_knee_is_neither_end_of_the_curve(rng):
         assert ends[0] < found.losses[loss] < 0.8 * ends[1]
 
 
-def test_a_forest_is_explained_by_its_mean_over_noise(rng):
+def test_a_forest_is_explained_by_its_mean_over_observed_values(rng):
     X = rng.normal(size=(50, 2))
     forest = RandomForestRegressor(20, random_state=0).fit(X, X[:, 0])
     found = po.explain(forest, X)
-    assert "Stein" in found.parameters["gradient"]
+    assert found.parameters["gradient"] == "exact (boxes)"
+    assert found.target_error == 0.0
+    noise = po.explain(forest, X, law="gaussian")
+    assert noise.details["gradient"].shape == found.details["gradient"].shape
+    assert (noise.details["gradient"] != found.details["gradient"]).any()
     assert (found.attributions[:, 0] > np.abs(found.attributions[:, 1])).mean() > 0.9
 
 

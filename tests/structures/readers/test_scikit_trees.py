@@ -22,8 +22,18 @@ from sklearn.tree import (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
-from tree_cases import CLASSES, GAPS, THREE, WEIGHTS, X, Y, agrees, boxes_of, table
-from tree_cases import table_response
+from tree_cases import (
+    CLASSES,
+    GAPS,
+    THREE,
+    WEIGHTS,
+    X,
+    Y,
+    agrees,
+    boxes_of,
+    table,
+    table_response,
+)
 
 from propopt.structures.registry import MODELS
 
@@ -200,9 +210,7 @@ def test_what_is_kept_by_private_names_is_there():
     assert start.shape == (1, 1)
 
 
-@pytest.mark.parametrize(
-    "kind", [RandomForestRegressor, HistGradientBoostingRegressor]
-)
+@pytest.mark.parametrize("kind", [RandomForestRegressor, HistGradientBoostingRegressor])
 def test_subclasses_are_not_read(kind):
     model = type("Mine", (kind,), {})().fit(X, Y)
     assert boxes_of(model) is None
