@@ -10,11 +10,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt._typing import Array, Points
+from propopt._typing import Array, Points, Positions
 from propopt.structures.networks import Network, Pullback
 
 
-Positions: TypeAlias = NDArray[np.intp]
 Monomial: TypeAlias = tuple[int, ...]
 """The features that are multiplied, in order: (0, 0, 2) is x_0² x_2."""
 

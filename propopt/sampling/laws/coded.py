@@ -8,9 +8,9 @@ from typing import final
 
 import numpy as np
 
-from propopt._typing import Array
+from propopt._typing import Array, Positions, Truths
 from propopt.sampling.laws.measures import Measure, Measures
-from propopt.structures.boxes.sets import Positions, Sets, Truths, ranks
+from propopt.structures.boxes.sets import Sets, ranks
 
 
 @final

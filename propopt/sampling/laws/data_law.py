@@ -9,12 +9,12 @@ from typing import TypeAlias, final
 
 import numpy as np
 
-from propopt._typing import Array, Points
+from propopt._typing import Array, Points, Positions, Truths
 from propopt.sampling.laws.coded import CodedCells, CodedLaw
 from propopt.sampling.laws.measures import Measures
 from propopt.sampling.laws.numeric import NumericCells, NumericLaw
 from propopt.sampling.laws.reference import Reference
-from propopt.structures.boxes.sets import Positions, Sets, Truths, ranks
+from propopt.structures.boxes.sets import Sets, ranks
 
 
 ColumnLaw: TypeAlias = NumericLaw | CodedLaw

@@ -8,10 +8,10 @@ from typing import final
 import numpy as np
 from scipy.special import ndtr
 
-from propopt._typing import Array, Points
+from propopt._typing import Array, Points, Positions, Truths
 from propopt.sampling.laws.coded import CodedCells, CodedLaw
 from propopt.sampling.laws.measures import Measures
-from propopt.structures.boxes.sets import Positions, Sets, Truths
+from propopt.structures.boxes.sets import Sets
 
 
 @final

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from propopt._typing import Array, Points
-from propopt.structures.boxes.sets import Positions, Sets, Truths
+from propopt._typing import Array, Points, Positions, Truths
+from propopt.structures.boxes.sets import Sets
 
 
 class Measure(NamedTuple):

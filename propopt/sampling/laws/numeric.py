@@ -8,11 +8,11 @@ from typing import final
 
 import numpy as np
 
-from propopt._typing import Array
+from propopt._typing import Array, Positions, Truths
 from propopt.errors import InvalidInput
 from propopt.sampling.laws.measures import Measure, Measures
 from propopt.sampling.laws.tempering import Tempered, deviation, temper
-from propopt.structures.boxes.sets import Positions, Sets, Truths
+from propopt.structures.boxes.sets import Sets
 
 
 @final

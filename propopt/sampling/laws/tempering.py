@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from propopt._typing import Array
-from propopt.structures.boxes.sets import Positions
+from propopt._typing import Array, Positions
 
 
 LEAST_BESIDE: Final = 0.02

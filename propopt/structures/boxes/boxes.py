@@ -9,11 +9,11 @@ from typing import Final, final
 import numpy as np
 import scipy.sparse as sp
 
-from propopt._typing import Array, Attributions, Points, Values
+from propopt._typing import Array, Attributions, Points, Positions, Values
 from propopt.batches import Budget
 from propopt.structures.boxes.maps import ColumnMap, SameColumn
 from propopt.structures.boxes.products import Products
-from propopt.structures.boxes.sets import Positions, Sets
+from propopt.structures.boxes.sets import Sets
 from propopt.structures.boxes.trees import LeafSets, Tree, leaf_sets
 
 

@@ -10,8 +10,8 @@ from typing import NamedTuple, final
 import numpy as np
 import scipy.sparse as sp
 
-from propopt._typing import Array, Sparse, Values
-from propopt.structures.boxes.sets import Positions, Truths, ranks
+from propopt._typing import Array, Positions, Sparse, Truths, Values
+from propopt.structures.boxes.sets import ranks
 
 
 class Slopes(NamedTuple):

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt._typing import Array, Points
-
-
-Positions: TypeAlias = NDArray[np.intp]
-Truths: TypeAlias = NDArray[np.bool_]
+from propopt._typing import Array, Points, Positions, Truths
 
 
 @final

@@ -9,10 +9,10 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from propopt._typing import Array
+from propopt._typing import Array, Positions, Truths
 from propopt.errors import InvalidInput
 from propopt.structures.boxes.maps import ColumnMap, largest_at_most
-from propopt.structures.boxes.sets import Positions, Sets, Truths
+from propopt.structures.boxes.sets import Sets
 
 
 @final
