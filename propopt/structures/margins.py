@@ -89,7 +89,10 @@ def _lightgbm_logit(booster: Any) -> float | None:
     told = [line for line in header if line.startswith("objective=")]
     name, *settings = told[0].partition("=")[2].split() if told else [""]
     given = dict(s.split(":") for s in settings if ":" in s)
-    return float(given.get("sigmoid", 1.0)) if name == "binary" else None
+    slope = float(given.get("sigmoid", 1.0))
+    if "average_output" in header:  # the mean of a random forest
+        slope /= max(booster.best_iteration, 0) or booster.current_iteration()
+    return slope if name == "binary" else None
 
 
 def _xgboost(model: Any) -> Margins:

@@ -58,7 +58,7 @@ class Fan:
     def of(cls, ends: Array, left: Truths) -> Fan:
         """The fan of any runs: up to each of m − 1 ends, and beyond the last."""
         ends = np.append(ends, np.inf)
-        some = np.diff(ends, prepend=-np.inf) != 0
+        some = np.append(-np.inf, ends[:-1]) < ends
         ends, left = ends[some], left[some]
         last = np.append(left[1:] != left[:-1], True)
         return cls(ends[last], left[last])

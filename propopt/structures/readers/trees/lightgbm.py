@@ -11,14 +11,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from propopt._typing import Array
 from propopt.structures.boosters import LightGBMBooster
 from propopt.structures.boxes import Boxes, Tree
 from propopt.structures.readers.trees.cells import coded_numbers
 from propopt.structures.readers.trees.nodes import Nodes, Truths
 from propopt.structures.readers.trees.scores import Output, Rule, Scores, boxes_of
-from propopt.structures.readers.trees.views import View, as_array
-from propopt.tables.frames import is_frame
+from propopt.structures.readers.trees.views import View
 
 
 VALUES: Final = frozenset(
@@ -45,20 +43,24 @@ def _native(model: LightGBMBooster, output: Output, view: View) -> Boxes | None:
 
 
 def _booster(booster: Any, output: Output, view: View) -> Boxes | None:
-    """The sum of trees, tree i of score i mod K; random forests are the mean."""
+    """The sum of trees, tree i of score i mod K.
+
+    Of random forests scores are sums, too, but all that is made of them is of the mean.
+    """
     model = booster.dump_model()
     count = model["num_tree_per_iteration"]
     score = _scores(model).read(output)
     if score is None:
         return None
     own = model["tree_info"][score.place :: count]
-    weight = score.factor / (len(own) if model["average_output"] else 1)
+    averaged = model["average_output"] and output.name != "margin"
+    weight = score.factor / (len(own) if averaged else 1)
     trees = [_tree(tree["tree_structure"], weight) for tree in own]
     whole = [tree for tree in trees if tree is not None]
     if len(whole) < len(trees):
         return None
     categories = booster.pandas_categorical or []
-    return boxes_of(whole, 0.0, view, lambda table: _numbers(table, categories))
+    return boxes_of(whole, 0.0, view, lambda table: coded_numbers(table, categories))
 
 
 def _scores(model: Mapping[str, Any]) -> Scores:
@@ -102,15 +104,6 @@ def _split(node: Mapping[str, Any]) -> tuple[float, bool, Truths | None] | None:
             return threshold, threshold >= 0.0, None
         case _:  # 0.0 is missing, too
             return None
-
-
-def _numbers(table: Any, categories: list[list[Any]]) -> Array:
-    """In float32 unless an array is of floating point, or a table has wide integers."""
-    if not is_frame(table, "X"):
-        array = as_array(table)
-        floating = array.dtype in (np.float32, np.float64)
-        return (array if floating else array.astype(np.float32)).astype(np.float64)
-    return coded_numbers(table, categories)
 
 
 LIGHTGBM_TREES: Final[Mapping[tuple[str, str], Rule]] = {
