@@ -4,6 +4,7 @@ from propopt.graphs.base import Graph
 from propopt.graphs.features import correlation_graph, group_graph
 from propopt.graphs.grid_points import grid
 from propopt.graphs.grids import GridGaussianGraph, LatticeGraph, grid_gaussian_graph
+from propopt.graphs.missing_patterns import share_across_patterns, within_patterns
 from propopt.graphs.patterns import chain_graph, complete_graph, pixel_graph
 from propopt.graphs.points import gaussian_graph, knn_graph, threshold_graph
 from propopt.graphs.precomputed import graph_from_matrix
@@ -25,5 +26,7 @@ __all__ = [
     "group_graph",
     "knn_graph",
     "pixel_graph",
+    "share_across_patterns",
     "threshold_graph",
+    "within_patterns",
 ]

@@ -1,10 +1,14 @@
 """Who is near whom, whatever the scale of the points and however far they are off.
 
 Distances are taken from differences, and points divided by a power of two first, which
-changes no digit: squares neither overflow nor vanish.
+changes no digit: squares neither overflow nor vanish. They are euclidean; where numbers
+are missing they are those of :mod:`propopt.graphs.incomplete`.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +19,13 @@ from sklearn.neighbors import NearestNeighbors
 
 from propopt._typing import Array, Edges, Points, Sparse
 from propopt.errors import InvalidInput
+from propopt.graphs.incomplete import (
+    nearest_of_incomplete,
+    pairs_of_incomplete,
+    squared_differences,
+    squares_between,
+    upper_squares,
+)
 from propopt.linear.components import Components
 
 
@@ -27,24 +38,44 @@ _ROUNDING = 1e-6
 
 def all_distances(points: Points) -> Array:
     """Distances of all pairs, (0, 1), (0, 2), ..., (1, 2), ..."""
-    unit, exponent = _scaled(points)
-    return np.asarray(np.ldexp(pdist(unit), exponent))
+    unit = Unit.of(points)
+    if unit.complete:
+        return unit.restored(pdist(unit.points))
+    return unit.restored(np.sqrt(upper_squares(unit.points, unit.mismatch)))
 
 
 def pair_distances(points: Points, pairs: Edges) -> Array:
     """Distances of some pairs (E, 2)."""
-    unit, exponent = _scaled(points)
-    difference = unit[pairs[:, 0]] - unit[pairs[:, 1]]
-    squares = np.einsum("ed,ed->e", difference, difference)
-    return np.asarray(np.ldexp(np.sqrt(squares), exponent))
+    unit = Unit.of(points)
+    first, second = unit.points[pairs[:, 0]], unit.points[pairs[:, 1]]
+    if unit.complete:
+        difference = first - second
+        squares = np.einsum("ed,ed->e", difference, difference)
+    else:
+        squares = squared_differences(first, second, unit.mismatch)
+    return unit.restored(np.sqrt(squares))
+
+
+def distances_between(rows: Points, points: Points) -> Array:
+    """Distances of all pairs of two tables with the same columns, (n, m).
+
+    Those of a row are the same, to the last bit, whichever rows stand beside it.
+    """
+    unit = Unit.of(np.concatenate([rows, points]))
+    near, others = unit.points[: len(rows)], unit.points[len(rows) :]
+    return unit.restored(np.sqrt(squares_between(near, others, unit.mismatch)))
 
 
 def pairs_within(points: Points, radius: float) -> Edges:
     """Pairs at most ``radius`` apart."""
-    unit, exponent = _scaled(points)
+    unit = Unit.of(points)
     with np.errstate(over="ignore"):
-        reach = float(np.ldexp(radius, -exponent)) * (1 + 1e-12)
-    pairs = KDTree(unit).query_pairs(reach, output_type="ndarray").astype(np.intp)
+        reach = float(np.ldexp(radius, -unit.exponent)) * (1 + 1e-12)
+    if unit.complete:
+        found = KDTree(unit.points).query_pairs(reach, output_type="ndarray")
+        pairs = found.astype(np.intp)
+    else:
+        pairs = pairs_of_incomplete(unit.points, min(reach, 1e100), unit.mismatch)
     return pairs[pair_distances(points, pairs) <= radius]
 
 
@@ -72,9 +103,13 @@ def gaussian(apart: Array, lengthscale: float) -> Array:
 
 def nearest_neighbours(points: Points, count: int) -> Sparse:
     """Ones from each point to its neighbours, shape (n, n)."""
-    unit, _ = _scaled(points)
-    near = _by_tree if points.shape[1] <= _TREE_FEATURES else _by_products
-    neighbours = near(unit, count)
+    unit = Unit.of(points)
+    if not unit.complete:
+        neighbours = nearest_of_incomplete(unit.points, count, unit.mismatch)
+    elif points.shape[1] <= _TREE_FEATURES:
+        neighbours = _by_tree(unit.points, count)
+    else:
+        neighbours = _by_products(unit.points, count)
     n_points = len(points)
     starts = np.arange(n_points + 1) * count
     return sp.csr_array(
@@ -102,7 +137,43 @@ def _by_products(points: Points, count: int) -> NDArray[np.intp]:
     return np.asarray(near)
 
 
-def _scaled(points: Points) -> tuple[Points, int]:
-    """Points between −1 and 1, and the power of two by which they were divided."""
-    _, exponent = np.frexp(np.abs(points).max())
-    return np.ldexp(points, -exponent), int(exponent)
+@final
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """Points divided by a power of two.
+
+    Parameters
+    ----------
+    points : array (n, D)
+        Between −1 and 1, NaN where a number is missing.
+    exponent : int
+        Of the power of two.
+    complete : bool
+        Whether no number is missing.
+    """
+
+    points: Points
+    exponent: int
+    complete: bool
+
+    @classmethod
+    def of(cls, points: Points) -> Unit:
+        """Divided by as much as makes the largest number at most one."""
+        complete = not np.isnan(points).any()
+        largest = np.abs(points).max() if complete else _largest(points)
+        _, exponent = np.frexp(largest)
+        return cls(np.ldexp(points, -exponent), int(exponent), complete)
+
+    @property
+    def mismatch(self) -> float:
+        """The square of 1, the distance between a number and a missing one."""
+        return float(np.ldexp(1.0, -2 * self.exponent))
+
+    def restored(self, distances: Array) -> Array:
+        """Distances of the points as they were."""
+        return np.asarray(np.ldexp(distances, self.exponent))
+
+
+def _largest(points: Points) -> float:
+    """The largest number, or 1, which is the distance of a missing one."""
+    return float(np.fmax(np.abs(points), 1.0).max())

@@ -53,7 +53,7 @@ class Column(ABC):
     def coordinates(self, values: Array) -> Array:
         """Where the values lie, shape (n, m), NaN where a number is missing.
 
-        Distances of such coordinates are those of :mod:`propopt.graphs.distances`.
+        Distances of such coordinates are those of :mod:`propopt.graphs.incomplete`.
         """
 
 

@@ -196,7 +196,8 @@ class TableSchema:
 
         Numeric columns are divided by their scale, categories are one-hot vectors
         divided by √2 and their scale: with ``"std"`` two rows that differ in one
-        category are at distance 1 (as in Gower 1971, with squares).
+        category are at distance 1 (as in Gower 1971, with squares). A number that is
+        missing is NaN: graphs count it as a distance of 1 from any that is not.
 
         Parameters
         ----------

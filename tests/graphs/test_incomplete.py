@@ -1,0 +1,183 @@
+"""Distances between rows of which some numbers are missing, pair by pair."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.spatial.distance import squareform
+
+import propopt as po
+from propopt.errors import InvalidInput
+from propopt.graphs.neighbours import (
+    all_distances,
+    distances_between,
+    median_distance,
+    nearest_neighbours,
+    pair_distances,
+)
+
+
+def distance(x, y):
+    """The rule, cell by cell."""
+    total = 0.0
+    for a, b in zip(x, y, strict=True):
+        if np.isnan(a) != np.isnan(b):
+            total += 1.0
+        elif not np.isnan(a):
+            total += (a - b) ** 2
+    return np.sqrt(total)
+
+
+def distances(X):
+    return np.array([[distance(x, y) for y in X] for x in X])
+
+
+@pytest.fixture(params=[(30, 2), (40, 5), (25, 20)], ids=str)
+def X(request, rng):
+    table = 2.0 * rng.normal(size=request.param)
+    table[rng.random(table.shape) < 0.25] = np.nan
+    table[3] = np.nan
+    table[4], table[5] = table[7], table[3]  # the same, and missing everywhere
+    return table
+
+
+def test_distances_follow_the_rule(X):
+    expected = distances(X)
+    np.testing.assert_allclose(squareform(all_distances(X)), expected, rtol=1e-13)
+    pairs = np.array([[0, 1], [3, 5], [4, 7], [2, 20]])
+    found = pair_distances(X, pairs)
+    np.testing.assert_allclose(found, [expected[n, m] for n, m in pairs], rtol=1e-13)
+    assert found[1] == found[2] == 0.0
+    np.testing.assert_allclose(distances_between(X[:4], X), expected[:4], rtol=1e-13)
+
+
+def test_distances_to_a_row_do_not_depend_on_other_rows(X):
+    together = distances_between(X, X[::2])
+    alone = [distances_between(row[None], X[::2])[0] for row in X]
+    np.testing.assert_array_equal(together, alone)
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_neighbours_are_the_nearest(X, count):
+    expected = distances(X)
+    np.fill_diagonal(expected, np.inf)
+    found = nearest_neighbours(X, count).toarray()
+    np.testing.assert_array_equal(found.sum(axis=1), count)
+    assert not found.diagonal().any()
+    for n in range(len(X)):
+        taken = expected[n, found[n] > 0]
+        others = np.delete(expected[n], np.append(np.flatnonzero(found[n]), n))
+        assert taken.max() <= others.min() * (1 + 1e-9)
+
+
+def test_gaussian_similarities_are_those_of_the_distances(X):
+    expected = np.exp(-0.5 * (distances(X) / 1.3) ** 2)
+    np.fill_diagonal(expected, 0.0)
+    found = po.gaussian_graph(X, 1.3).similarities.toarray()
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    sparse = po.gaussian_graph(X, 1.3, cutoff=0.05).similarities.toarray()
+    np.testing.assert_allclose(
+        sparse, np.where(expected >= 0.05, expected, 0), rtol=1e-12
+    )
+    own = distances(X)
+    upper = own[np.triu_indices(len(X), 1)]
+    expected = np.median(upper[upper > 0])
+    assert median_distance(X) == pytest.approx(expected, rel=1e-13)
+
+
+def test_threshold_graph_of_incomplete_rows(X):
+    expected = distances(X) ** 2 <= 3.0
+    np.fill_diagonal(expected, False)
+    found = po.threshold_graph(X, 3.0).similarities.toarray()
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("size", [1e-100, 1e-3, 1.0, 1e150])
+def test_a_mismatch_is_one_at_any_scale(size):
+    X = size * np.array([[1.0, 2.0], [1.0, np.nan], [3.0, np.nan], [np.nan, np.nan]])
+    expected = [1, np.hypot(2 * size, 1), np.sqrt(2), 2 * size, 1, 1]
+    np.testing.assert_allclose(all_distances(X), expected, rtol=1e-14)
+
+
+def test_far_off_neighbours_are_found_by_their_differences(rng):
+    X = np.round(rng.normal(size=(40, 3)) * 2**10) / 2**10
+    X[rng.random(X.shape) < 0.2] = np.nan
+    expected = nearest_neighbours(X, 3).toarray()
+    far = np.concatenate([X, X + 2.0**27])
+    found = nearest_neighbours(far, 3).toarray()
+    near = distances(X)
+    np.fill_diagonal(near, np.inf)
+    for n in range(40):
+        if np.isnan(X[n]).all():
+            continue
+        ties = np.sort(near[n])
+        if ties[2] == ties[3]:
+            continue
+        assert (found[n, :40] > 0).sum() >= 1
+        np.testing.assert_array_equal(found[n, :40], expected[n])
+
+
+def test_coordinates_of_tables_follow_the_rule():
+    table = pd.DataFrame(
+        {
+            "age": [1.0, 5.0, np.nan, 3.0],
+            "rooms": pd.array([1, None, None, 4], dtype="Int64"),
+            "colour": ["red", None, "red", "blue"],
+            "job": pd.Categorical(["a", "b", None, None]),
+        }
+    )
+    schema = po.TableSchema.of(table)
+    found = squareform(all_distances(schema.coordinates(table))) ** 2
+    age = ((1 - 5) / table["age"].std(ddof=0)) ** 2
+    rooms = ((1 - 4) / np.std([1, 4])) ** 2
+    assert found[0, 1] == pytest.approx(age + 1 + 1 + 1)
+    assert found[0, 2] == pytest.approx(1 + 1 + 0 + 1)
+    assert found[1, 2] == pytest.approx(1 + 0 + 1 + 1)
+    assert found[0, 3] == pytest.approx(age / 4 + rooms + 1 + 1)
+    assert found[2, 3] == pytest.approx(1 + 1 + 1 + 0)
+
+
+BUILDERS = {
+    "knn": lambda X, **same: po.knn_graph(X, 4, **same),
+    "knn, gaussian": lambda X, **same: po.knn_graph(X, 4, weights="gaussian", **same),
+    "gaussian": lambda X, **same: po.gaussian_graph(X, **same),
+    "threshold": lambda X, **same: po.threshold_graph(X, 4.0, **same),
+}
+
+
+@pytest.mark.parametrize("build", BUILDERS.values(), ids=BUILDERS)
+def test_edges_across_patterns_are_counted_and_dropped(build, X):
+    graph = build(X)
+    absent = np.isnan(X)
+    across = [(absent[n] != absent[m]).any() for n, m in graph.edges]
+    assert po.graphs.share_across_patterns(graph, X) == pytest.approx(np.mean(across))
+    inside = build(X, same_pattern=True)
+    assert po.graphs.share_across_patterns(inside, X) == 0.0
+    same = (absent[:, None] == absent).all(axis=2)
+    expected = graph.similarities.toarray() * same
+    np.testing.assert_array_equal(inside.similarities.toarray(), expected)
+    assert inside.kind == graph.kind
+    assert inside.parameters == graph.parameters
+
+
+def test_rows_of_other_tables_are_refused():
+    with pytest.raises(InvalidInput, match="X: expected the 3 rows of the graph"):
+        po.graphs.share_across_patterns(po.complete_graph(3), np.ones((2, 1)))
+
+
+def test_names_of_rows_are_kept():
+    X = pd.DataFrame({"a": [1.0, np.nan, 2.0]}, index=list("pqr"))
+    assert po.knn_graph(X, 1, same_pattern=True).names == ("p", "q", "r")
+    assert po.graphs.within_patterns(po.knn_graph(X, 1), X).names == ("p", "q", "r")
+
+
+def test_many_incomplete_rows_are_put_together_in_blocks(monkeypatch, X):
+    from propopt.batches import Budget
+    from propopt.graphs import incomplete
+
+    expected = po.knn_graph(X, 4).similarities.toarray()
+    every = all_distances(X)
+    monkeypatch.setattr(incomplete, "TOGETHER", Budget(1))
+    np.testing.assert_array_equal(po.knn_graph(X, 4).similarities.toarray(), expected)
+    np.testing.assert_array_equal(all_distances(X), every)
