@@ -1,0 +1,96 @@
+"""What is drawn around which rows, and what is taken off what is estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from propopt._typing import Array, Attributions, Points, Values
+from propopt.sampling.drawn.alternatives import n_alternatives
+from propopt.sampling.drawn.uniforms import N_BLOCKS, Uniforms
+from propopt.sampling.laws.data_law import DataLaw
+
+
+Evaluator: TypeAlias = Callable[[Points], Values]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Control:
+    """A function near f whose means and attributions are known exactly.
+
+    Parameters
+    ----------
+    evaluate : callable
+        m at points (n, D).
+    means : array (N,)
+        E m(V) at each row.
+    attributions : array (N, D)
+        Those of m at each row.
+    name : str
+        For messages.
+    """
+
+    evaluate: Evaluator
+    means: Values
+    attributions: Attributions
+    name: str
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Design:
+    """What is drawn, and where.
+
+    Parameters
+    ----------
+    law : DataLaw
+        Of the columns, and their contrasts.
+    points : array (N, D)
+        The rows.
+    seed : int
+        Of the uniform numbers that all rows have in common.
+    paired : bool
+        Whether slopes are taken by pairs, as effects are; else by least squares.
+    control : Control or None
+        What is taken off f.
+    """
+
+    law: DataLaw
+    points: Points
+    seed: int
+    paired: bool = False
+    control: Control | None = None
+
+    @property
+    def per_draw(self) -> int:
+        """Evaluations of f in one draw, all rows together."""
+        counts = [
+            n_alternatives(column, x, self.paired).sum()
+            for column, x in zip(self.law.columns, self.points.T, strict=True)
+        ]
+        return len(self.points) + int(sum(counts))
+
+    @property
+    def fewest(self) -> int:
+        """The fewest draws: the fits of others need two for each term."""
+        fitted = int(self.fitted.any(axis=0).sum())
+        terms = fitted + (1 if self.control is None else 2)
+        of_others = -(-2 * terms // (N_BLOCKS - 1))
+        return N_BLOCKS * of_others
+
+    @cached_property
+    def fitted(self) -> NDArray[np.bool_]:
+        """Where slopes are by least squares, (N, D)."""
+        return self.law.has_slopes(self.points) & (not self.paired)
+
+    def uniforms(self, start: int, stop: int) -> tuple[Array, Array]:
+        """Those of V and those of alternatives, (B · s, D) each, from each block."""
+        width = self.points.shape[1]
+        both = Uniforms(self.seed, 2 * width).draws(start, stop).reshape(-1, 2 * width)
+        return both[:, :width], both[:, width:]
