@@ -24,6 +24,8 @@ from propopt.functions.paper import (
 from propopt.functions.smoothing import (
     Changes,
     ExactMean,
+    GrowingEstimate,
+    SampledMean,
     SmoothedFunction,
     smoothed,
 )
@@ -37,6 +39,7 @@ __all__ = [
     "ExactMean",
     "Exponential",
     "Function",
+    "GrowingEstimate",
     "ImageShape",
     "Interactions",
     "Jumps",
@@ -44,6 +47,7 @@ __all__ = [
     "LinearPlusSineOfExponential",
     "Power",
     "QuadraticPlusSine",
+    "SampledMean",
     "Sine",
     "SineOfExponential",
     "SmoothedFunction",

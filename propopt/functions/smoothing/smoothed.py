@@ -9,11 +9,13 @@ from numpy.typing import ArrayLike
 
 from propopt._typing import Array
 from propopt.checks import did_you_mean, read_array, read_count, read_seed
-from propopt.errors import InvalidInput, Refused
+from propopt.errors import InvalidInput
 from propopt.functions.base import Function, read_function
 from propopt.functions.smoothing.checked import CheckedBoxes
 from propopt.functions.smoothing.exact import ExactMean
 from propopt.functions.smoothing.gaussian import SmoothedFunction
+from propopt.functions.smoothing.sampled import SampledMean
+from propopt.sampling.drawn.uniforms import N_BLOCKS
 from propopt.sampling.laws import DataLaw, Reference
 
 
@@ -41,7 +43,8 @@ def smoothed(
     *,
     law: Literal["data"],
     data: Any,
-) -> ExactMean: ...
+    paired: bool = False,
+) -> ExactMean | SampledMean: ...
 
 
 def smoothed(
@@ -52,6 +55,7 @@ def smoothed(
     *,
     law: LawName = "gaussian",
     data: Any = None,
+    paired: bool = False,
 ) -> Function:
     """A smooth function near one that is not: its mean E f(V) under a law around x.
 
@@ -72,7 +76,8 @@ def smoothed(
 
     Of trees that are read (``function.boxes``) means and gradients are exact, once the
     boxes were compared with the model at up to 1000 rows of ``data``, or of those that
-    are asked for first. Else they are sampled.
+    are asked for first. Else they are sampled: by the data law in 10 blocks, so that
+    every estimate tells its error, and more can be drawn (:meth:`SampledMean.growing`).
 
     Parameters
     ----------
@@ -83,7 +88,8 @@ def smoothed(
         which needs it. Entries for categorical columns are not used.
     n_samples : int
         Where means are sampled, the number of draws: the gaussian law takes so many
-        pairs x ± δε, at least two for each feature.
+        pairs x ± δε, at least two for each feature; the data law so many rows, a
+        multiple of 10 and at least two and a quarter for each feature.
     rng : int, Generator or None
         What is drawn from, once; None is seed 0.
     law : {"gaussian", "data"}
@@ -91,12 +97,17 @@ def smoothed(
     data : DataFrame, array or Reference, optional
         The reference table, best the one that the model was fitted on; the data law
         needs it. Of more than 10,000 rows as many are drawn.
+    paired : bool
+        Where the data law is sampled, take slopes by pairs of draws that differ in one
+        column, as effects are taken always: columns that are not used have exactly 0,
+        for 1 + D evaluations per draw.
 
     Returns
     -------
     Function
         With ``value``, ``gradient`` and ``estimate``; by the gaussian law a
-        :class:`SmoothedFunction`, with ``gradient_error`` and ``changes`` too.
+        :class:`SmoothedFunction`, with ``gradient_error`` and ``changes`` too; by the
+        data law an :class:`ExactMean`, or a :class:`SampledMean`.
 
     Raises
     ------
@@ -122,7 +133,8 @@ def smoothed(
             widths = _read_widths(scale)
             return _gaussian(function, widths, int(n_samples), seed, data)
         case "data":
-            return _by_data(function, scale, data, seed)
+            _refuse_widths(scale)
+            return _by_data(function, data, int(n_samples), seed, paired)
     raise InvalidInput(
         f"law: expected 'gaussian' or 'data', got {law!r}"
         f"{did_you_mean(law, ['gaussian', 'data'])}"
@@ -151,19 +163,24 @@ def _gaussian(
 
 
 def _by_data(
-    function: Function, scale: ArrayLike | None, data: Any, seed: int
-) -> ExactMean:
-    if scale is not None:
-        raise InvalidInput("scale: the data law has its own bandwidths; leave it out")
+    function: Function, data: Any, n_samples: int, seed: int, paired: bool
+) -> ExactMean | SampledMean:
     reference = _read_reference(function, data, seed)
     boxes = CheckedBoxes.of(function).at(reference.points, reference.labels)
     law = DataLaw(reference)
-    if boxes is None:
-        raise Refused(
-            f"law: {function!r} is no sum of trees that is read, and the data law is "
-            "exact for these alone; take law='gaussian'"
+    if boxes is not None:
+        return ExactMean(function, law, boxes)
+    if n_samples % N_BLOCKS:
+        raise InvalidInput(
+            f"n_samples: expected a multiple of {N_BLOCKS}, the number of blocks of "
+            f"draws that tell their error, got {n_samples}"
         )
-    return ExactMean(function, law, boxes)
+    return SampledMean(function, law, n_samples, seed, paired)
+
+
+def _refuse_widths(scale: ArrayLike | None) -> None:
+    if scale is not None:
+        raise InvalidInput("scale: the data law has its own bandwidths; leave it out")
 
 
 def _read_reference(function: Function, data: Any, seed: int) -> Reference:

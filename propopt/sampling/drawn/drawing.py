@@ -108,6 +108,8 @@ class Around:
             for rows, others, weights in alternatives(
                 column, x, drawn, uniforms, design.paired
             ):
+                if len(rows) == 0:
+                    continue
                 changed = self.draws[rows]
                 changed[:, :, j] = others
                 there = evaluate(changed.reshape(-1, changed.shape[2]))
