@@ -14,6 +14,9 @@ from typing import Any, Final
 
 NOT_KNOWN: Final = "target error not known"
 
+_ROUNDING = 1e-12
+"""Percent: smaller errors are those of rounding."""
+
 
 def gap_in_words(explanation: Any) -> str:
     """The certified gap beside the error of the target, as one sentence."""
@@ -40,10 +43,11 @@ def _is_drawn(explanation: Any) -> bool:
 
 def _range(drawn: list[Any]) -> Iterator[str]:
     """The least and the largest error of some estimated targets, if there are any."""
-    errors = [100.0 * best.target_error for best in drawn]
+    errors = [best.target_error for best in drawn]
     sources = " and ".join(dict.fromkeys(best.target.source for best in drawn))
     if errors:
-        yield f"target error {min(errors):.2g} to {max(errors):.2g} % ({sources})"
+        low, high = percent(min(errors)), percent(max(errors))
+        yield f"target error {low}–{high} % ({sources})"
 
 
 def target_error_cell(explanation: Any) -> str:
@@ -54,3 +58,17 @@ def target_error_cell(explanation: Any) -> str:
         return "exact"
     most = "≤ " if explanation.target.relation == "at most" else ""
     return f"{most}{explanation.target_error:.2g}"
+
+
+def percent(share: float) -> str:
+    """Two digits, without an exponent; what is less than rounding is zero.
+
+    Examples
+    --------
+    >>> percent(0.01234), percent(1.784), percent(1e-17)
+    ('1.2', '178', '0')
+    """
+    number = 100.0 * share
+    if number < _ROUNDING:
+        return "0"
+    return f"{number:.2g}" if number < 99.5 else f"{number:.0f}"

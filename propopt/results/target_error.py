@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, final
 
 from propopt.curvature.excess import Excess
+from propopt.output.gaps import percent
 
 
 Relation: TypeAlias = Literal["about", "at most"]
 """What the value says of the excess."""
-
-
-_ROUNDING = 1e-12
-"""Percent: smaller errors are those of rounding."""
 
 
 @final
@@ -106,11 +103,11 @@ class TargetError:
         """What stands beside a gap."""
         if not self.n_blocks:
             return f"target {self.source}"
-        low, high = (_percent(bound) for bound in self.interval)
+        low, high = (percent(bound) for bound in self.interval)
         if self.relation == "at most":
-            error = f"at most {_percent(self.relative)} % (up to {high} %"
+            error = f"at most {percent(self.relative)} % (up to {high} %"
         else:
-            error = f"{_percent(self.relative)} % ({low}–{high} %"
+            error = f"{percent(self.relative)} % ({low}–{high} %"
         return f"target error {error}; {self.source})"
 
     def _share(self, excess: float) -> float:
@@ -137,11 +134,3 @@ def exact_target(source: str, scale: float) -> TargetError:
 def unknown_target(source: str, scale: float) -> TargetError:
     """The error of a target of which it is not known."""
     return TargetError(value=math.nan, scale=scale, spread=math.nan, source=source)
-
-
-def _percent(share: float) -> str:
-    """Two digits, without an exponent; what is less than rounding is zero."""
-    number = 100.0 * share
-    if number < _ROUNDING:
-        return "0"
-    return f"{number:.2g}" if number < 99.5 else f"{number:.0f}"

@@ -33,8 +33,9 @@ def test_sweep_prints_the_front_and_the_excess_of_baselines(file, out, capsys):
     assert lines[3] == "The front"
     front = [line.split()[0] for line in lines[7:11]]
     assert front == 3 * ["optimized"] + ["gradient"]
-    assert lines[12].startswith("Baselines: ")
-    rows = [line.split() for line in lines[15:18]]
+    assert lines[11] == "target exact"
+    assert lines[13].startswith("Baselines: ")
+    rows = [line.split() for line in lines[16:19]]
     assert [row[0] for row in rows] == ["gradient", "smoothgrad", "smoothgrad"]
     assert [row[1] for row in rows[1:]] == ["scale=0.25", "scale=0.5"]
     assert all(row[-1].endswith("%") for row in rows)

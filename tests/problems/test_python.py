@@ -27,7 +27,7 @@ SECTIONS = {
 
 def objective():
     robust = po.PairwiseRobustness(po.gaussian_graph(X, 0.5))
-    return po.GradientMatching(CUBE.gradient(X)) + robust
+    return po.GradientMatching(CUBE.estimate(X)) + robust
 
 
 def problem(**settings):

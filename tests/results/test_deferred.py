@@ -107,7 +107,7 @@ def test_the_card_of_a_notebook_shows_the_losses_of_what_it_draws():
     assert was_read(point)
     for value in point.losses.values():
         assert f"{value:.6g}" in card
-    assert f"certified gap: {point.gap:.1e}" in card
+    assert f"gap {point.gap:.1e} (optimization) · target given as numbers" in card
 
 
 def test_attributions_are_kept_once_they_are_read(solved):

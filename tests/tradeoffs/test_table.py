@@ -61,8 +61,10 @@ COLUMNS = [
     "loss.loss1",
     "objective",
     "gap",
+    "target_error",
     "on_front",
     "seconds",
+    "target",
 ]
 
 

@@ -1,0 +1,158 @@
+"""No gap is shown without the error of the target beside it, wherever it is shown."""
+
+import ast
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import reproduction
+from command_line import FILE, write
+
+import propopt as po
+from propopt.cli import main
+from propopt.estimates import Estimate
+from propopt.output.gaps import target_error_cell, targets_in_words
+from propopt.reproduce.statements import certified
+
+
+BLOCKS = np.random.default_rng(0).normal(1.0, 0.1, (10, 9, 2))
+DRAWN = Estimate.of_blocks(BLOCKS, source="noise", n_draws=200)
+TARGETS = {
+    "drawn": DRAWN,
+    "exact": Estimate(values=DRAWN.values, source="exact (boxes)", exact=True),
+    "differences": Estimate(values=DRAWN.values, source="central differences"),
+    "numbers": DRAWN.values,
+}
+ROBUST = po.PairwiseRobustness(po.chain_graph(9))
+EXPLAINED = """\
+data: {sklearn: iris, explain: 30}
+model: {kind: logistic, target_class: setosa}
+explain: {scale: none}
+"""
+GAP = re.compile(r"\bgap\b")
+TARGET = re.compile(r"target (error|exact|by|given)")
+
+
+def curve_of(target):
+    objective = po.GradientMatching(target) + ROBUST
+    return po.sweep(objective, {"pairwise_robustness": [0.1, 1.0]}, [DRAWN.values])
+
+
+def table_head(card):
+    """The names of the columns of a card's table."""
+    return re.findall(r"<th[^>]*>([^<]*)</th>", card)
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_a_line_that_shows_a_gap_shows_the_target_too(target):
+    point = curve_of(target).optimized[0]
+    shown = [repr(point), *re.split("<br>|<div", point._repr_html_())]
+    lines = [line for line in shown if GAP.search(line)]
+    assert len(lines) == 2
+    assert all(TARGET.search(line) for line in lines)
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_a_table_with_gaps_has_a_column_of_target_errors_after_them(target, tmp_path):
+    curve = curve_of(target)
+    curve.to_csv(tmp_path / "curve.csv")
+    header = (tmp_path / "curve.csv").read_text().splitlines()[0]
+    for columns in (list(curve.to_frame()), header.split(",")):
+        assert columns[columns.index("gap") + 1] == "target_error"
+        assert columns[-1] == "target"
+    card = curve._repr_html_()
+    head = table_head(card)
+    assert head[head.index("gap") + 1] == "target error"
+    [fact] = [line for line in re.split("<br>|<div|<table", card) if "gap: at" in line]
+    assert TARGET.search(fact)
+
+
+def test_the_table_says_errors_as_numbers_and_in_words():
+    frame = curve_of(DRAWN).to_frame()
+    own, baseline = frame.iloc[0], frame.iloc[2]
+    assert own["target_error"] > 0.0
+    assert own["target"].startswith("target error ")
+    assert math.isnan(baseline["target_error"])
+    assert curve_of(TARGETS["exact"]).to_frame()["target_error"].tolist()[:2] == [0, 0]
+    assert curve_of(DRAWN.values).to_frame()["target_error"].isna().all()
+
+
+def shown_by(job, folder, capsys):
+    """What a command prints, and what its JSON says of the explanation."""
+    assert main([job, write(folder, "look", text(job)), "-o", str(folder)]) == 0
+    printed = capsys.readouterr().out
+    return printed, json.loads((folder / "look.json").read_text())["picked"]
+
+
+def text(job):
+    return FILE if job == "sweep" else EXPLAINED
+
+
+@pytest.mark.parametrize("job", ["sweep", "explain"])
+def test_a_command_prints_and_stores_both(job, tmp_path, capsys):
+    printed, picked = shown_by(job, tmp_path, capsys)
+    assert GAP.search(printed)
+    assert "target exact" in printed
+    assert "gap" in picked
+    assert picked["target_error"] == {
+        "relative": 0.0,
+        "interval": [0.0, 0.0],
+        "in_words": "target exact",
+    }
+
+
+def test_what_is_not_known_is_null_in_json_and_a_word(tmp_path, capsys):
+    model = "{kind: gradient_boosting, target_class: setosa, smooth: {scale: 0.5}}"
+    file = EXPLAINED.replace("{kind: logistic, target_class: setosa}", model)
+    path = write(tmp_path, "look", file)
+    assert main(["explain", path, "-o", str(tmp_path)]) == 0
+    error = json.loads((tmp_path / "look.json").read_text())["picked"]["target_error"]
+    line = error["in_words"]
+    assert line in capsys.readouterr().out
+    assert (error["relative"] is None) == ("target error" not in line)
+
+
+def test_pages_that_reproduce_figures_show_both():
+    note = certified(reproduction.solved()).note
+    assert note.endswith("optima; target exact")
+
+
+def test_several_errors_are_said_once():
+    points = [*curve_of(DRAWN).optimized, *curve_of(TARGETS["exact"]).optimized]
+    drawn, exact = targets_in_words(points)
+    assert re.fullmatch(r"target error [\d.]+–[\d.]+ % \(noise, 200 draws\)", drawn)
+    assert exact == "target exact (boxes)"
+    assert targets_in_words([]) == []
+
+
+def test_a_cell_says_what_the_number_is():
+    cells = [target_error_cell(curve_of(t).optimized[0]) for t in TARGETS.values()]
+    assert float(cells[0]) > 0.0
+    assert cells[1:] == ["exact", "not known", "not known"]
+    sparse = po.solve(po.GradientMatching(DRAWN) + 0.1 * po.Sparsity())
+    assert target_error_cell(sparse).startswith("≤ ")
+
+
+SHOW_NONE = {"certificate.py", "deferred.py", "solvers"}
+"""What reads gaps and shows no result: it defines them, or says that they are large."""
+
+
+def test_no_module_reads_gaps_without_the_error_of_targets():
+    root = Path(po.__file__).parent
+    alone = []
+    for path in sorted(root.rglob("*.py")):
+        attributes, names = words_of(path)
+        if "gap" in attributes and not SHOW_NONE & {*path.parts}:
+            beside = "target" in attributes or any("in_words" in name for name in names)
+            alone += [] if beside else [str(path.relative_to(root))]
+    assert alone == []
+
+
+def words_of(path):
+    """The attributes and the names that a module reads."""
+    nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    return attributes, {node.id for node in nodes if isinstance(node, ast.Name)}
