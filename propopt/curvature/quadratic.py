@@ -113,7 +113,7 @@ def quadratic_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
     for loss in losses:
         coupled = isinstance(loss.penalty, Squared) and type(loss.map) is not Identity
         if coupled and type(loss.map) in _NOUNS and loss.has_target:
-            return f"{loss.name} has a target of its own"
+            return f"{loss.name} couples attributions, and has a target"
     return curvature_refusal(losses)
 
 
@@ -124,8 +124,6 @@ def curvature_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
         if isinstance(loss.penalty, Squared):
             if type(loss.map) not in _NOUNS:
                 return f"{loss.name} is none of W itself, over points or over features"
-            if loss.has_target and not isinstance(loss.map, Identity):
-                return f"{loss.name} couples attributions, and has a target"
             nouns.append(_NOUNS[type(loss.map)])
     for noun in dict.fromkeys(nouns):
         if nouns.count(noun) > 1:
