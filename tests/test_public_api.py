@@ -41,6 +41,7 @@ NAMESPACES = (
 PACKAGES = tuple(getattr(po, name) for name in NAMESPACES)
 EVERYDAY = {
     "Bound",
+    "Certain",
     "Certificate",
     "Completeness",
     "Explainer",
@@ -53,8 +54,10 @@ EVERYDAY = {
     "Objective",
     "PairwiseRobustness",
     "PropertyLoss",
+    "Shares",
     "Smoothness",
     "Sparsity",
+    "Stability",
     "TableSchema",
     "TradeOffs",
     "certify",

@@ -9,7 +9,7 @@ the Laplacian L = diag(S·1) − S. That convention lives here, in
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -28,6 +28,8 @@ class Graph(ABC):
     parameters: Mapping[str, float]
     names: tuple[Hashable, ...] | None = None
     """Those of the rows, or columns, of the DataFrame that it was made of."""
+    again: Callable[[int], Graph] | None = None
+    """The same graph with another number of neighbours, where it is one of those."""
 
     @property
     @abstractmethod

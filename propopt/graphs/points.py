@@ -7,6 +7,7 @@ where it is missing in both it adds 0.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -141,20 +142,28 @@ def knn_graph(
             f"n_neighbors: expected fewer than the {len(points)} points, got {count}"
         )
     graph = _nearest(points, count, weights, lengthscale)
-    return within_patterns(graph, points) if same_pattern else graph
+    graph = within_patterns(graph, points) if same_pattern else graph
+    graph.again = partial(
+        knn_graph,
+        points,
+        weights=weights,
+        lengthscale=lengthscale,
+        same_pattern=same_pattern,
+    )
+    return graph
 
 
 def _nearest(
     points: Points, count: int, weights: str, lengthscale: float | None
 ) -> SimilarityGraph:
+    if weights not in ("uniform", "gaussian"):
+        raise InvalidInput(
+            f"weights: expected 'uniform' or 'gaussian', got {weights!r}"
+        )
     near = nearest_neighbours(points, count)
     union = sp.csr_array(near.maximum(near.T))
     if weights == "uniform":
         return SimilarityGraph(union, "knn", {"n_neighbors": count})
-    if weights != "gaussian":
-        raise InvalidInput(
-            f"weights: expected 'uniform' or 'gaussian', got {weights!r}"
-        )
     return _gaussian_on(union, points, lengthscale, count)
 
 

@@ -21,6 +21,9 @@ MAKERS = {
     po.TradeOffs: lambda: po.sweep(
         OBJECTIVE, {"pairwise_robustness": [0.1, 1.0]}, [np.ones((3, 3))]
     ),
+    po.Certain: lambda: po.solve(OBJECTIVE).certain(),
+    po.Shares: lambda: po.solve(OBJECTIVE).shares(),
+    po.Stability: lambda: po.solve(OBJECTIVE).stability(),
 }
 each_result = pytest.mark.parametrize("kind", MAKERS, ids=lambda kind: kind.__name__)
 
@@ -44,7 +47,7 @@ def test_what_lacks_a_part_is_no_result():
 def test_the_table_is_read_back_from_its_file(kind, tmp_path):
     result = MAKERS[kind]()
     result.to_csv(tmp_path / "table.csv")
-    index = 0 if kind is po.Explanation else None
+    index = 0 if kind in (po.Explanation, po.Certain) else None
     again = read_csv(tmp_path / "table.csv", index_col=index)
     pd.testing.assert_frame_equal(again, result.to_frame(), rtol=1e-15)
 
@@ -61,7 +64,7 @@ def test_what_was_saved_is_loaded_by_the_class(kind, tmp_path):
 def test_the_card_is_html_without_scripts_and_names_the_losses(kind):
     card = MAKERS[kind]()._repr_html_()
     assert card.count("<table>") == card.count("</table>") >= 1
-    assert "pairwise_robustness" in card
+    assert ("pairwise_robustness" in card) == (kind is not po.Certain)
     assert "<script" not in card
 
 

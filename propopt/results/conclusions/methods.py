@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from propopt.errors import InvalidInput
@@ -15,6 +16,8 @@ from propopt.results.conclusions.certain import (
 )
 from propopt.results.conclusions.orders import OrderBy
 from propopt.results.conclusions.shares import Shares, shares_of
+from propopt.results.conclusions.stability import TOP, Stability, stability_of
+from propopt.results.conclusions.variations import Solve
 
 
 if TYPE_CHECKING:
@@ -113,6 +116,59 @@ def shares(
     given = None if objective is None else Objective.of(objective)
     _ = explanation.attributions  # weights are then those of what was computed
     return shares_of(explanation, given, known_program(explanation, given, "shares"))
+
+
+def stability(
+    best: Explanation,
+    k: int = TOP,
+    objective: Objective | PropertyLoss | None = None,
+    *,
+    solve: Solve | None = None,
+) -> Stability:
+    """Whether signs, largest features and order survive other settings.
+
+    The weight of each loss beside faithfulness goes from a half to two, in nine steps;
+    a graph of nearest neighbours has half and twice as many, at the same weight times
+    mean degree; a target that was drawn is drawn again, as far as its blocks tell.
+
+    Parameters
+    ----------
+    k : int
+        How many of the largest attributions of a row are compared as a set; at most one
+        fewer than there are features.
+    objective : Objective, optional
+        What it was optimized for; needed after loading, when it is not known.
+    solve : callable, optional
+        Such as :func:`propopt.solve`: for losses that are not squared, and for bounds.
+        Squared losses have a closed form, and need none.
+
+    Returns
+    -------
+    Stability
+        With a table of what varied.
+
+    Raises
+    ------
+    InvalidInput
+        If no objective is known, or nothing varies.
+    Refused
+        If there is no closed form, and no solver was given.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> X = np.linspace(-1, 1, 12)[:, None] * [1.0, 2.0]
+    >>> objective = po.GradientMatching(X**2 - 0.3) + po.PairwiseRobustness(
+    ...     po.knn_graph(X, 2)
+    ... )
+    >>> [a.varied for a in po.solve(objective).stability().agreements]
+    ['weight of pairwise_robustness', 'neighbours in pairwise_robustness']
+    """
+    _ = best.attributions  # weights are then those of what was computed
+    given = None if objective is None else Objective.of(objective)
+    program = known_program(best, given, "stability")
+    known = best if given is None else replace(best, weights=given.weights)
+    return stability_of(known, program, k, solve)
 
 
 def known_program(

@@ -95,8 +95,8 @@ class Shares:
                 ("difference between neighbours", k, v, self._target_difference(k))
                 for k, v in self.differences.items()
             ),
-            ("rms attribution", "", self.rms, self.target_rms),
-            ("share not zero", "", 1.0 - self.n_zero / self.size, math.nan),
+            ("rms", "attributions", self.rms, self.target_rms),
+            ("share not zero", "attributions", 1.0 - self.n_zero / self.size, math.nan),
         ]
         return pd.DataFrame(rows, columns=["measure", "of", "value", "at_target"])
 

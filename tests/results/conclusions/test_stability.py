@@ -1,0 +1,254 @@
+"""What survives other settings: golden value, outsiders, degenerate rows."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from golden_chains import FEATURES, POINTS, G, objective
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import kendalltau
+
+import propopt as po
+from propopt.errors import InvalidInput, Refused
+from propopt.estimates import Estimate
+from propopt.results.conclusions.agreement import Agreement
+from propopt.results.conclusions.stability import Stability
+from propopt.results.conclusions.variations import FACTORS
+
+
+X = np.random.default_rng(11).normal(size=(30, 4))
+TARGET = np.sin(2.0 * X) + 0.3 * X
+
+
+def near(k=6, **settings):
+    return po.PairwiseRobustness(po.knn_graph(X, k, **settings))
+
+
+def one(stability, varied):
+    return next(a for a in stability.agreements if a.varied.startswith(varied))
+
+
+def test_one_of_twelve_signs_flips_with_the_golden_weight():
+    stability = po.solve(objective()).stability()
+    robust = one(stability, "weight of pairwise_robustness")
+    assert robust.signs == pytest.approx(11 / 12, abs=1e-15)
+    W = np.abs(po.solve(objective()).attributions)
+    assert robust.weighted_signs == pytest.approx(1 - W[0, 2] / W.sum(), abs=1e-12)
+    assert robust.worst["signs"] == "weight × 2"
+
+
+def test_weights_go_from_a_half_to_two_in_nine_steps():
+    np.testing.assert_allclose(FACTORS, 2.0 ** np.linspace(-1, 1, 9), rtol=1e-15)
+
+
+@pytest.mark.parametrize("weights", ["uniform", "gaussian"])
+def test_closed_forms_agree_with_solving_again(weights):
+    problem = (
+        po.GradientMatching(TARGET)
+        + 0.05 * near(weights=weights)
+        + 0.2 * po.Smoothness(po.chain_graph(4))
+    )
+    best = po.solve(problem)
+    closed, solved = best.stability(), best.stability(solve=po.solve)
+    pd.testing.assert_frame_equal(closed.to_frame(), solved.to_frame())
+    varied = [a.varied for a in closed.agreements]
+    assert varied == [
+        "weight of pairwise_robustness",
+        "weight of smoothness",
+        "neighbours in pairwise_robustness",
+    ]
+
+
+def test_numbers_are_those_of_their_definitions():
+    best = po.solve(po.GradientMatching(TARGET) + 0.1 * near())
+    W = best.attributions
+    robust = one(best.stability(k=2), "weight")
+    others = [
+        po.solve(po.GradientMatching(TARGET) + 0.1 * f * near()).attributions
+        for f in FACTORS
+    ]
+    same = np.all([np.sign(V) == np.sign(W) for V in others], axis=0)
+    assert robust.signs == pytest.approx(same.mean(), rel=1e-12)
+    expected = np.abs(W)[same].sum() / np.abs(W).sum()
+    assert robust.weighted_signs == pytest.approx(expected, rel=1e-12)
+    overlaps, ranks = [], []
+    for n in range(len(W)):
+        own = set(np.argsort(-np.abs(W[n]))[:2])
+        tops = [set(np.argsort(-np.abs(V[n]))[:2]) for V in others]
+        overlaps.append(min(len(own & top) / len(own | top) for top in tops))
+        ranks.append(min(kendalltau(abs(W[n]), abs(V[n])).statistic for V in others))
+    assert robust.top == pytest.approx(np.mean(overlaps), rel=1e-12)
+    assert robust.ranks == pytest.approx(np.mean(ranks), rel=1e-12)
+    assert 0.0 < robust.ranks < 1.0
+
+
+def test_half_and_twice_the_neighbours_at_equal_weight_times_degree():
+    best = po.solve(po.GradientMatching(TARGET) + 0.1 * near())
+    agreement = one(best.stability(), "neighbours")
+    degree = po.knn_graph(X, 6).total
+    same = []
+    for k in (3, 12):
+        weight = 0.1 * degree / po.knn_graph(X, k).total
+        V = po.solve(po.GradientMatching(TARGET) + weight * near(k)).attributions
+        same.append(np.sign(V) == np.sign(best.attributions))
+    assert agreement.signs == pytest.approx(np.all(same, axis=0).mean(), rel=1e-12)
+    worst = {"3 neighbours": same[0].mean(), "12 neighbours": same[1].mean()}
+    assert worst[agreement.worst["signs"]] == min(worst.values())
+
+
+def test_few_points_have_no_more_neighbours_than_there_are():
+    rows, signed = X[:3], np.array([[1.0, -9.0], [2.0, 1.0], [-5.0, 0.5]])
+    graph = po.knn_graph(rows, 2)
+    best = po.solve(po.GradientMatching(signed) + 0.5 * po.PairwiseRobustness(graph))
+    worst = one(best.stability(), "neighbours").worst
+    assert set(worst.values()) - {"none"} == {
+        "1 neighbour"
+    }  # four would be more than there are
+    only = po.knn_graph(rows[:2], 1)  # neither fewer nor more
+    pair = po.solve(po.GradientMatching(TARGET[:2]) + po.PairwiseRobustness(only))
+    assert [a.varied for a in pair.stability().agreements] == [
+        "weight of pairwise_robustness"
+    ]
+
+
+def test_graphs_made_otherwise_have_no_other_neighbours():
+    stability = po.solve(objective()).stability()
+    assert not any("neighbours" in a.varied for a in stability.agreements)
+    assert pickle.loads(pickle.dumps(po.knn_graph(X, 3))).again(4).n_edges > 0
+
+
+def drawn(B, spread):
+    noise = spread * np.random.default_rng(2).normal(size=(B, *G.shape))
+    return Estimate.of_blocks(G + noise, source="draws", n_draws=10 * B)
+
+
+def test_other_seeds_are_as_far_apart_as_two_estimates():
+    # blocks of variance 1, B = 8: two means differ by a variance of 2/8
+    B = 8
+    target = drawn(B, 1.0)
+    best = po.solve(1.0 * po.GradientMatching(target))
+    moved = [
+        target.values + math.sqrt(2 / (B - 1)) * (block - target.values)
+        for block in target.blocks
+    ]
+    same = np.all([np.sign(V) == np.sign(target.values) for V in moved], axis=0)
+    agreement = one(best.stability(), "draws")
+    assert agreement.signs == pytest.approx(same.mean(), rel=1e-12)
+    assert agreement.signs < 1.0
+    variance = np.mean([(V - target.values) ** 2 for V in moved])
+    # 96 squares with 7 degrees for each entry: 0.25 to within 5 · 0.25 √(2/84)
+    assert abs(variance - 0.25) < 5 * 0.25 * math.sqrt(2 / 84)
+
+
+def test_seeds_of_other_losses_are_solved():
+    target = drawn(4, 0.4)
+    problem = po.GradientMatching(target) + 0.3 * po.PairwiseRobustness(POINTS)
+    best = po.solve(problem)
+    closed = one(best.stability(), "draws")
+    solved = one(best.stability(solve=po.solve), "draws")
+    assert closed.signs == solved.signs
+    assert closed.ranks == pytest.approx(solved.ranks)
+
+
+def test_losses_without_closed_form_take_a_solver():
+    best = po.solve(objective() + 0.3 * po.Sparsity())
+    with pytest.raises(Refused, match=r"stability\(solve=po.solve\)"):
+        best.stability()
+    stability = best.stability(solve=po.solve)
+    assert one(stability, "weight of sparsity").signs < 1.0
+    bounded = po.solve(
+        po.GradientMatching(G) + 0.2 * po.Smoothness(FEATURES),
+        subject_to=[po.PairwiseRobustness(POINTS) <= 1.0],
+    )
+    with pytest.raises(Refused, match="pairwise_robustness is bounded"):
+        bounded.stability()
+    assert bounded.stability(solve=po.solve).signs <= 1.0
+
+
+def test_where_nothing_varies_nothing_is_said():
+    best = po.solve(1.0 * po.GradientMatching(G))
+    with pytest.raises(InvalidInput, match="nothing varies"):
+        best.stability()
+
+
+def agreement(W, *others, k=2):
+    named = {f"setting {i}": np.array(V) for i, V in enumerate(others)}
+    return Agreement.of("anything", np.array(W), named, k)
+
+
+def test_dust_counts_as_zero_and_zero_has_to_stay():
+    W = [[1.0, 1e-13, 0.5]]
+    assert agreement(W, [[1.0, -1e-13, 0.5]]).signs == 1.0
+    assert agreement(W, [[1.0, 1e-3, 0.5]]).signs == pytest.approx(2 / 3)
+
+
+def test_rows_of_zeros_agree_with_each_other_and_with_nothing_else():
+    zero, other = [[0.0, 0.0, 0.0]], [[1.0, 2.0, 3.0]]
+    same = agreement(zero, zero)
+    assert (same.signs, same.weighted_signs, same.top, same.ranks) == (1, 1, 1, 1)
+    assert set(same.worst.values()) == {"none"}
+    apart = agreement(zero, other)
+    assert (apart.signs, apart.top, apart.ranks) == (0, 0, 0)
+
+
+def test_reversed_ranks_count_as_none():
+    assert agreement([[1.0, 2.0, 3.0]], [[3.0, 2.0, 1.0]]).ranks == 0.0
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(-2, 2), min_size=10, max_size=10))
+def test_ranks_with_ties_are_those_of_scipy(numbers):
+    W, V = np.array(numbers[:5], float), np.array(numbers[5:], float)
+    if len(set(abs(W))) == 1 or len(set(abs(V))) == 1:
+        return  # scipy has no number there
+    expected = max(kendalltau(abs(W), abs(V)).statistic, 0.0)
+    assert agreement([W], [V]).ranks == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_worst_setting_is_named():
+    W = [[1.0, -2.0]]
+    found = agreement(W, [[1.0, -2.0]], [[-1.0, 2.0]], [[1.0, 2.0]])
+    assert found.worst["signs"] == "setting 1"
+
+
+def test_it_is_saved_and_shown(tmp_path):
+    stability = po.solve(objective()).stability()
+    stability.save(tmp_path / "stability")
+    again = Stability.load(tmp_path / "stability.npz")
+    assert again == stability
+    assert "<table>" in again._repr_html_()
+    stability.to_csv(tmp_path / "stability.csv")
+    assert stability.signs == min(a.signs for a in stability.agreements)
+    po.solve(objective()).save(tmp_path / "best")
+    with pytest.raises(InvalidInput, match="not a saved stability"):
+        Stability.load(tmp_path / "best.npz")
+
+
+def test_after_loading_the_objective_has_to_be_given(tmp_path):
+    best = po.solve(objective())
+    best.save(tmp_path / "best")
+    loaded = po.Explanation.load(tmp_path / "best.npz")
+    with pytest.raises(InvalidInput, match=r"stability\(objective=...\)"):
+        loaded.stability()
+    assert loaded.stability(objective=objective()) == best.stability()
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.permutations(range(4)), st.permutations(range(3)))
+def test_permuted_inputs_have_the_same_stability(rows, columns):
+    S = POINTS.similarities.toarray()[np.ix_(rows, rows)]
+    T = FEATURES.similarities.toarray()[np.ix_(columns, columns)]
+    problem = (
+        po.GradientMatching(G[np.ix_(rows, columns)])
+        + 0.5 * po.PairwiseRobustness(po.graph_from_matrix(S))
+        + 0.25 * po.Smoothness(po.graph_from_matrix(T))
+    )
+    moved, plain = po.solve(problem).stability(), po.solve(objective()).stability()
+    for one_of, other in zip(moved.agreements, plain.agreements, strict=True):
+        for measure in ("signs", "weighted_signs", "top", "ranks"):
+            assert getattr(one_of, measure) == pytest.approx(getattr(other, measure))
