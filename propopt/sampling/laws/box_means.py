@@ -12,10 +12,9 @@ from propopt._typing import Attributions, Points, Values
 from propopt.batches import Budget
 from propopt.sampling.laws.measures import Known, Law
 from propopt.structures.boxes import Boxes, Products
-from propopt.structures.boxes.boxes import contrasts
 
 
-BLOCKS: Final = Budget(2**25)
+BLOCKS: Final = Budget(2**25, 32)
 """The largest arrays that are built at once; their size never changes a result."""
 
 
@@ -61,7 +60,7 @@ class BoxMeans:
         """What f is of the sets that the law tells apart."""
         known = self._known
         return self.boxes.products.with_factors(
-            known.places, known.dropped, len(known.column)
+            known.places, known.dropped, known.column
         )
 
     def of(self, points: Points) -> tuple[Values, Attributions]:
@@ -80,6 +79,4 @@ class BoxMeans:
         return values, attributions
 
     def _block(self, points: Points) -> tuple[Values, Attributions]:
-        P, R = self._known.measures(points)
-        column = self._known.column
-        return contrasts(self._products, column, self.boxes.n_columns, P, R)
+        return self._products.contrasts(self._known.measures(points))

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array, Positions, Truths
-from propopt.sampling.laws.measures import Measure, Measures
+from propopt.sampling.laws.measures import Measure
 from propopt.structures.boxes.sets import Sets, ranks
 
 
@@ -95,11 +95,6 @@ class CodedCells:
         """Which hold none."""
         return np.asarray((~self.members).all(axis=1))
 
-    @property
-    def row_bytes(self) -> int:
-        """What one row takes beside its measures."""
-        return 16
-
     def take(self, chosen: Positions) -> CodedCells:
         """Those that are chosen."""
         return CodedCells(self.law, self.members[chosen])
@@ -111,8 +106,19 @@ class CodedCells:
         shares = np.where(self.members, self.law.shares, 0.0).sum(axis=1)
         return inside, inside - shares[:, None]
 
-    def measures(self, x: Array) -> Measures:
+    @property
+    def n_entries(self) -> int:
+        """Those of its tables: one for each set."""
+        return len(self.members)
+
+    @property
+    def entries(self) -> tuple[Positions, Positions, Positions]:
+        """Of each set its own, −1 for none, (U,)."""
+        nothing = np.full(len(self.members), -1)
+        return nothing, np.arange(len(self.members)), nothing
+
+    def tables(self, x: Array) -> tuple[Array, Array]:
         """Law and contrast of each set at each code, (U, n)."""
         codes = x.astype(np.intp)
         P, R = self._tables
-        return Measures(P[:, codes], R[:, codes])
+        return P[:, codes], R[:, codes]

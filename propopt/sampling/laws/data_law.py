@@ -11,10 +11,10 @@ import numpy as np
 
 from propopt._typing import Array, Points, Positions, Truths
 from propopt.sampling.laws.coded import CodedCells, CodedLaw
-from propopt.sampling.laws.measures import Measures
 from propopt.sampling.laws.numeric import NumericCells, NumericLaw
 from propopt.sampling.laws.reference import Reference
-from propopt.structures.boxes.sets import Sets, ranks
+from propopt.structures.boxes import Measures, Sets
+from propopt.structures.boxes.sets import ranks
 
 
 ColumnLaw: TypeAlias = NumericLaw | CodedLaw
@@ -169,19 +169,26 @@ class KnownCells:
     @property
     def row_bytes(self) -> int:
         """The memory that the measures of one row take."""
-        most = max((cells.row_bytes for _, cells in self.parts), default=0)
-        return most + 32 * len(self.column)
+        return 32 * (1 + sum(cells.n_entries for _, cells in self.parts))
 
     def measures(self, points: Points) -> Measures:
-        """Law and contrast of each set at each row, (V, N)."""
-        P = np.empty((len(self.column), len(points)))
-        R = np.empty(P.shape)
-        start = 0
-        for j, cells in self.parts:
-            stop = start + len(cells.full)
-            P[start:stop], R[start:stop] = cells.measures(points[:, j])
-            start = stop
-        return Measures(P, R)
+        """Law and contrast of each set at each row."""
+        tables = [cells.tables(points[:, j]) for j, cells in self.parts]
+        nothing = np.zeros((1, len(points)))
+        law = np.concatenate([nothing, *(law for law, _ in tables)])
+        contrast = np.concatenate([nothing, *(contrast for _, contrast in tables)])
+        return Measures(law, contrast, *self._entries)
+
+    @cached_property
+    def _entries(self) -> tuple[Positions, Positions, Positions]:
+        """The entries of each set in the tables of all columns; 0 for none."""
+        starts = np.cumsum([1, *(cells.n_entries for _, cells in self.parts)])
+        own = [
+            np.stack([np.where(entry < 0, 0, entry + first) for entry in cells.entries])
+            for (_, cells), first in zip(self.parts, starts, strict=False)
+        ]
+        start, stop, missing = np.concatenate([np.zeros((3, 0), np.intp), *own], axis=1)
+        return start, stop, missing
 
 
 def _notes(name: str, law: NumericLaw, x: Array, has_missing: bool) -> list[str]:

@@ -9,9 +9,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from propopt._typing import Array, Points, Positions, Truths
-from propopt.sampling.laws.coded import CodedCells, CodedLaw
-from propopt.sampling.laws.measures import Measures
-from propopt.structures.boxes.sets import Sets
+from propopt.sampling.laws.coded import CodedLaw
+from propopt.structures.boxes import Measures, Sets
 
 
 @final
@@ -77,32 +76,34 @@ class KnownIntervals:
         return 64 * len(self.sets)
 
     def measures(self, points: Points) -> Measures:
-        """Probabilities and their slopes at each row, (U, N)."""
+        """Probabilities and their slopes at each row."""
         P = np.empty((len(self.sets), len(points)))
         R = np.empty(P.shape)
         for j in np.unique(self.sets.column).tolist():
             of_j = np.flatnonzero(self.sets.column == j)
             P[of_j], R[of_j] = self._of_column(j, self.sets.take(of_j), points[:, j])
-        return Measures(P, R)
+        return Measures.of_sets(P, R)
 
-    def _of_column(self, j: int, sets: Sets, x: Array) -> Measures:
+    def _of_column(self, j: int, sets: Sets, x: Array) -> tuple[Array, Array]:
         shares = self.law.shares[j]
         if shares is None:
             return _of_numbers(sets, x, float(self.law.scale[j]))
-        members = sets.members[sets.group][:, : len(shares)]
-        return CodedCells(CodedLaw(shares), members).measures(x)
+        return CodedLaw(shares).cells(sets).tables(x)
 
 
-def _of_numbers(sets: Sets, x: Array, scale: float) -> Measures:
+def _of_numbers(sets: Sets, x: Array, scale: float) -> tuple[Array, Array]:
     # a set of NaN alone has low ≥ high
-    ends = np.stack([sets.low, np.maximum(sets.low, sets.high)])[:, :, None]
-    a, b = (ends - x) / scale
-    P = ndtr(b) - ndtr(a)
-    R = (_density(a) - _density(b)) / scale
+    ends, place = np.unique(
+        [sets.low, np.maximum(sets.low, sets.high)], return_inverse=True
+    )
+    low, high = place.reshape(2, -1)
+    z = (ends[:, None] - x) / scale
+    below, slope = ndtr(z), -_density(z) / scale
+    P, R = below[high] - below[low], slope[high] - slope[low]
     absent = np.isnan(x)
     P[:, absent] = sets.missing[:, None]
     R[:, absent] = 0.0
-    return Measures(P, R)
+    return P, R
 
 
 def _density(z: Array) -> Array:

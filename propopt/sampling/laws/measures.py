@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from propopt._typing import Array, Points, Positions, Truths
-from propopt.structures.boxes.sets import Sets
+from propopt.structures.boxes import Measures, Sets
 
 
 class Measure(NamedTuple):
@@ -16,16 +16,6 @@ class Measure(NamedTuple):
 
     masses: Array
     """One for each, (m,)."""
-
-
-class Measures(NamedTuple):
-    """Of U sets at N rows."""
-
-    probabilities: Array
-    """P, each under the law of its column, (U, N)."""
-
-    contrasts: Array
-    """R, each under the contrast of its column, (U, N)."""
 
 
 class Known(Protocol):
@@ -48,7 +38,7 @@ class Known(Protocol):
         """The memory that the measures of one row take."""
 
     def measures(self, points: Points) -> Measures:
-        """Measures (V, N) at rows (N, D), each row for itself."""
+        """Measures of all that are told apart at rows (N, D), each for itself."""
 
 
 class Law(Protocol):

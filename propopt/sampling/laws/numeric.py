@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import Final, NamedTuple, final
 
 import numpy as np
 
 from propopt._typing import Array, Positions, Truths
+from propopt.batches import Budget
 from propopt.errors import InvalidInput
-from propopt.sampling.laws.measures import Measure, Measures
+from propopt.sampling.laws.measures import Measure
 from propopt.sampling.laws.tempering import Tempered, deviation, temper
 from propopt.structures.boxes.sets import Sets
+
+
+NEAR: Final = Budget(2**18)
+"""Weights of rows that are made at once: they stay near the processor."""
 
 
 @final
@@ -67,12 +74,17 @@ class NumericLaw:
         """The range, v_m − v_1."""
         return float(self.values[-1] - self.values[0])
 
-    @property
+    @cached_property
     def spread(self) -> float:
         """The standard deviation s; 0 for a single value, NaN for none."""
         if len(self.values) < 2:
             return 0.0 if len(self.values) == 1 else np.nan
         return self.extent * deviation(self.values, self.shares)
+
+    @cached_property
+    def unit(self) -> float:
+        """√2 h₀ = s/√2, in which distances are measured."""
+        return self.spread / math.sqrt(2.0)
 
     def has_slope(self, x: Array) -> Truths:
         """Where the contrast is a slope over three values or more, shape (n,)."""
@@ -84,7 +96,8 @@ class NumericLaw:
             return Measure(np.array([np.nan]), np.ones(1))
         if len(self.values) == 1:
             return Measure(self.values, np.ones(1))
-        return Measure(self.values, self._tempered(np.array([x])).weights[0])
+        local = self._tempered(np.array([x]))
+        return Measure(self.values, local.masses[0] / local.totals[0])
 
     def contrast(self, x: float) -> Measure:
         """The contrast r at one value x, NaN if it is missing."""
@@ -92,36 +105,37 @@ class NumericLaw:
             return Measure(np.array([np.nan]), np.zeros(1))
         if np.isnan(x):
             return Measure(np.append(self.values, np.nan), np.append(-self.shares, 1.0))
-        return Measure(self.values, self._slopes(np.array([x]))[0])
+        if len(self.values) < 3:
+            return Measure(self.values, self._difference[: len(self.values)])
+        local = self._tempered(np.array([x]))
+        slopes = _centered(local)
+        return Measure(self.values, slopes.masses[0] / (slopes.scale[0] * self.unit))
 
     def moments(self, x: Array) -> tuple[Array, Array]:
         """Means and variances of the law at each x, (n,) and (n,)."""
         means, variances = x.copy(), np.zeros(len(x))
-        if len(self.values) == 1:
-            means[~np.isnan(x)] = self.values[0]
-        if len(self.values) == 0:
-            means[:] = np.nan
-        if len(self.values) < 2:
-            return means, variances
         there = ~np.isnan(x)
-        local = self._tempered(x[there])
-        centers, squares = _center_and_variance(local)
-        nearest = self.values[np.argmin(np.abs(local.offsets), axis=1)]
-        means[there] = nearest + self.extent * centers
-        variances[there] = self.extent**2 * squares
+        if len(self.values) < 2:
+            means[there] = self.values[0] if len(self.values) == 1 else np.nan
+            return means, variances
+        for some, local in self._all_tempered(x, np.flatnonzero(there)):
+            slopes = _centered(local)
+            means[some] = self.values[local.nearest] + self.unit * slopes.centers
+            variances[some] = self.unit**2 * slopes.scale / local.totals
         return means, variances
 
     def quantiles(self, x: Array, uniforms: Array) -> Array:
         """Draws: the inverse of the law's cdf at uniforms (S,), shape (n, S)."""
         drawn = np.full((len(x), len(uniforms)), np.nan)
-        if len(self.values) == 0:
+        there = np.flatnonzero(~np.isnan(x))
+        if len(self.values) < 2:
+            drawn[there] = self.values[0] if len(self.values) == 1 else np.nan
             return drawn
-        different, where = np.unique(x, return_inverse=True)
-        for i, each in enumerate(different):
-            values, masses = self.law(float(each))
-            cumulative = np.cumsum(masses)
-            at = np.searchsorted(cumulative / cumulative[-1], uniforms, side="right")
-            drawn[where == i] = values[np.minimum(at, len(values) - 1)]
+        for some, local in self._all_tempered(x, there):
+            cumulative = np.cumsum(local.masses, axis=1)
+            cumulative /= cumulative[:, -1:]
+            for n, own in zip(some, cumulative, strict=True):
+                drawn[n] = self.values[np.searchsorted(own, uniforms, side="right")]
         return drawn
 
     def cells(self, sets: Sets) -> NumericCells:
@@ -136,43 +150,59 @@ class NumericLaw:
             sets.missing,
         )
 
-    def _tempered(self, x: Array) -> Tempered:
-        return temper(self.values, self.shares, x)
-
-    def _slopes(self, x: Array) -> Array:
-        """The contrast r at each x, none of them missing, shape (n, m)."""
-        m = len(self.values)
-        if m == 1:
-            return np.zeros((len(x), 1))
-        if m == 2:
-            return np.tile(np.array([-1.0, 1.0]) / self.extent, (len(x), 1))
-        local = self._tempered(x)
-        return self._slope_masses(local)
-
-    def _slope_masses(self, local: Tempered) -> Array:
-        """q_v (v − v̄) / Var_q."""
-        centers, squares = _center_and_variance(local)
-        masses = local.weights * (local.offsets - centers[:, None])
-        return np.asarray(masses / (squares * self.extent)[:, None])
-
     def cumulative(self, x: Array, cuts: Positions) -> tuple[Array, Array]:
-        """Law and contrast of the first ``cuts`` values (c,), each of shape (n, c).
+        """Law and contrast of the first ``cuts`` values (c,), each of shape (c, n).
 
         The first cut is 0 and the last m: there the law is 0 and 1, the contrast 0.
+        Where x is missing the law is 0, and the contrast that of no missing values.
         """
-        m, n = len(self.values), len(x)
-        if m < 2:
-            ends = np.tile((cuts > 0).astype(float), (n, 1))
-            return ends, np.zeros((n, len(cuts)))
-        local = self._tempered(x)
-        law = _summed(local.weights, cuts)
-        law /= law[:, -1:]
-        if m == 2:
-            contrast = np.tile(np.where(cuts == 1, -1.0 / self.extent, 0.0), (n, 1))
-        else:
-            contrast = _summed(self._slope_masses(local), cuts)
-            contrast[:, -1] = 0.0
+        shape = (len(cuts), len(x))
+        law, contrast = np.zeros(shape), np.zeros(shape)
+        absent = np.isnan(x)
+        contrast[:, absent] = -self._cumulative_shares[cuts, None]
+        there = np.flatnonzero(~absent)
+        if len(self.values) < 2:
+            law[-1, there] = min(len(self.values), 1)
+            return law, contrast
+        if len(self.values) == 2:
+            difference = np.where(cuts == 1, self._difference[0], 0.0)
+            contrast[:, there] = difference[:, None]
+        for some, local in self._all_tempered(x, there):
+            sums = _summed(local.masses, cuts)
+            law[:, some] = (sums / sums[:, -1:]).T
+            if len(self.values) > 2:
+                contrast[:-1, some] = self._slopes_of_first(local, cuts).T[:-1]
         return law, contrast
+
+    def _slopes_of_first(self, local: Tempered, cuts: Positions) -> Array:
+        """Σ q_v (v − v̄) / Var_q of the first ``cuts`` values, (n, c)."""
+        slopes = _centered(local)
+        scale = slopes.scale * self.unit
+        return np.asarray(_summed(slopes.masses, cuts) / scale[:, None])
+
+    @cached_property
+    def _difference(self) -> Array:
+        """The contrast of two values, (−1, +1) / (v_2 − v_1), or of one, 0."""
+        if len(self.values) < 2:
+            return np.zeros(len(self.values))
+        return np.array([-1.0, 1.0]) / self.extent
+
+    @cached_property
+    def _cumulative_shares(self) -> Array:
+        sums = np.concatenate([[0.0], np.cumsum(self.shares)])
+        sums[-1] = min(len(self.values), 1)
+        return sums
+
+    def _tempered(self, x: Array) -> Tempered:
+        return temper(self.values, self.shares, self.unit, x)
+
+    def _all_tempered(
+        self, x: Array, rows: Positions
+    ) -> Iterator[tuple[Positions, Tempered]]:
+        """The law at some of the places, a few at once."""
+        for block in NEAR.blocks(len(rows), 8 * len(self.values)):
+            some = rows[block]
+            yield some, self._tempered(x[some])
 
 
 @final
@@ -211,11 +241,6 @@ class NumericCells:
         """Which hold nothing."""
         return (self.start >= self.stop) & ~self.missing
 
-    @property
-    def row_bytes(self) -> int:
-        """What the law of one row takes."""
-        return 64 * len(self.law.values)
-
     def take(self, chosen: Positions) -> NumericCells:
         """Those that are chosen."""
         return NumericCells(
@@ -223,48 +248,56 @@ class NumericCells:
         )
 
     @cached_property
-    def _cuts(self) -> tuple[Positions, Positions, Positions]:
-        """The different ends of runs, and those of each run among them."""
-        ends = [np.array([0, len(self.law.values)]), self.start, self.stop]
-        cuts = np.unique(np.concatenate(ends))
-        start, stop = (np.searchsorted(cuts, end) for end in ends[1:])
-        return cuts, start, stop
+    def _cuts(self) -> Positions:
+        """The different ends of runs, from 0 to m."""
+        ends = ([0, len(self.law.values)], self.start, self.stop)
+        return np.unique(np.concatenate(ends))
 
-    def measures(self, x: Array) -> Measures:
-        """Law and contrast of each set at each x, (U, n)."""
-        if len(self.law.values) == 0:
-            there = np.tile(self.missing[:, None].astype(float), (1, len(x)))
-            return Measures(there, np.zeros(there.shape))
+    @property
+    def n_entries(self) -> int:
+        """Those of its tables: one for each cut, and one for missing."""
+        return len(self._cuts) + 1
+
+    @property
+    def entries(self) -> tuple[Positions, Positions, Positions]:
+        """Of each set its start, its stop and missing, −1 for none, (U,) each."""
+        return (
+            np.searchsorted(self._cuts, self.start),
+            np.searchsorted(self._cuts, self.stop),
+            np.where(self.missing, len(self._cuts), -1),
+        )
+
+    def tables(self, x: Array) -> tuple[Array, Array]:
+        """Cumulative law and contrast at each x, (entries, n)."""
         different, where = np.unique(x, return_inverse=True)
-        absent = np.isnan(different)
-        P = np.empty((len(self.start), len(different)))
-        R = np.empty(P.shape)
-        P[:, ~absent], R[:, ~absent] = self._present(different[~absent])
-        P[:, absent], R[:, absent] = self._absent[:, :, None]
-        if len(different) == len(x) and (where[1:] > where[:-1]).all():
-            return Measures(P, R)
-        return Measures(P[:, where], R[:, where])
-
-    def _present(self, x: Array) -> tuple[Array, Array]:
-        cuts, start, stop = self._cuts
-        law, contrast = (part.T for part in self.law.cumulative(x, cuts))
-        law, contrast = np.ascontiguousarray(law), np.ascontiguousarray(contrast)
-        return law[stop] - law[start], contrast[stop] - contrast[start]
-
-    @cached_property
-    def _absent(self) -> Array:
-        """P = 1[missing in], R = P − p: the effect of being missing, (2, U)."""
-        cumulative = np.concatenate([[0.0], np.cumsum(self.law.shares)])
-        cumulative[-1] = 1.0
-        P = self.missing.astype(float)
-        return np.stack([P, P - (cumulative[self.stop] - cumulative[self.start])])
+        law, contrast = self.law.cumulative(different, self._cuts)
+        absent = effect = np.isnan(different).astype(float)
+        if len(self.law.values) == 0:  # always missing, held against nothing
+            absent, effect = np.ones(len(different)), np.zeros(len(different))
+        law = np.concatenate([law, absent[None, :]])
+        contrast = np.concatenate([contrast, effect[None, :]])
+        return law[:, where], contrast[:, where]
 
 
-def _center_and_variance(local: Tempered) -> tuple[Array, Array]:
-    """Mean and variance of the offsets, (n,) and (n,)."""
-    centers = (local.weights * local.offsets).sum(axis=1)
-    squares = (local.offsets - centers[:, None]) ** 2
-    return centers, np.asarray((local.weights * squares).sum(axis=1))
+class _Slopes(NamedTuple):
+    """Masses times offsets from the mean."""
+
+    masses: Array
+    """q_v (z_v − z̄), but for the factor of each row that q has, (n, m)."""
+
+    centers: Array
+    """z̄, (n,)."""
+
+    scale: Array
+    """What the masses are divided by for slopes per unit of z, (n,)."""
+
+
+def _centered(local: Tempered) -> _Slopes:
+    """With offsets z: masses q (z − z̄), and their scale Σ q (z − z̄)²."""
+    centers = np.einsum("nm,nm->n", local.masses, local.offsets) / local.totals
+    offsets = local.offsets - centers[:, None]
+    masses = local.masses * offsets
+    return _Slopes(masses, centers, np.einsum("nm,nm->n", masses, offsets))
 
 
 def _summed(masses: Array, cuts: Positions) -> Array:

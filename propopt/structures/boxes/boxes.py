@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Final, final
 
 import numpy as np
-import scipy.sparse as sp
 
 from propopt._typing import Array, Attributions, Points, Positions, Values
 from propopt.batches import Budget
 from propopt.structures.boxes.maps import ColumnMap, SameColumn
+from propopt.structures.boxes.measures import Measures
 from propopt.structures.boxes.products import Products
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.boxes.trees import LeafSets, Tree, leaf_sets
@@ -159,7 +159,8 @@ class Boxes:
     @property
     def products(self) -> Products:
         """What f is of the measures of its sets."""
-        return Products(self.base, self.values, self.paths, len(self.sets))
+        column = self.sets.column
+        return Products(self.base, self.values, self.paths, column, self.n_columns)
 
     @property
     def columns(self) -> Positions:
@@ -219,24 +220,13 @@ class Boxes:
         array (N, D)
             Contrasts; exactly 0.0 in columns that no box asks for.
         """
-        return contrasts(self.products, self.sets.column, self.n_columns, P, R)
+        return self.products.contrasts(Measures.of_sets(P, R))
 
     def merged(self) -> Boxes:
         """With each set once, each path once, and no box that is empty."""
         sets, places = self.sets.unique()
-        merged = self.products.with_factors(places, self.sets.empty, len(sets))
+        merged = self.products.with_factors(places, self.sets.empty, sets.column)
         return replace(self, sets=sets, values=merged.values, paths=merged.paths)
-
-
-def contrasts(
-    products: Products, column: Positions, n_columns: int, P: Array, R: Array
-) -> tuple[Values, Attributions]:
-    """As :meth:`Boxes.contrasts`, of sums of products of sets of given columns (U,)."""
-    values, derivatives = products.slopes(P)
-    # sums over the sets of each column, in their order whatever the number of rows
-    entries = (np.ones(len(column)), (column, np.arange(len(column))))
-    sums = sp.csr_array(entries, shape=(n_columns, len(column)))
-    return values, np.ascontiguousarray((sums @ (derivatives * R)).T)
 
 
 def _boxes(

@@ -1,33 +1,28 @@
-"""Sums of products of measures, Σ_l v_l Π_k z_u, and their derivatives by each z_u."""
+"""Sums of products of measures, Σ_l v_l Π_k P_u, and their contrasts in each column."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, final
+from typing import Final, NamedTuple, final
 
 import numpy as np
 import scipy.sparse as sp
 
-from propopt._typing import Array, Positions, Sparse, Truths, Values
+from propopt._typing import Array, Attributions, Positions, Sparse, Truths, Values
+from propopt.structures.boxes.measures import Measures
 from propopt.structures.boxes.sets import ranks
 
 
-class Slopes(NamedTuple):
-    """A sum of products and what each factor does to it, at N points."""
-
-    values: Values
-    """Σ_l v_l Π_{u in path l} z_u, shape (N,)."""
-
-    derivatives: Array
-    """Its derivatives by z_u, shape (U, N)."""
+_FACTORS_AT_ONCE: Final = 8192
+"""So many are multiplied at once: what is made of them stays near the processor."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Products:
-    """f(z) = base + Σ_l v_l Π_{u in path l} z_u, of z with U entries.
+    """base + Σ_l v_l Π_{u in path l} P_u, of sets u that are each of one column.
 
     Parameters
     ----------
@@ -37,69 +32,62 @@ class Products:
         v.
     paths : array (L, K)
         The factors u of each product, padded with −1 at the end.
-    n_factors : int
-        U.
+    column : array (U,)
+        The column of each factor.
+    n_columns : int
+        D.
     """
 
     base: float
     values: Array
     paths: Positions
-    n_factors: int
+    column: Positions
+    n_columns: int
 
     @property
     def lengths(self) -> Positions:
         """How many factors each product has, (L,)."""
-        return (self.paths >= 0).sum(axis=1)
+        return np.asarray((self.paths >= 0).sum(axis=1))
 
-    def value(self, factors: Array) -> Values:
-        """Values of f, of ``factors`` z of shape (U, N)."""
-        total = np.full(factors.shape[1], self.base + self._constant)
-        for same in self._lots:
-            product = factors[same.paths[0]]
-            for k in range(1, len(same.paths)):
-                product = product * factors[same.paths[k]]
-            total += (same.sums @ product)[0]
-        return total
-
-    def slopes(self, factors: Array) -> Slopes:
-        """Values f and ∂f/∂z_u, of ``factors`` z of shape (U, N).
+    def contrasts(self, measures: Measures) -> tuple[Values, Attributions]:
+        """The sum (N,), and with R in place of P in each column in turn (N, D).
 
         By products of all factors before and of all behind, so nothing is divided.
         """
-        total = np.full(factors.shape[1], self.base + self._constant)
-        derivatives = np.zeros(factors.shape)
-        for same in self._lots:
-            others, product = _products_of_others(factors, same.paths)
-            total += (same.sums @ product)[0]
-            derivatives[same.factors] += same.scatter @ others
-        return Slopes(total, derivatives)
+        n_points = measures.law.shape[1]
+        total = np.full(n_points, self.base + self._constant)
+        attributions = np.zeros((self.n_columns, n_points))
+        for lot in self.lots:
+            P, R = measures.of(lot.factors)
+            others, product = _products_of_others(P, lot.paths)
+            total += (lot.sums @ product)[0]
+            attributions += lot.by_column @ ((lot.scatter @ others) * R)
+        return total, np.ascontiguousarray(attributions.T)
 
     def with_factors(
-        self, places: Positions, dropped: Truths, n_factors: int
+        self, places: Positions, dropped: Truths, column: Positions
     ) -> Products:
-        """The same sum of other factors: z_u is the new z at ``places[u]``.
+        """The same sum of other factors: factor u is the new one at ``places[u]``.
 
-        Products of the same factors become one; those with a factor u that is
+        Products of the same factors become one; those with a factor that is
         ``dropped``, because it is always 0, go; factors at place −1 are always 1.
         """
         padded = np.append(places, -1)[self.paths]
         kept = ~np.append(dropped, False)[self.paths].any(axis=1)
         paths, values = _packed(padded[kept]), self.values[kept]
-        if len(paths) == 0:
-            return Products(self.base, values, paths, n_factors)
-        if paths.shape[1] == 0:  # trees that are one leaf
-            return Products(self.base, values.sum(keepdims=True), paths[:1], n_factors)
-        _, first, where = np.unique(
-            ranks(paths.T), return_index=True, return_inverse=True
-        )
-        summed = np.bincount(where, values).astype(np.float64)
-        return Products(self.base, summed, paths[first], n_factors)
+        if paths.shape[1] == 0:  # constants alone
+            paths, values = paths[:1], values.sum(keepdims=True)[: len(paths)]
+        elif len(paths) > 0:
+            order = ranks(paths.T)
+            _, first, where = np.unique(order, return_index=True, return_inverse=True)
+            paths = paths[first]
+            values = np.bincount(where, values).astype(np.float64)
+        return Products(self.base, values, paths, column, self.n_columns)
 
     @property
     def row_bytes(self) -> int:
-        """The memory that :meth:`slopes` takes for each point, but for its factors."""
-        at_once = min(len(self.values), _PRODUCTS_AT_ONCE)
-        return 8 * (at_once * (self.paths.shape[1] + 3) + 2 * self.n_factors)
+        """The memory that :meth:`contrasts` takes for each point."""
+        return 8 * 5 * _FACTORS_AT_ONCE
 
     @cached_property
     def _constant(self) -> float:
@@ -107,62 +95,67 @@ class Products:
         return float(self.values[self.lengths == 0].sum())
 
     @cached_property
-    def _lots(self) -> tuple[_SameLength, ...]:
+    def lots(self) -> tuple[Lot, ...]:
+        """All products of at least one factor, in lots of as many factors each."""
         return tuple(self._of_same_lengths())
 
-    def _of_same_lengths(self) -> Iterator[_SameLength]:
+    def _of_same_lengths(self) -> Iterator[Lot]:
         lengths = self.lengths
         for length in range(1, self.paths.shape[1] + 1):
             which = np.flatnonzero(lengths == length)
-            for start in range(0, len(which), _PRODUCTS_AT_ONCE):
-                some = which[start : start + _PRODUCTS_AT_ONCE]
-                paths = np.ascontiguousarray(self.paths[some, :length].T)
-                yield _SameLength.of(self.values[some], paths)
+            size = max(1, _FACTORS_AT_ONCE // length)
+            for start in range(0, len(which), size):
+                some = which[start : start + size]
+                yield self._lot(self.values[some], self.paths[some, :length].T)
+
+    def _lot(self, values: Array, paths: Positions) -> Lot:
+        factors, place = np.unique(paths, return_inverse=True)
+        place = place.reshape(paths.shape)
+        scatter = (np.tile(values, len(paths)), (place.ravel(), np.arange(paths.size)))
+        n = len(factors)
+        by_column = (np.ones(n), (self.column[factors], np.arange(n)))
+        return Lot(
+            factors,
+            place,
+            sp.csr_array(values[None, :]),
+            sp.csr_array(scatter, shape=(n, paths.size)),
+            sp.csr_array(by_column, shape=(self.n_columns, n)),
+        )
 
 
-_PRODUCTS_AT_ONCE = 512
-"""So many are multiplied at once: their parts stay near the processor."""
-
-
-class _SameLength(NamedTuple):
-    """Products with the same number of factors."""
-
-    paths: Positions
-    """(K, L)."""
-
-    sums: Sparse
-    """(1, L), with v."""
+class Lot(NamedTuple):
+    """L products of K factors each."""
 
     factors: Positions
-    """Those that occur, increasing, (F,)."""
+    """Those that occur, (F,)."""
+
+    paths: Positions
+    """Those of each product, as positions among them, (K, L)."""
+
+    sums: Sparse
+    """What sums products, with v, (1, L)."""
 
     scatter: Sparse
-    """(F, K L), with v_l where factor k of product l is the one of the row."""
+    """v_l where factor k of product l is the one of the row, (F, K L)."""
 
-    @classmethod
-    def of(cls, values: Array, paths: Positions) -> _SameLength:
-        factors, place = np.unique(paths, return_inverse=True)
-        repeated = np.tile(values, len(paths))
-        entries = (repeated, (place.ravel(), np.arange(paths.size)))
-        scatter = sp.csr_array(entries, shape=(len(factors), paths.size))
-        return cls(paths, sp.csr_array(values[None, :]), factors, scatter)
+    by_column: Sparse
+    """What sums the factors of each column, (D, F)."""
 
 
-def _products_of_others(factors: Array, paths: Positions) -> tuple[Array, Array]:
-    """Π_{i≠k} z of each k and product (K L, N), and Π z (L, N)."""
-    n_factors, n_products = paths.shape
-    n_points = factors.shape[1]
-    others = np.empty((n_factors, n_products, n_points))
+def _products_of_others(P: Array, paths: Positions) -> tuple[Array, Array]:
+    """Π_{i≠k} P of each k and product (K L, N), and Π P (L, N)."""
+    own = P[paths]
+    others = np.empty(own.shape)
     others[0] = 1.0
-    for k in range(1, n_factors):  # those before
-        np.multiply(others[k - 1], factors[paths[k - 1]], out=others[k])
-    product = others[-1] * factors[paths[-1]]
-    behind = factors[paths[-1]]
-    for k in range(n_factors - 2, -1, -1):
+    for k in range(1, len(paths)):
+        np.multiply(others[k - 1], own[k - 1], out=others[k])
+    product = others[-1] * own[-1]
+    behind = own[-1]
+    for k in range(len(paths) - 2, -1, -1):
         others[k] *= behind
         if k > 0:
-            behind *= factors[paths[k]]
-    return others.reshape(-1, n_points), product
+            behind *= own[k]
+    return others.reshape(-1, own.shape[-1]), product
 
 
 def _packed(paths: Positions) -> Positions:

@@ -67,7 +67,7 @@ def test_the_boxes_of_the_golden_table_are_its_function():
 )
 def test_bandwidths_of_the_golden_table(column, x, expected):
     law = LAW.columns[column]
-    widening = temper(law.values, law.shares, np.array([x])).widening[0]
+    widening = temper(law.values, law.shares, law.unit, np.array([x])).widening[0]
     assert abs(widening - expected) < 1e-9
 
 

@@ -11,11 +11,17 @@ from propopt.sampling.laws import BoxMeans, GaussianLaw
 from propopt.structures.boxes import Boxes, SameColumn, Sets
 
 
+def measures(law, sets, rows):
+    """Law and contrast of each set, (U, n)."""
+    known = law.knows(sets)
+    return known.measures(rows).of(known.places)
+
+
 def test_measures_of_intervals_are_integrals_of_the_density():
     low, high = np.array([-np.inf, 0.2, 0.5]), np.array([0.7, 0.9, np.inf])
     sets = Sets.of_numbers([0] * 3, low, high, [False, True, False])
     law = GaussianLaw(np.array([0.4]), (None,))
-    P, R = law.knows(sets).measures(np.array([[0.6]]))
+    P, R = measures(law, sets, np.array([[0.6]]))
     for u in range(3):
         mass, _ = quad(norm(0.6, 0.4).pdf, max(low[u], -5), min(high[u], 5))
         slope, _ = quad(
@@ -29,7 +35,7 @@ def test_measures_of_intervals_are_integrals_of_the_density():
 def test_missing_numbers_get_no_noise_and_have_no_slope():
     sets = Sets.of_numbers([0] * 2, [-np.inf, 0.0], [0.0, np.inf], [True, False])
     law = GaussianLaw(np.array([0.4]), (None,))
-    P, R = law.knows(sets).measures(np.array([[np.nan]]))
+    P, R = measures(law, sets, np.array([[np.nan]]))
     np.testing.assert_array_equal(P[:, 0], [1.0, 0.0])
     np.testing.assert_array_equal(R, 0.0)
 
@@ -37,7 +43,7 @@ def test_missing_numbers_get_no_noise_and_have_no_slope():
 def test_what_only_missing_values_reach_has_no_probability_of_others():
     sets = Sets.of_numbers([0], [0.5], [0.1], [True])
     law = GaussianLaw(np.array([0.4]), (None,))
-    P, R = law.knows(sets).measures(np.array([[0.3], [np.nan]]))
+    P, R = measures(law, sets, np.array([[0.3], [np.nan]]))
     np.testing.assert_array_equal(P, [[0.0, 1.0]])
     np.testing.assert_array_equal(R, 0.0)
 
