@@ -117,8 +117,8 @@ class CodedCells:
         nothing = np.full(len(self.members), -1)
         return nothing, np.arange(len(self.members)), nothing
 
-    def tables(self, x: Array) -> tuple[Array, Array]:
-        """Law and contrast of each set at each code, (U, n)."""
+    def fill(self, x: Array, law: Array, contrast: Array) -> None:
+        """Fill tables (U, n): law and contrast of each set at each code."""
         codes = x.astype(np.intp)
         P, R = self._tables
-        return P[:, codes], R[:, codes]
+        law[:], contrast[:] = P[:, codes], R[:, codes]

@@ -173,10 +173,13 @@ class KnownCells:
 
     def measures(self, points: Points) -> Measures:
         """Law and contrast of each set at each row."""
-        tables = [cells.tables(points[:, j]) for j, cells in self.parts]
-        nothing = np.zeros((1, len(points)))
-        law = np.concatenate([nothing, *(law for law, _ in tables)])
-        contrast = np.concatenate([nothing, *(contrast for _, contrast in tables)])
+        n_entries = 1 + sum(cells.n_entries for _, cells in self.parts)
+        law, contrast = np.zeros((2, n_entries, len(points)))
+        start = 1
+        for j, cells in self.parts:
+            own = slice(start, start + cells.n_entries)
+            cells.fill(points[:, j], law[own], contrast[own])
+            start = own.stop
         return Measures(law, contrast, *self._entries)
 
     @cached_property

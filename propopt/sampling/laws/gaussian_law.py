@@ -88,7 +88,9 @@ class KnownIntervals:
         shares = self.law.shares[j]
         if shares is None:
             return _of_numbers(sets, x, float(self.law.scale[j]))
-        return CodedLaw(shares).cells(sets).tables(x)
+        P, R = np.empty((2, len(sets), len(x)))
+        CodedLaw(shares).cells(sets).fill(x, P, R)
+        return P, R
 
 
 def _of_numbers(sets: Sets, x: Array, scale: float) -> tuple[Array, Array]:

@@ -151,27 +151,25 @@ class NumericLaw:
         )
 
     def cumulative(self, x: Array, cuts: Positions) -> tuple[Array, Array]:
-        """Law and contrast of the first ``cuts`` values (c,), each of shape (c, n).
+        """Law and contrast of the first ``cuts`` values (c,), each of shape (n, c).
 
         The first cut is 0 and the last m: there the law is 0 and 1, the contrast 0.
         Where x is missing the law is 0, and the contrast that of no missing values.
         """
-        shape = (len(cuts), len(x))
-        law, contrast = np.zeros(shape), np.zeros(shape)
+        law, contrast = np.zeros((len(x), len(cuts))), np.zeros((len(x), len(cuts)))
         absent = np.isnan(x)
-        contrast[:, absent] = -self._cumulative_shares[cuts, None]
+        contrast[absent] = -self._cumulative_shares[cuts]
         there = np.flatnonzero(~absent)
         if len(self.values) < 2:
-            law[-1, there] = min(len(self.values), 1)
+            law[there, -1] = min(len(self.values), 1)
             return law, contrast
         if len(self.values) == 2:
-            difference = np.where(cuts == 1, self._difference[0], 0.0)
-            contrast[:, there] = difference[:, None]
+            contrast[there] = np.where(cuts == 1, self._difference[0], 0.0)
         for some, local in self._all_tempered(x, there):
             sums = _summed(local.masses, cuts)
-            law[:, some] = (sums / sums[:, -1:]).T
+            law[some] = sums / sums[:, -1:]
             if len(self.values) > 2:
-                contrast[:-1, some] = self._slopes_of_first(local, cuts).T[:-1]
+                contrast[some, :-1] = self._slopes_of_first(local, cuts)[:, :-1]
         return law, contrast
 
     def _slopes_of_first(self, local: Tempered, cuts: Positions) -> Array:
@@ -267,16 +265,17 @@ class NumericCells:
             np.where(self.missing, len(self._cuts), -1),
         )
 
-    def tables(self, x: Array) -> tuple[Array, Array]:
-        """Cumulative law and contrast at each x, (entries, n)."""
-        different, where = np.unique(x, return_inverse=True)
-        law, contrast = self.law.cumulative(different, self._cuts)
-        absent = effect = np.isnan(different).astype(float)
+    def fill(self, x: Array, law: Array, contrast: Array) -> None:
+        """Fill tables (entries, n): cumulative law and contrast at each x."""
+        absent = effect = np.isnan(x).astype(float)
         if len(self.law.values) == 0:  # always missing, held against nothing
-            absent, effect = np.ones(len(different)), np.zeros(len(different))
-        law = np.concatenate([law, absent[None, :]])
-        contrast = np.concatenate([contrast, effect[None, :]])
-        return law[:, where], contrast[:, where]
+            absent, effect = np.ones(len(x)), np.zeros(len(x))
+        law[-1], contrast[-1] = absent, effect
+        different, where = np.unique(x, return_inverse=True)
+        if len(different) == len(x):
+            different, where = x, np.arange(len(x))
+        sums, slopes = self.law.cumulative(different, self._cuts)
+        law[:-1], contrast[:-1] = sums[where].T, slopes[where].T
 
 
 class _Slopes(NamedTuple):

@@ -32,8 +32,8 @@ CASES = [
 def measures(law, sets, x):
     """Law and contrast of sets (U, n), from the tables that hold them."""
     cells = law.cells(sets)
-    # entry −1 is that of nothing
-    tables = [np.pad(table, ((0, 1), (0, 0))) for table in cells.tables(x)]
+    tables = np.zeros((2, cells.n_entries + 1, len(x)))  # the last entry is nothing
+    cells.fill(x, *tables[:, :-1])
     start, stop, missing = cells.entries
     return [table[stop] - table[start] + table[missing] for table in tables]
 
