@@ -185,7 +185,11 @@ def finals():
     return found
 
 
-@pytest.mark.parametrize(("final", "tolerance"), finals(), ids=str)
+def name(part):
+    return "" if isinstance(part, float) else type(part).__name__
+
+
+@pytest.mark.parametrize(("final", "tolerance"), finals(), ids=name)
 def test_tables_with_categories_behind_encoders(final, tolerance):
     frame = table()
     hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
@@ -200,7 +204,7 @@ def test_tables_with_categories_behind_encoders(final, tolerance):
     assert boxes.sets.coded.any()
 
 
-@pytest.mark.parametrize(("final", "tolerance"), finals(), ids=str)
+@pytest.mark.parametrize(("final", "tolerance"), finals(), ids=name)
 def test_what_is_sparse_behind_encoders(final, tolerance):
     """XGBoost takes for missing what a sparse array does not hold."""
     if final is HIST:
@@ -212,7 +216,7 @@ def test_what_is_sparse_behind_encoders(final, tolerance):
     agrees(boxes_of(model), model.predict(X), tolerance=tolerance)
 
 
-@pytest.mark.parametrize(("final", "tolerance"), finals(), ids=str)
+@pytest.mark.parametrize(("final", "tolerance"), finals(), ids=name)
 def test_steps_that_give_tables(final, tolerance):
     frame = table()
     encode = parts(
