@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -81,7 +80,7 @@ class Aim:
             return unknown_target(
                 f"of {names}: how their errors go together is not known", scale
             )
-        return self._of_one(inexact[0], _extended(weights, multipliers), scale)
+        return self._of_one(inexact[0], self._priced(weights, multipliers), scale)
 
     def standard_errors(self, weights: Array) -> Array | None:
         """Of the attributions (N, D), from the scatter of W(Ĝ_b) over the blocks.
@@ -133,6 +132,13 @@ class Aim:
         is_quadratic = all(fits for weight, fits in pairs if weight > 0)
         return "about" if is_quadratic and not self.program.bounds else "at most"
 
+    def _priced(self, weights: Array, multipliers: Sequence[float]) -> Array:
+        """Weights of all losses that :attr:`_quadratic_part` has."""
+        bounds = self.program.bounds
+        prices = [*multipliers, *(0.0 for _ in bounds)]  # zero where there are too few
+        pairs = zip(prices, bounds, strict=False)
+        return np.append(weights, [mu for mu, bound in pairs if bound.limit > 0.0])
+
     def _weight(self, loss: PropertyLoss, weights: Array) -> float:
         return float(weights[self.program.losses.index(loss)])
 
@@ -150,16 +156,14 @@ class Aim:
 
     @cached_property
     def _quadratic_part(self) -> QuadraticPart:
-        return QuadraticPart(Program(self.program.all_losses, (), self.program.shape))
+        """Of the losses and the bounded ones, but for limits of zero.
 
-
-def _extended(weights: Array, multipliers: Sequence[float]) -> Array:
-    """Weights of all losses; a limit of zero, whose multiplier is infinite, has none.
-
-    Without it H is smaller, and its inverse larger: what is at most that stays so.
-    """
-    finite = [mu if math.isfinite(mu) else 0.0 for mu in multipliers]
-    return np.append(weights, finite)
+        Their multipliers are infinite. Without them H is smaller, and its inverse
+        larger: what is at most that stays so.
+        """
+        bounded = (bound.loss for bound in self.program.bounds if bound.limit > 0.0)
+        losses = (*self.program.losses, *bounded)
+        return QuadraticPart(Program(losses, (), self.program.shape))
 
 
 def _known_exactly(loss: PropertyLoss) -> str | None:

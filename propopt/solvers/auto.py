@@ -173,6 +173,15 @@ def chosen_solver(name: str | Solver, program: Program) -> Solver:
     return answer
 
 
+def innermost(solver: Solver) -> Solver | None:
+    """What solves in the end, below those that change the program before."""
+    while isinstance(solver, Restricted | Transposed | Complete):
+        if solver.solver is None:
+            return None
+        solver = solver.solver
+    return solver
+
+
 def _without_zeros(
     program: Program, take: Callable[[Program], Solver | str]
 ) -> Solver | str:

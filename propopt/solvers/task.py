@@ -36,11 +36,16 @@ from propopt.results.deferred import Deferred
 from propopt.results.explanation import Explanation
 from propopt.results.later import Later
 from propopt.results.target_error import TargetError
-from propopt.solvers.auto import chosen_solver
+from propopt.solvers.auto import chosen_solver, innermost
 from propopt.solvers.base import Curve, Prepared, Solution, Solver
+from propopt.solvers.conic import Conic
+from propopt.solvers.left_out import drawn_blocks, left_out_errors
 from propopt.solvers.splitting.edge_weights import edge_weights
 from propopt.threads import few_threads
 
+
+FINE = 1e-9
+"""The gap of optima whose differences count: they are smaller than errors of draws."""
 
 FINEST = 1e-13
 """No gap below this is asked of attributions on a curve: rounding takes the rest."""
@@ -103,7 +108,9 @@ def solve(
     goal = read_positive(tolerance, "tolerance")
     program = Program(weighed.losses, bounds_of(subject_to, weighed.losses))
     task = Task(program, solver, active=tuple(np.flatnonzero(weights).tolist()))
-    return task.explain(task.solve(weights, goal), weights, goal, began)
+    solution = task.solve(weights, goal)
+    errors = Later(partial(task.standard_errors, weights, goal, solution))
+    return task.explain(solution, weights, goal, began, errors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,9 +194,17 @@ class Task:
         return solution
 
     def explain(
-        self, solution: Solution, weights: Array, tolerance: float, began: float
+        self,
+        solution: Solution,
+        weights: Array,
+        tolerance: float,
+        began: float,
+        errors: Later[Array | None] | None = None,
     ) -> Explanation:
-        """The solution with its losses and its certificate."""
+        """The solution with its losses and its certificate.
+
+        And with standard errors: by default those that take no further solving.
+        """
         with few_threads(self.program.shape[0]):
             losses = [loss.value_at(solution.W) for loss in self.program.all_losses]
             certificate = self._certified(solution, weights, losses, tolerance)
@@ -214,7 +229,7 @@ class Task:
                 **self._of_totals(solution, weights),
             },
             target=self._target(weights, certificate.scale, solution.multipliers),
-            standard_errors=Later(partial(self._aim.standard_errors, weights)),
+            standard_errors=errors or self._linear_errors(weights),
             program=self.program,
             solver=self._solver_name(weights),
             seconds=time.perf_counter() - began,
@@ -259,6 +274,32 @@ class Task:
         self, weights: Array, scale: float, multipliers: tuple[float, ...] = ()
     ) -> Later[TargetError]:
         return Later(partial(self._aim.error, weights, scale, multipliers))
+
+    def standard_errors(
+        self, weights: Array, tolerance: float, solution: Solution
+    ) -> Array | None:
+        """Of the solution, (N, D), from the draws of its target; None without draws.
+
+        By the jackknife where W is no linear function of the target, and None where
+        that would take the conic solver.
+        """
+        linear = self._aim.standard_errors(weights)
+        if linear is not None or not self._can_leave_out(weights):
+            return linear
+        posed = weights if self.active is None else weights[list(self.active)]
+        fine = min(tolerance, FINE)
+        errors = left_out_errors(self._posed, self.chosen, posed, fine, solution)
+        return sealed(errors)
+
+    def _can_leave_out(self, weights: Array) -> bool:
+        """Whether one loss was drawn, and the solver is fast enough for that."""
+        if self._zero_is_free(weights):
+            return False
+        drawn = [drawn_blocks(loss) is not None for loss in self._posed.losses]
+        return sum(drawn) == 1 and not isinstance(innermost(self.chosen), Conic)
+
+    def _linear_errors(self, weights: Array) -> Later[Array | None]:
+        return Later(partial(self._aim.standard_errors, weights))
 
     @cached_property
     def _aim(self) -> Aim:
@@ -322,7 +363,7 @@ class Task:
             losses=dict(zip(names, measurement.losses.tolist(), strict=True)),
             certificate=certificate,
             target=self._target(weights, certificate.scale),
-            standard_errors=Later(partial(self._aim.standard_errors, weights)),
+            standard_errors=self._linear_errors(weights),
             details=self._irreducible,
             program=self.program,
             solver=self.chosen.name,

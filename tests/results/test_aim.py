@@ -179,3 +179,43 @@ def test_draws_for_a_precision_grow_with_one_over_it():
     assert best.target.draws_for(2.0 * best.target_error, 200) == 200
     assert exact_target("exact", 1.0).draws_for(0.01, 7) == 7
     assert unknown_target("given", 1.0).draws_for(0.01, 7) == 7
+
+
+NONLINEAR = {
+    "sparsity": lambda target: solved(target, 0.2 * po.Sparsity()),
+    "max differences": lambda target: solved(
+        target, 0.2 * po.MaxDifferenceRobustness(CHAIN, norm="l2")
+    ),
+    "a bound": lambda target: po.solve(
+        1.0 * po.GradientMatching(target), subject_to=[ROBUST <= 0.05]
+    ),
+    "given sums": lambda target: solved(
+        target, subject_to=[po.Completeness(np.arange(9.0))]
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NONLINEAR)
+def test_elsewhere_standard_errors_are_those_of_leaving_out_a_block(case):
+    solve = NONLINEAR[case]
+    optima = []
+    for block in BLOCKS:
+        rest = DRAWN.values - (block - DRAWN.values) / (B - 1)
+        optima.append(solve(rest).attributions)
+    expected = np.sqrt((B - 1) * np.var(optima, axis=0))
+    found = solve(DRAWN).standard_errors
+    # each optimum is known to within the root of its gap
+    np.testing.assert_allclose(found, expected, atol=2e-3 * expected.max())
+
+
+def test_no_conic_program_is_solved_again_for_them():
+    best = solved(DRAWN, 0.2 * po.Sparsity(), solver="CLARABEL")
+    assert best.standard_errors is None
+
+
+def test_points_of_a_sweep_have_those_that_take_no_solving():
+    objective = po.GradientMatching(DRAWN) + ROBUST + po.Sparsity()
+    curve = po.sweep(objective, {"sparsity": [0.0, 0.2]})
+    smooth, sparse = (point.standard_errors for point in curve.optimized)
+    assert smooth is not None
+    assert sparse is None
