@@ -7,7 +7,8 @@ For every V whose objective is at most β above that of W,
 where H is half the Hessian of the squared losses, e the certified excess of W over the
 optimum W* and d its certified distance. For F(V) ≥ F* + ⟨V − W*, H (V − W*)⟩, whatever
 convex losses F has besides. With bounds F is the Lagrangian, which is no larger than
-the objective where the bounds hold.
+the objective where the bounds hold. Where W v = t says what rows add up to, H⁻¹ is the
+inverse on what that leaves (:mod:`propopt.curvature.tangential`).
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ import numpy as np
 
 from propopt._typing import Array
 from propopt.certificate import Certificate
-from propopt.curvature.hessian import Hessian, QuadraticPart
+from propopt.curvature.hessian import Hessian
+from propopt.curvature.tangential import ConstrainedPart
 from propopt.errors import InvalidInput, Refused
 from propopt.losses import Program, PropertyLoss
+from propopt.losses.restricted import is_complete
 from propopt.maps import Identity
 from propopt.penalties import Squared
 
@@ -72,7 +75,7 @@ class NearOptimal:
         priced = _priced(best, program)
         rates = np.array([best.rates.get(loss.name, 0.0) for loss in priced.losses])
         return cls(
-            QuadraticPart(priced).hessian(rates),
+            ConstrainedPart(priced).hessian(rates),
             _modulus(priced, rates),
             _excess(best, program, certificate),
             math.inf if certificate.distance is None else certificate.distance,
@@ -99,13 +102,19 @@ class NearOptimal:
 
 
 def _priced(best: Explanation, program: Program) -> Program:
-    """All losses, those of bounds beside the others: what the Lagrangian weighs."""
-    if not all(map(math.isfinite, best.rates.values())):
+    """All losses, those of bounds beside the others: what the Lagrangian weighs.
+
+    What rows add up to stays a constraint.
+    """
+    kept = tuple(bound for bound in program.bounds if is_complete(bound))
+    rest = tuple(bound.loss for bound in program.bounds if bound not in kept)
+    losses = (*program.losses, *rest)
+    if not all(math.isfinite(best.rates.get(loss.name, 0.0)) for loss in losses):
         raise Refused(
             "certain: a limit of zero leaves a part of all explanations alone, and "
             "what is near an optimum there is not known; use a small limit or a weight"
         )
-    return Program(program.all_losses, (), program.shape)
+    return Program(losses, kept, program.shape)
 
 
 def _modulus(program: Program, rates: Array) -> float:
@@ -127,5 +136,7 @@ def _excess(best: Explanation, program: Program, certificate: Certificate) -> fl
 
 def _slacks(best: Explanation, program: Program) -> Iterable[float]:
     for bound in program.bounds:
+        if is_complete(bound):
+            continue
         name = bound.loss.name
         yield best.multipliers.get(name, 0.0) * (best.losses[name] - bound.limit)

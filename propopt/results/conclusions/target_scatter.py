@@ -20,6 +20,7 @@ from propopt._typing import Array, Attributions
 from propopt.curvature.excess import Scatter
 from propopt.curvature.hessian import QuadraticPart
 from propopt.losses import GradientMatching, Program
+from propopt.losses.restricted import is_complete
 from propopt.penalties import Squared
 from propopt.results.conclusions.near_optimal import NearOptimal
 
@@ -154,9 +155,9 @@ def _targets(best: Explanation, program: Program) -> list[GradientMatching]:
 
 
 def _is_linear(program: Program) -> bool:
-    """Whether W is linear in its target: all losses are squared, without bounds."""
+    """Whether W is linear in its target: squared losses, and sums of rows at most."""
     squared = (isinstance(loss.penalty, Squared) for loss in program.losses)
-    return not program.bounds and all(squared)
+    return all(map(is_complete, program.bounds)) and all(squared)
 
 
 def _given(best: Explanation) -> TargetScatter:

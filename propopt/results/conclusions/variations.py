@@ -13,6 +13,7 @@ import numpy as np
 from propopt._typing import Array, Attributions
 from propopt.curvature.excess import Scatter
 from propopt.curvature.hessian import QuadraticPart
+from propopt.curvature.tangential import ConstrainedPart
 from propopt.errors import Refused
 from propopt.losses import (
     Faithfulness,
@@ -21,6 +22,7 @@ from propopt.losses import (
     Program,
     PropertyLoss,
 )
+from propopt.losses.restricted import is_complete
 from propopt.penalties import Squared
 from propopt.results.conclusions.words import plural
 
@@ -58,24 +60,28 @@ class Optima(ABC):
 @final
 @dataclass(frozen=True, eq=False)
 class ClosedForm(Optima):
-    """H⁻¹ Σ c AᵀT, where all losses are squared; W itself is linear in its target."""
+    """W₀ − ½H⁻¹∇F(W₀), where all losses are squared: linear in the target.
+
+    W₀ is zero, or what rows have to add up to.
+    """
 
     W: Attributions
 
     def of(self, program: Program, weights: Sequence[Array]) -> Iterator[Attributions]:
-        part = QuadraticPart(program)
-        zero = np.zeros(program.shape)
-        slopes = [_slope(loss, zero) for loss in program.losses]
+        part = ConstrainedPart(program)
+        start = np.zeros(program.shape) if part.totals is None else part.totals.fixed
+        slopes = [_slope(loss, start) for loss in program.losses]
         for c in weights:
             pull = sum(-0.5 * x * slope for x, slope in zip(c, slopes, strict=True))
-            yield part.hessian(c).solve(np.asarray(pull))
+            yield start + part.hessian(c).solve(np.asarray(pull))
 
     def redrawn(
         self, program: Program, weights: Array, place: int
     ) -> Iterator[Attributions]:
-        part, blocks = QuadraticPart(program), _blocks(program.losses[place])
-        moves = Scatter(part, blocks).moved(weights[place], part.hessian(weights))
-        for move in moves:
+        blocks = _blocks(program.losses[place])
+        H = ConstrainedPart(program).hessian(weights)
+        scatter = Scatter(QuadraticPart(program), blocks)
+        for move in scatter.moved(weights[place], H):
             yield self.W + _apart(blocks) * move
 
 
@@ -118,7 +124,7 @@ def optima_for(best: Explanation, program: Program, solve: Solve | None) -> Opti
         if best.weights.get(loss.name, 0.0) > 0.0
         and not isinstance(loss.penalty, Squared)
     ]
-    odd += [bound.loss.name for bound in program.bounds]
+    odd += [bound.loss.name for bound in program.bounds if not is_complete(bound)]
     if odd:
         raise Refused(
             f"stability: {odd[0]} is bounded or not squared, so that each setting "
@@ -183,10 +189,9 @@ def _replaced(program: Program, place: int, loss: PropertyLoss) -> Program:
     return Program(losses, program.bounds, program.shape)
 
 
-def _slope(loss: PropertyLoss, zero: Attributions) -> Array | float:
-    """∇ of a squared loss at zero, −2AᵀT."""
-    squared = isinstance(loss.penalty, Squared) and loss.has_target
-    return loss.gradient_at(zero) if squared else 0.0
+def _slope(loss: PropertyLoss, W: Attributions) -> Array | float:
+    """∇ of a squared loss; others have no weight."""
+    return loss.gradient_at(W) if isinstance(loss.penalty, Squared) else 0.0
 
 
 def _is_drawn(loss: PropertyLoss) -> bool:

@@ -24,6 +24,7 @@ import propopt as po
 from propopt.curvature.hessian import QuadraticPart
 from propopt.errors import InvalidInput, Refused
 from propopt.estimates import Estimate
+from propopt.maps import OverFeatures
 from propopt.results.conclusions.certain import Certain
 
 
@@ -407,3 +408,52 @@ def test_permuted_inputs_give_permuted_results(rows, columns, seed):
     np.testing.assert_allclose(
         moved.order_prices, plain.order_prices[list(rows)], rtol=1e-7
     )
+
+
+# rows that add up
+
+
+TOTAL = np.array([1.0, 0.5, -0.25, 0.0])
+
+
+@pytest.mark.parametrize("features", ["graph", "kernel"])
+def test_with_sums_of_rows_half_widths_are_those_of_clarabel(features):
+    problem = objective()
+    if features == "kernel":  # what costs features does not leave constants free
+        problem = problem + 0.3 * _PullOfFeatures()
+        problem = po.Objective(tuple(t for t in problem.terms if t[0] != 0.25))
+    best = po.solve(problem, subject_to=[po.Completeness(TOTAL)])
+    certain = best.certain(budget=0.2, order="value")
+    level = best.objective * (1 + 0.2 / 4)
+    for place in [(0, 0), (1, 2), (3, 1)]:
+        extreme = largest(problem, level, unit(G.shape, (place, 1.0)), TOTAL)
+        reach = extreme - best.attributions[place]
+        assert certain.half_widths[place] == pytest.approx(reach, rel=1e-6)
+    free = po.solve(problem).certain(budget=0.2)
+    narrower = certain.half_widths / np.sqrt(certain.optimum)
+    assert (narrower < free.half_widths / np.sqrt(free.optimum)).all()
+    # an order, at a level where it is overturned
+    n, (d, e) = 0, np.argsort(-best.attributions[0])[:2]
+    form = unit(G.shape, ((n, e), 1.0), ((n, d), -1.0))
+    price = certain.order_prices[n, 0]
+    beta, now = best.objective, best.attributions[n, d] - best.attributions[n, e]
+    fall = now + largest(problem, best.objective + beta, form, TOTAL)
+    assert price == pytest.approx(beta * (now / fall) ** 2, rel=1e-5)
+
+
+class _PullOfFeatures(po.PropertyLoss):
+    """A squared loss over features that sees constants."""
+
+    name = "pull"
+    penalty = po.Smoothness(FEATURES).penalty
+    map = OverFeatures(np.array([[1.0, 0.2, 0.0], [0.0, 1.0, 0.5]]))
+    n_features = 3
+
+
+def test_of_two_features_that_add_up_the_sum_is_certain():
+    values = np.array([[2.0, 1.0], [1.5, 0.9]])
+    problem = po.GradientMatching(values) + po.PairwiseRobustness(po.chain_graph(2))
+    best = po.solve(problem, subject_to=[po.Completeness([3.0, 2.0])])
+    table = best.certain(budget=0.5)
+    assert np.isfinite(table.order_prices).all()
+    assert (table.best_ranks <= table.worst_ranks).all()

@@ -170,6 +170,17 @@ def test_losses_without_closed_form_take_a_solver():
     assert bounded.stability(solve=po.solve).signs <= 1.0
 
 
+def test_rows_that_add_up_stay_in_closed_form():
+    best = po.solve(objective(), subject_to=[po.Completeness([1.0, 0.5, -0.25, 0.0])])
+    closed, solved = best.stability(), best.stability(solve=solved_with_totals)
+    pd.testing.assert_frame_equal(closed.to_frame(), solved.to_frame())
+
+
+def solved_with_totals(problem, subject_to):
+    assert len(subject_to) == 1
+    return po.solve(problem, subject_to=subject_to)
+
+
 def test_where_nothing_varies_nothing_is_said():
     best = po.solve(1.0 * po.GradientMatching(G))
     with pytest.raises(InvalidInput, match="nothing varies"):

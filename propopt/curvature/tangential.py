@@ -1,0 +1,117 @@
+"""H⁻¹ among attributions whose rows have given sums.
+
+W v = t leaves W = V + z uᵀ with V u = 0 (:mod:`propopt.losses.totals`), and losses of V
+that do not see V u. Their half Hessian H commutes with Π = I − uuᵀ, so that Π H⁻¹ Π is
+the inverse on what is left: an ellipsoid of complete W is as wide as that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from propopt._typing import Array, Attributions
+from propopt.curvature.hessian import Diagonalized, Hessian, QuadraticPart
+from propopt.losses import Program, PropertyLoss
+from propopt.losses.totals import Totals
+from propopt.maps import LinearMap
+from propopt.penalties import Penalty
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Tangential(Hessian):
+    """Π H⁻¹ Π.
+
+    Parameters
+    ----------
+    inner : Hessian
+        H, which commutes with Π.
+    axis : array (D,)
+        u, of length one.
+    """
+
+    inner: Hessian
+    axis: Array
+
+    def solve(self, E: Array) -> Array:
+        return self._off(self.inner.solve(self._off(E)))
+
+    def inverse_block(self, row: int) -> Array:
+        return self._off(self._off(self.inner.inverse_block(row)).T)
+
+    def inverse_diagonal(self) -> Attributions:
+        if not isinstance(self.inner, Diagonalized):
+            return self.inner.inverse_diagonal()  # refuses, or is no less
+        features = self._off(self.inner.features.T)  # rows: eigenvectors off the axis
+        along = self.inner.points**2 @ (1.0 / self.inner.values)
+        return np.asarray(along @ features**2)
+
+    def _off(self, E: Array) -> Array:
+        return np.asarray(E - np.outer(E @ self.axis, self.axis))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ConstrainedPart:
+    """The squared losses of a program among the W that its completeness leaves.
+
+    Parameters
+    ----------
+    program : Program
+        Losses of any kind. Bounds are left out, but for one on what rows add up to.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> loss, total = po.GradientMatching(np.eye(2)), po.Completeness([1.0, 1.0])
+    >>> part = ConstrainedPart(po.losses.Program((loss,), (total.bound(2),)))
+    >>> part.hessian(np.array([1.0])).inverse_diagonal()
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
+
+    program: Program
+
+    def hessian(self, weights: Array) -> Hessian:
+        """H, or Π H⁻¹ Π in its place, for weights in the order of the losses.
+
+        Raises
+        ------
+        Refused
+            If no squared loss of W itself has a weight.
+        """
+        inner = self._part.hessian(weights)
+        return inner if self.totals is None else Tangential(inner, self.totals.axis)
+
+    @cached_property
+    def totals(self) -> Totals | None:
+        """What rows add up to; None where nothing says so."""
+        return Totals.of(self.program.bounds)
+
+    @cached_property
+    def _part(self) -> QuadraticPart:
+        losses, totals = self.program.losses, self.totals
+        if totals is not None:
+            losses = tuple(_Curving(loss, totals.loss(loss).map) for loss in losses)
+        return QuadraticPart(Program(losses, (), self.program.shape))
+
+
+@final
+class _Curving(PropertyLoss):
+    """A loss with another map and without its target, which has no part in H."""
+
+    def __init__(self, loss: PropertyLoss, over: LinearMap) -> None:
+        self.name = loss.name
+        self._map, self._penalty = over, loss.penalty
+
+    @property
+    def map(self) -> LinearMap:
+        return self._map
+
+    @property
+    def penalty(self) -> Penalty:
+        return self._penalty
