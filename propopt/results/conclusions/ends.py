@@ -7,11 +7,16 @@ what those losses join:
     robustness            the mean of G on each component of points, per feature
     and smoothness        the mean over components of both graphs
     sparsity, K⁻¹ itself  zero
+
+Where rows have to add up, the ends are complete too: G with what it misses spread over
+its features, and t/D in each feature beside constants; what the other losses are there,
+no attributions can remove.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
@@ -22,7 +27,8 @@ import scipy.sparse.linalg as sla
 
 from propopt._typing import Attributions
 from propopt.losses import Faithfulness, GradientMatching, Program, PropertyLoss
-from propopt.losses.restricted import Restriction, has_known_zeros
+from propopt.losses.restricted import Restriction, has_known_zeros, is_complete
+from propopt.losses.totals import Totals
 from propopt.maps import Identity, PerPoint
 from propopt.penalties import Absolute, GroupMax, Squared
 
@@ -39,69 +45,161 @@ _EXACT = 1e-12
 @final
 @dataclass(frozen=True)
 class Ends:
-    """Losses at both ends, by name.
+    """Losses at both ends, by name; NaN where they are not known.
 
     Parameters
     ----------
-    least_faithful : mapping
-        Of each faithfulness loss its value at W_∞; NaN where W_∞ is not known.
+    faithful : tuple of str
+        Which losses are of faithfulness: the others are what is to be removed.
     at_target : mapping
-        Of each other loss its value at G; NaN where there is no G, or the loss had no
+        Of the losses at G, and least ones of faithfulness; NaN for a loss that had no
         weight.
+    far : mapping
+        Of the losses at W_∞.
     sizes : mapping
-        Of each faithfulness loss its value at zero attributions, ‖G‖².
-    roots : sequence of str
+        Of the faithfulness losses at zero attributions, ‖G‖².
+    roots : tuple of str
         Losses that are squares of one largest difference: shares are of the difference.
     """
 
-    least_faithful: Mapping[str, float]
+    faithful: tuple[str, ...]
     at_target: Mapping[str, float]
+    far: Mapping[str, float]
     sizes: Mapping[str, float]
-    roots: Sequence[str] = ()
+    roots: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, program: Program, weighted: Collection[str]) -> Ends:
         """Those of a program, of whose losses some have weights, or bounds."""
-        every = program.all_losses
-        faithful = [loss for loss in every if isinstance(loss, Faithfulness)]
-        others = [loss for loss in every if not isinstance(loss, Faithfulness)]
+        totals = [bound.loss for bound in program.bounds if is_complete(bound)]
+        losses = [loss for loss in program.all_losses if loss not in totals]
+        faithful = [loss for loss in losses if isinstance(loss, Faithfulness)]
+        others = [loss for loss in losses if loss not in faithful]
         joined = [loss for loss in others if loss.name in weighted]
-        G = matched_target(program)
+        points = _Points.of(program, faithful, joined)
         return cls(
-            {loss.name: _least(loss, joined, program.shape) for loss in faithful},
-            {loss.name: _at(G if loss in joined else None, loss) for loss in others},
-            {loss.name: loss.value_at_zero for loss in faithful},
-            [loss.name for loss in others if _is_largest_square(loss)],
+            faithful=tuple(loss.name for loss in faithful),
+            at_target={loss.name: points.at_target(loss) for loss in losses},
+            far={loss.name: points.far(loss) for loss in losses},
+            sizes={loss.name: loss.value_at_zero for loss in faithful},
+            roots=tuple(x.name for x in others if _is_largest_square(x)),
         )
 
     def share(self, name: str, loss: float) -> float:
         """What is kept of a faithfulness loss, or removed of another.
 
-        1 − loss(W)/loss(W_∞), or 1 − loss(W)/loss(G); NaN where that is not defined.
-        Where G costs nothing at either end, it is kept, or not at all: 1 or −∞.
+        1 − loss(W)/loss(W_∞), or 1 − loss(W)/loss(G), each less what it is at the other
+        end; NaN where that is not defined. Where G costs nothing at either end, it is
+        kept, or not at all: 1 or −∞.
         """
-        if name in self.least_faithful:
-            return self._kept(name, loss)
-        end = self.at_target.get(name, math.nan)
-        if not end > 0.0:
-            return math.nan
-        ratio = loss / end
-        return 1.0 - (math.sqrt(ratio) if name in self.roots else ratio)
+        near, far = self.at_target[name], self.far[name]
+        if name in self.faithful:
+            return _kept(loss - near, far - near, self.sizes[name])
+        if name in self.roots:
+            loss, near, far = (math.sqrt(x) for x in (loss, near, far))
+        return 1.0 - (loss - far) / (near - far) if near > far else math.nan
 
     def shares(self, losses: Mapping[str, float]) -> dict[str, float]:
-        """:meth:`share` of each loss that has ends."""
-        names = [*self.least_faithful, *self.at_target]
-        return {
-            name: self.share(name, losses[name]) for name in names if name in losses
-        }
+        """:meth:`share` of each loss that has ends, those of faithfulness first."""
+        names = dict.fromkeys([*self.faithful, *self.at_target])
+        known = [name for name in names if name in losses]
+        return {name: self.share(name, losses[name]) for name in known}
 
-    def _kept(self, name: str, loss: float) -> float:
-        end, size = self.least_faithful[name], self.sizes[name]
-        if math.isnan(end):
+
+def _kept(loss: float, far: float, size: float) -> float:
+    if math.isnan(far):
+        return math.nan
+    if far <= _NOTHING * size:
+        return 1.0 if loss <= _EXACT * size else -math.inf
+    return 1.0 - loss / far
+
+
+class _Points(ABC):
+    """What the two ends are."""
+
+    @classmethod
+    def of(
+        cls,
+        program: Program,
+        faithful: Sequence[PropertyLoss],
+        joined: Sequence[PropertyLoss],
+    ) -> _Points:
+        """Those of a program, by the losses that have to be zero at one of them."""
+        G, totals = matched_target(program), Totals.of(program.bounds)
+        if totals is None:
+            return _Free(G, faithful, joined, program.shape)
+        nearest = None if G is None else totals.expanded(G)
+        return _Complete(nearest, _far_complete(G, joined, totals), joined)
+
+    @abstractmethod
+    def at_target(self, loss: PropertyLoss) -> float:
+        """The loss at G; of faithfulness nothing is lost there."""
+
+    @abstractmethod
+    def far(self, loss: PropertyLoss) -> float:
+        """The loss at W_∞, where others cost nothing."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Free(_Points):
+    """G itself, and where each faithfulness loss is least among what is free."""
+
+    G: Attributions | None
+    faithful: Sequence[PropertyLoss]
+    joined: Sequence[PropertyLoss]
+    shape: tuple[int, int]
+
+    def at_target(self, loss: PropertyLoss) -> float:
+        if loss in self.faithful:
+            return 0.0
+        return math.nan if loss not in self.joined else _value(loss, self.G)
+
+    def far(self, loss: PropertyLoss) -> float:
+        if loss in self.faithful:
+            return _least(loss, self.joined, self.shape)
+        return 0.0 if loss in self.joined else math.nan
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Complete(_Points):
+    """The complete attributions nearest to G, and those at which others are least."""
+
+    nearest: Attributions | None
+    farthest: Attributions | None
+    joined: Sequence[PropertyLoss]
+
+    def at_target(self, loss: PropertyLoss) -> float:
+        if not isinstance(loss, Faithfulness) and loss not in self.joined:
             return math.nan
-        if end <= _NOTHING * size:
-            return 1.0 if loss <= _EXACT * size else -math.inf
-        return 1.0 - loss / end
+        return _value(loss, self.nearest)
+
+    def far(self, loss: PropertyLoss) -> float:
+        return _value(loss, self.farthest)
+
+
+def _value(loss: PropertyLoss, W: Attributions | None) -> float:
+    return math.nan if W is None else loss.value_at(W)
+
+
+def _far_complete(
+    G: Attributions | None, joined: Sequence[PropertyLoss], totals: Totals
+) -> Attributions | None:
+    """The complete W nearest to G among those at which the others are least.
+
+    With W = V + z uᵀ the losses of V are zero for constants, if u is one of these.
+    """
+    inner = [totals.loss(loss) for loss in joined]
+    if G is None or not all(map(has_known_zeros, inner)):
+        return None
+    if not inner:
+        return totals.expanded(G)
+    free = Restriction.to_zero(inner, (G.shape[0], G.shape[1]))
+    V = totals.coordinates(G) if free.only is None else free.only
+    far = V if free.only is not None else free.expanded(free.coordinates(V))
+    tilt = float(np.abs(far @ totals.axis).max())
+    return totals.expanded(far) if tilt <= _EXACT * float(np.abs(G).max()) else None
 
 
 def matched_target(program: Program) -> Attributions | None:
@@ -110,10 +208,6 @@ def matched_target(program: Program) -> Attributions | None:
         if isinstance(loss, GradientMatching):
             return loss.G
     return None
-
-
-def _at(G: Attributions | None, loss: PropertyLoss) -> float:
-    return math.nan if G is None else loss.value_at(G)
 
 
 def _is_largest_square(loss: PropertyLoss) -> bool:

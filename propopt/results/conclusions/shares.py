@@ -14,7 +14,6 @@ import pandas as pd
 from propopt._typing import Attributions
 from propopt.graphs.base import Graph
 from propopt.losses import (
-    Faithfulness,
     MaxDifferenceRobustness,
     Objective,
     PairwiseRobustness,
@@ -168,12 +167,13 @@ def shares_of(
     losses = {loss.name: loss.value_at(own) for loss in program.all_losses}
     ends = Ends.of(program, weighted(explanation, objective, program))
     shares = ends.shares(losses)
-    faithful = {x.name for x in program.all_losses if isinstance(x, Faithfulness)}
     G = matched_target(program)
     graphs = dict(_graphs(program))
     return Shares(
-        kept={name: share for name, share in shares.items() if name in faithful},
-        removed={name: share for name, share in shares.items() if name not in faithful},
+        kept={name: share for name, share in shares.items() if name in ends.faithful},
+        removed={
+            name: share for name, share in shares.items() if name not in ends.faithful
+        },
         losses=losses,
         differences={name: difference(graph, own) for name, graph in graphs.items()},
         target_differences={}

@@ -216,3 +216,39 @@ def test_names_are_shown_and_not_obeyed():
     shares = po.solve(po.GradientMatching(G) + loss).shares()
     assert "<b>\x1b" not in shares._repr_html_()
     assert "\x1b" not in repr(shares)
+
+
+TOTAL = np.array([1.0, 0.5, -0.25, 0.0])
+
+
+def complete(b=0.5, c=0.25):
+    return po.solve(objective(b, c), subject_to=[po.Completeness(TOTAL)])
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e9])
+def test_with_sums_of_rows_the_ends_are_complete_too(factor):
+    shares = complete(0.5 * factor, 0.25 * factor).shares()
+    kept, removed = (1.0, 0.0) if factor < 1.0 else (0.0, 1.0)
+    assert shares.kept[MATCHING] == pytest.approx(kept, abs=1e-6)
+    assert shares.removed[ROBUST] == pytest.approx(removed, abs=1e-6)
+    assert shares.removed[SMOOTH] == pytest.approx(removed, abs=1e-6)
+    assert set(shares.kept) | set(shares.removed) == {MATCHING, ROBUST, SMOOTH}
+
+
+def test_with_sums_of_rows_roughness_that_no_weight_removes_is_told_apart():
+    best = complete()
+    shares = best.shares()
+    irreducible = 2 * TOTAL @ POINTS.laplacian @ TOTAL / 3
+    nearest = G + (TOTAL - G.sum(axis=1))[:, None] / 3
+    at_target = po.PairwiseRobustness(POINTS).value(nearest)
+    loss = best.losses[ROBUST]
+    expected = 1.0 - (loss - irreducible) / (at_target - irreducible)
+    assert shares.removed[ROBUST] == pytest.approx(expected, rel=1e-9)
+
+
+def test_with_sums_of_rows_zeros_of_sparsity_are_not_known():
+    best = po.solve(
+        po.GradientMatching(G) + 0.1 * po.Sparsity(),
+        subject_to=[po.Completeness(TOTAL)],
+    )
+    assert math.isnan(best.shares().kept[MATCHING])
