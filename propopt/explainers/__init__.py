@@ -9,6 +9,7 @@ from propopt.explainers.lime import Lime
 from propopt.explainers.lime_package import LimePackage
 from propopt.explainers.shap import Shap
 from propopt.explainers.smoothgrad import SmoothGrad
+from propopt.explainers.tree_shap import TreeShap
 
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "LimePackage",
     "Shap",
     "SmoothGrad",
+    "TreeShap",
     "aggregate",
 ]
 
@@ -28,5 +30,6 @@ BASELINES: Mapping[str, type[Baseline]] = {
     "shap": Shap,
     "smoothgrad": SmoothGrad,
     "lime_package": LimePackage,
+    "tree_shap": TreeShap,
 }
 """Each baseline under the name that it has in files."""

@@ -2,14 +2,68 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from typing import Literal, TypeAlias
 
-from propopt._typing import Array
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from propopt._typing import Array, Points
+from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.explainers.request import Request
 from propopt.tables.cells import text_in
 from propopt.tables.frames import as_frame
-from propopt.tables.names import read_table
+from propopt.tables.names import read_points
+
+
+Background: TypeAlias = Array | pd.DataFrame | int | Literal["mean"]
+"""Rows; how many rows of X to draw; or one row of means."""
+
+
+def read_background(background: object) -> Background:
+    """A background, checked as far as it can be without a request.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no table, no number of rows above zero and not ``"mean"``.
+    """
+    if isinstance(background, str):
+        if background == "mean":
+            return "mean"
+        raise InvalidInput(
+            "background: expected a table, a number of rows or 'mean', got "
+            f"{background!r}"
+        )
+    if isinstance(background, int | np.integer):
+        return read_count(background, "background")
+    return checked_background(background)
+
+
+def background_rows(background: Background, request: Request) -> Points:
+    """The rows (B, D) that a background stands for, of the columns of X."""
+    if isinstance(background, str):
+        return typical_row(request.points, request.categorical)
+    if isinstance(background, int):
+        n_rows = min(background, len(request.points))
+        drawn = request.rng.choice(len(request.points), n_rows, replace=False)
+        return request.points[np.sort(drawn)]
+    return same_columns(background, request)
+
+
+def typical_row(points: Points, categorical: NDArray[np.bool_]) -> Array:
+    """The column means, and the mode of categories (the first one of several).
+
+    Of the values that are there; where a column has none, one is missing here too.
+    """
+    there = ~np.isnan(points)
+    counts = np.maximum(there.sum(axis=0), 1)
+    row: Array = np.where(there, points, 0.0).sum(axis=0, keepdims=True) / counts
+    row[:, ~there.any(axis=0)] = np.nan
+    for j in np.flatnonzero(categorical):
+        row[0, j] = np.bincount(points[:, j].astype(np.intp)).argmax()
+    return row
 
 
 def checked_background(background: object) -> Array | pd.DataFrame:
@@ -19,11 +73,11 @@ def checked_background(background: object) -> Array | pd.DataFrame:
     """
     frame = as_frame(background, "background")
     if frame is None:
-        array, _ = read_table(background, "background")
+        array, _ = read_points(background, "background")
         return array
     if text_in(frame.table) is not None:
         return frame.table.copy(deep=True)
-    array, labels = read_table(frame.table, "background")
+    array, labels = read_points(frame.table, "background")
     return labels.table(array)
 
 

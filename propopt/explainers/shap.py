@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions, Points
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
-from propopt.explainers.background import checked_background, same_columns
+from propopt.explainers.background import (
+    Background,
+    background_rows,
+    read_background,
+)
 from propopt.explainers.base import Baseline, Findings, PackageUnits
 from propopt.explainers.request import Request
 from propopt.extras import require
@@ -25,6 +27,8 @@ Algorithm: TypeAlias = Literal["auto", "exact", "permutation"]
 
 EXACT_BY_DEFAULT = 12
 EXACT_AT_MOST = 20
+EXACT_EVALUATIONS = 2**17
+"""Per point, above which orders are sampled by default."""
 
 _NEGLIGIBLE = 1e-8
 """|x − r| ≤ this · max(|x|, |r|) counts as x = r when dividing by x − r."""
@@ -49,9 +53,10 @@ class Shap(Baseline):
 
     Parameters
     ----------
-    background : array or DataFrame (B, D), optional
-        What a missing feature is replaced by; the cost grows with B. By default one
-        row, the column means of X and its most frequent categories.
+    background : array or DataFrame (B, D), int or "mean"
+        What a missing feature is replaced by; the cost grows with B. Rows of a table,
+        such as the one that the model was fitted on; so many rows of X, drawn by
+        ``rng``; or one row, the column means of X and its most frequent categories.
     units : {"output", "gradient"}
         ``"output"``: φ. ``"gradient"``: φ_j / (x_j − r_j) with r the mean of the
         background, which is comparable with gradients. Where x_j equals r_j to
@@ -60,7 +65,8 @@ class Shap(Baseline):
         it is.
     algorithm : {"auto", "exact", "permutation"}
         ``"exact"`` evaluates all 2^D subsets per point, for D ≤ 20. ``"permutation"``
-        samples orders of the features. ``"auto"`` is exact for D ≤ 12.
+        samples orders of the features. ``"auto"`` is exact for D ≤ 12, if that takes
+        no more than 2^17 evaluations per point.
     n_permutations : int
         Random orders per point, each walked in both directions (2D + 1 subsets).
 
@@ -84,7 +90,7 @@ class Shap(Baseline):
 
     method: ClassVar[str] = "shap"
 
-    background: Array | pd.DataFrame | None = None
+    background: Background = 100
     units: PackageUnits = "output"
     algorithm: Algorithm = "auto"
     n_permutations: int = 10
@@ -97,12 +103,12 @@ class Shap(Baseline):
                     f"got {getattr(self, name)!r}"
                 )
         read_count(self.n_permutations, "n_permutations")
-        if self.background is not None:
-            object.__setattr__(self, "background", checked_background(self.background))
+        object.__setattr__(self, "background", read_background(self.background))
 
     def _findings(self, request: Request) -> Findings:
-        background = self._background(request)
-        method = _exact if self._is_exact(request.points.shape[1]) else self._sampled
+        background = background_rows(self.background, request)
+        is_exact = self._is_exact(request.points.shape[1], len(background))
+        method = _exact if is_exact else self._sampled
         values = method(request, background)
         base = np.full(len(request.points), request.value(background).mean())
         gap = values.sum(axis=1) - (request.value(request.points) - base)
@@ -134,27 +140,16 @@ class Shap(Baseline):
                 request.advance(1)
         return np.stack(rows)
 
-    def _is_exact(self, n_features: int) -> bool:
+    def _is_exact(self, n_features: int, n_rows: int) -> bool:
         if self.algorithm == "exact" and n_features > EXACT_AT_MOST:
             raise InvalidInput(
                 f"algorithm: 'exact' takes 2^{n_features} evaluations per point, and "
                 f"is offered for at most {EXACT_AT_MOST} features; use 'permutation'"
             )
-        small = self.algorithm == "auto" and n_features <= EXACT_BY_DEFAULT
-        return small or self.algorithm == "exact"
-
-    def _background(self, request: Request) -> Array:
-        if self.background is None:
-            return _typical_row(request.points, request.categorical)
-        return same_columns(self.background, request)
-
-
-def _typical_row(points: Points, categorical: NDArray[np.bool_]) -> Array:
-    """The column means, and the mode of categories (the first one of several)."""
-    row: Array = points.mean(axis=0, keepdims=True)
-    for j in np.flatnonzero(categorical):
-        row[0, j] = np.bincount(points[:, j].astype(np.intp)).argmax()
-    return row
+        if self.algorithm != "auto":
+            return self.algorithm == "exact"
+        few = 2.0**n_features * n_rows <= EXACT_EVALUATIONS
+        return n_features <= EXACT_BY_DEFAULT and few
 
 
 def _exact(request: Request, background: Array) -> Attributions:
@@ -198,7 +193,7 @@ def _slopes(
     """φ_j / (x_j − r_j), and per point the number of entries without a quotient."""
     steps = points - reference
     size = np.maximum(np.abs(points), np.abs(reference))
-    undefined = np.abs(steps) <= _NEGLIGIBLE * size
+    undefined = ~(np.abs(steps) > _NEGLIGIBLE * size)  # also where one is missing
     slopes: Attributions = np.zeros_like(values)
     np.divide(values, steps, out=slopes, where=~undefined)
     return slopes, undefined.sum(axis=1).astype(float)

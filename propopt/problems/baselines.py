@@ -19,6 +19,7 @@ from propopt.explainers import (
     LimePackage,
     Shap,
     SmoothGrad,
+    TreeShap,
 )
 from propopt.problems.section import Nonnegative, Positive, Section, one_of
 
@@ -26,6 +27,8 @@ from propopt.problems.section import Nonnegative, Positive, Section, one_of
 Samples: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
 Lengths: TypeAlias = Annotated[list[Positive], Field(min_length=1)]
 PerturbationLaw: TypeAlias = Literal["gaussian", "uniform", "ball"]
+BackgroundRows: TypeAlias = Samples | Literal["mean"]
+"""How many of the points, drawn by the seed; or their mean."""
 _RELATIVE = (
     "lengths are in standard deviations of the columns of data.categorical's table"
 )
@@ -96,14 +99,24 @@ class LimePackageBaseline(BaselineSection):
 
 
 class ShapBaseline(BaselineSection):
-    """The shap package, against the mean of the points."""
+    """The shap package, against rows of the points or their mean."""
 
     makes = Shap
 
     method: Literal["shap"]
+    background: BackgroundRows = 100
     units: list[Literal["output", "gradient"]] = Field(["gradient"], min_length=1)
     algorithm: Literal["auto", "exact", "permutation"] = "auto"
     n_permutations: Samples = 10
+
+
+class TreeShapBaseline(BaselineSection):
+    """Exact Shapley values of trees, against rows of the points or their mean."""
+
+    makes = TreeShap
+
+    method: Literal["tree_shap"]
+    background: BackgroundRows = 100
 
 
 BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
@@ -112,6 +125,7 @@ BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
     LimeBaseline,
     LimePackageBaseline,
     ShapBaseline,
+    TreeShapBaseline,
 )
 if TYPE_CHECKING:
     AnyBaseline: TypeAlias = BaselineSection

@@ -1,0 +1,177 @@
+"""Exact Shapley values of trees: against all orders, and against the shap package."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    VotingRegressor,
+)
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+
+import propopt as po
+from propopt.errors import InvalidInput, Refused
+from propopt.explainers import TreeShap
+from propopt.structures.boxes import Boxes, Tree
+from propopt.structures.boxes.shapley import BoxShapley
+
+
+RNG = np.random.default_rng(3)
+N, D = 150, 4
+X = pd.DataFrame(RNG.normal(size=(N, D)), columns=list("abcd"))
+Y = X.a * X.b + np.sin(2 * X.c) + 0.1 * RNG.normal(size=N)
+BACKGROUND = X[100:120]
+HOLED = X.mask(RNG.random(X.shape) < 0.15)
+COLOURED = X.assign(d=RNG.choice(["red", "green", "blue"], N))
+
+
+def all_orders(function, points, background):
+    """Σ_S |S|!(D−|S|−1)!/D! (v(S ∪ j) − v(S)), term by term."""
+    points, background = function.read(points)[0], function.read(background)[0]
+    n_columns = points.shape[1]
+    phi = np.zeros(points.shape)
+    for n, x in enumerate(points):
+        worth = {}
+        for present in itertools.product([False, True], repeat=n_columns):
+            mixed = np.where(present, x, background)
+            worth[present] = function.value_at(mixed).mean()
+        for j, present in itertools.product(range(n_columns), worth):
+            if present[j]:
+                continue
+            size = sum(present)
+            weight = math.factorial(size) * math.factorial(n_columns - size - 1)
+            joined = (*present[:j], True, *present[j + 1 :])
+            change = worth[joined] - worth[present]
+            phi[n, j] += weight / math.factorial(n_columns) * change
+    return phi
+
+
+def onehot():
+    columns = make_column_transformer(
+        (OneHotEncoder(), ["d"]), (StandardScaler(), ["a", "b", "c"])
+    )
+    return make_pipeline(columns, DecisionTreeRegressor(max_depth=6, random_state=0))
+
+
+CASES = {
+    "tree": (DecisionTreeRegressor(random_state=0), X),
+    "boosting": (GradientBoostingRegressor(n_estimators=8, random_state=0), X),
+    "missing": (HistGradientBoostingRegressor(max_iter=8, min_samples_leaf=5), HOLED),
+    "categories": (onehot(), COLOURED),
+    "vote": (
+        VotingRegressor(
+            [
+                ("tree", DecisionTreeRegressor(max_depth=4)),
+                ("boosting", GradientBoostingRegressor(n_estimators=5)),
+            ]
+        ),
+        X,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_all_orders_give_the_same(case):
+    model, table = CASES[case]
+    function = po.wrap(model.fit(table, Y), data=table)
+    found = TreeShap(background=table[100:120]).explain(function, table[:4])
+    wanted = all_orders(function, table[:4], table[100:120])
+    np.testing.assert_allclose(found.attributions, wanted, atol=1e-12)
+    assert np.abs(found.details["completeness_gap"]).max() <= 1e-12
+    assert found.units == "output"
+
+
+def test_the_shap_package_gives_the_same_for_a_forest():
+    shap = pytest.importorskip("shap")
+    classes = (Y > 0).astype(int)
+    model = RandomForestClassifier(n_estimators=20, random_state=0).fit(X, classes)
+    found = TreeShap(background=BACKGROUND).explain(po.wrap(model, data=X), X[:30])
+    theirs = shap.TreeExplainer(model, BACKGROUND).shap_values(X[:30])[..., 1]
+    np.testing.assert_allclose(found.attributions, theirs, atol=1e-9)
+
+
+def test_the_shap_package_gives_the_same_for_lightgbm():
+    shap = pytest.importorskip("shap")
+    lightgbm = pytest.importorskip("lightgbm")
+    model = lightgbm.LGBMRegressor(n_estimators=30, verbose=-1).fit(X, Y)
+    found = TreeShap(background=BACKGROUND).explain(po.wrap(model, data=X), X[:30])
+    theirs = shap.TreeExplainer(model, BACKGROUND).shap_values(X[:30])
+    # the package compares and adds up in single precision
+    np.testing.assert_allclose(found.attributions, theirs, atol=2e-6)
+
+
+def test_columns_that_no_tree_asks_for_have_exactly_zero():
+    table = X.assign(unused=RNG.normal(size=N), constant=1.0)
+    model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(table, Y)
+    used = model.feature_importances_ > 0.0
+    found = TreeShap(background=50).explain(po.wrap(model, data=table), table)
+    assert (found.attributions[:, ~used] == 0.0).all()
+    assert (found.attributions[:, used] != 0.0).any(axis=0).all()
+
+
+def test_background_rows_are_drawn_by_the_seed():
+    function = po.wrap(DecisionTreeRegressor(random_state=0).fit(X, Y), data=X)
+    first, again, other = (
+        TreeShap(background=10).explain(function, X, rng=seed).attributions
+        for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert np.abs(first - other).max() > 1e-3
+
+
+def test_the_whole_table_is_its_own_background_where_fewer_rows_are_there():
+    function = po.wrap(DecisionTreeRegressor(random_state=0).fit(X, Y), data=X)
+    found = TreeShap(background=10_000).explain(function, X)
+    given = TreeShap(background=X).explain(function, X)
+    np.testing.assert_allclose(found.attributions, given.attributions, atol=1e-14)
+
+
+def test_the_mean_is_one_background_row():
+    function = po.wrap(DecisionTreeRegressor(random_state=0).fit(X, Y), data=X)
+    found = TreeShap(background="mean").explain(function, X)
+    given = TreeShap(background=X.mean().to_frame().T).explain(function, X)
+    np.testing.assert_array_equal(found.attributions, given.attributions)
+
+
+def test_a_function_that_is_no_sum_of_trees_is_refused_with_what_would_do():
+    function = po.wrap(LinearRegression().fit(X, Y), data=X)
+    with pytest.raises(InvalidInput, match="not read as a sum of trees"):
+        TreeShap().explain(function, X)
+
+
+@pytest.mark.parametrize("background", [0, -1, 1.5, "median", [[np.inf] * 4]])
+def test_a_background_that_is_none_is_refused(background):
+    with pytest.raises(InvalidInput, match="background"):
+        TreeShap(background=background)
+
+
+def test_a_constant_has_no_shapley_values_but_zero():
+    constant = Boxes.constant(3.0, n_columns=2)
+    values = BoxShapley.of(constant, np.zeros((3, 2))).values(np.ones((2, 2)))
+    np.testing.assert_array_equal(values, np.zeros((2, 2)))
+
+
+def test_paths_of_more_columns_than_bits_are_refused():
+    depth = 70  # a chain of splits, each on a column of its own
+    feature = [0] * (2 * depth + 1)
+    left, right = [-1] * len(feature), [-1] * len(feature)
+    for level in range(depth):
+        feature[2 * level] = level
+        left[2 * level], right[2 * level] = 2 * level + 1, 2 * level + 2
+    for node in range(len(feature)):
+        if left[node] < 0:
+            feature[node] = -1
+    tree = Tree.of(
+        feature, [0.0] * len(feature), left, right, np.arange(len(feature), dtype=float)
+    )
+    with pytest.raises(Refused, match="at most 62"):
+        BoxShapley.of(Boxes.of_trees([tree], n_columns=depth), np.zeros((2, depth)))
