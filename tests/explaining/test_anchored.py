@@ -73,9 +73,7 @@ def test_solvers_find_the_same_rows(fitted, solver):
 @pytest.mark.parametrize("solver", ["spectral", po.solvers.Krylov()])
 def test_curves_which_know_no_such_target_refuse_it(fitted, solver):
     found = fitted.explain(X_NEW)
-    with pytest.raises(
-        Refused, match="couples attributions, and has a target"
-    ):
+    with pytest.raises(Refused, match="couples attributions, and has a target"):
         po.solve(objective_of(found), solver)
 
 

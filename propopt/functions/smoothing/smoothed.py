@@ -175,7 +175,8 @@ def _by_data(
             f"n_samples: expected a multiple of {N_BLOCKS}, the number of blocks of "
             f"draws that tell their error, got {n_samples}"
         )
-    return SampledMean(function, law, n_samples, seed, paired)
+    control = function.margin_boxes
+    return SampledMean(function, law, n_samples, seed, paired, control)
 
 
 def _refuse_widths(scale: ArrayLike | None) -> None:

@@ -131,11 +131,16 @@ class NumericLaw:
         if len(self.values) < 2:
             drawn[there] = self.values[0] if len(self.values) == 1 else np.nan
             return drawn
-        for some, local in self._all_tempered(x, there):
+        # equal rows have equal draws
+        _, first, where = np.unique(x[there], return_index=True, return_inverse=True)
+        places = there[first]
+        for some, local in self._all_tempered(x, places):
             cumulative = np.cumsum(local.masses, axis=1)
             cumulative /= cumulative[:, -1:]
             for n, own in zip(some, cumulative, strict=True):
-                drawn[n] = self.values[np.searchsorted(own, uniforms, side="right")]
+                at = np.searchsorted(own, uniforms, side="right")
+                drawn[n] = self.values[np.minimum(at, len(self.values) - 1)]
+        drawn[there] = drawn[places[where]]
         return drawn
 
     def cells(self, sets: Sets) -> NumericCells:
