@@ -8,7 +8,7 @@ from typing import overload
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from propopt._typing import Array, Attributions, Points, Values
 from propopt.errors import InvalidInput
@@ -16,6 +16,7 @@ from propopt.estimates import Estimate
 from propopt.functions.calls import Calls
 from propopt.functions.jumps import Jumps
 from propopt.structures.boxes import Boxes
+from propopt.tables.atoms import Atoms
 from propopt.tables.cells import text_in
 from propopt.tables.frames import as_frame
 from propopt.tables.names import Labels, listed, read_points
@@ -118,7 +119,27 @@ class Function(ABC):
             exact=self.gradient_method == EXACT,
             evaluations=self.calls.rows - before,
             labels=labels,
+            effects=self.effects_at(points),
         )
+
+    def effects_at(self, points: Points) -> NDArray[np.bool_] | None:
+        """Which gradients are effects, in units of the output, (N, D); None if none.
+
+        They are for categories and for numbers that are missing.
+        """
+        effects = np.isnan(points)
+        if self.schema is not None:
+            effects |= self.schema.categorical
+        return effects if effects.any() else None
+
+    @property
+    def observed(self) -> tuple[Atoms | None, ...] | None:
+        """The values of each column of the table that the function was told of, (D,).
+
+        Effects of missing numbers are measured against them. None for a column that is
+        not of numbers, or has very many; None for all where no table is known.
+        """
+        return None if self.schema is None else self.schema.observed
 
     def _named(self, values: Array, X: object, labels: Labels) -> Array | pd.DataFrame:
         """``values`` (N, D) with the names of X, an array where X is one."""

@@ -10,15 +10,11 @@ from numpy.typing import NDArray
 from propopt._typing import Array, Attributions, Points, Values
 from propopt.batches import row_blocks
 from propopt.errors import InvalidInput
-from propopt.tables.atoms import MOST_ATOMS, Atoms
-from propopt.tables.columns import Numeric
+from propopt.tables.atoms import DATA_LAW, MOST_ATOMS, Atoms, atoms_of
 from propopt.tables.names import listed
-from propopt.tables.schema import TableSchema
 
 
 MISSING_EFFECT = "of a missing number f(x) − Σ_v p_v f(x with v)"
-
-_LAW = "po.smoothed(function, law='data', data=X_train)"
 
 
 def missing_effects(
@@ -61,33 +57,13 @@ def missing_rows(points: Points) -> Iterator[tuple[int, NDArray[np.intp]]]:
         yield int(j), np.flatnonzero(absent[:, j])
 
 
-def observed_values(schema: TableSchema) -> tuple[Atoms | None, ...]:
-    """The values of each numeric column; None for categories, which are never NaN."""
-    return tuple(
-        column.atoms if isinstance(column, Numeric) else None
-        for column in schema.columns
-    )
-
-
-def atoms_of(observed: Sequence[Atoms | None], j: int) -> Atoms:
-    """The values of a column; refused where they are too many for a mean over all."""
-    atoms = observed[j]
-    if atoms is None:
-        raise InvalidInput(
-            f"data: the effect of a missing number is f(x) less its mean over all "
-            f"observed values, and column {j} of the points has more than "
-            f"{MOST_ATOMS:,} different ones; {_LAW} thins the table"
-        )
-    return atoms
-
-
 def refuse_missing(points: Points, names: Sequence[str], name: str) -> None:
     """Refuse missing numbers where no table tells what was observed instead."""
     if np.isnan(points).any():
         raise InvalidInput(
             f"{name}: X has missing values in {listed(names)}, which have no slope; "
             "their effect is f(x) less its mean over the observed values of a table: "
-            f"give it, by wrap(model, data=X_train) or {_LAW}"
+            f"give it, by wrap(model, data=X_train) or {DATA_LAW}"
         )
 
 

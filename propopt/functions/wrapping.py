@@ -156,7 +156,7 @@ def wrap(
     estimator = as_estimator(model)
     wrapped = _wrapped(estimator, target, output, step, gradient, schema)
     if observed is not None and isinstance(wrapped, NumericalModel):
-        wrapped = replace(wrapped, observed=observed)
+        wrapped = replace(wrapped, atoms=observed)
     return _in_batches(wrapped, batch_rows)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -37,9 +37,14 @@ class AntitheticPairs:
         return len(self.noise)
 
     def sides(
-        self, evaluate: Callable[[Points], Values], points: Points
+        self,
+        evaluate: Callable[[Points], Values],
+        points: Points,
+        instead: Mapping[int, Array] | None = None,
     ) -> tuple[Array, Array]:
         """Values f(x_n + e_s) and f(x_n − e_s), shape (n, S) each.
+
+        Of columns j that are in ``instead`` both sides have its values (S,).
 
         Every call of ``evaluate`` has both sides of as many pairs as fit into 32 MiB
         and 16,384 rows.
@@ -49,7 +54,10 @@ class AntitheticPairs:
         for block in row_blocks(ahead.size, points.shape[1], copies=2):
             rows, pairs = np.divmod(np.arange(block.start, block.stop), self.n_pairs)
             centers, noise = points[rows], self.noise[pairs]
-            values = evaluate(np.concatenate([centers + noise, centers - noise]))
+            both = np.concatenate([centers + noise, centers - noise])
+            for j, given in (instead or {}).items():
+                both[:, j] = np.tile(given[pairs], 2)
+            values = evaluate(both)
             ahead[block], behind[block] = np.split(values, 2)
         return ahead.reshape(shape), behind.reshape(shape)
 

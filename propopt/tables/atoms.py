@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -9,10 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Array
+from propopt.errors import InvalidInput
 
 
 MOST_ATOMS: Final = 10_000
 """A column of more different values is known by its mean and deviation alone."""
+
+
+DATA_LAW: Final = "po.smoothed(function, law='data', data=X_train)"
+"""What thins a table, and takes arrays too."""
 
 
 @final
@@ -50,3 +56,22 @@ class Atoms:
     def shares(self) -> Array:
         """The share of each among the values that are not missing, shape (m,)."""
         return np.asarray(self.counts / self.counts.sum())
+
+    def share_between(self, low: Array, high: Array) -> Array:
+        """The share of values with low < v ≤ high, for intervals (n,)."""
+        below = np.concatenate([[0.0], np.cumsum(self.shares)])
+        ends = np.searchsorted(self.values, [low, np.maximum(low, high)], side="right")
+        return np.asarray(below[ends[1]] - below[ends[0]])
+
+
+def atoms_of(observed: Sequence[Atoms | None] | None, j: int) -> Atoms:
+    """The values of a column; refused where they are not known, or too many."""
+    atoms = None if observed is None else observed[j]
+    if atoms is None:
+        many = f"column {j} of the points has more than {MOST_ATOMS:,}"
+        why = "no table tells which" if observed is None else many
+        raise InvalidInput(
+            "data: the effect of a missing number is f(x) less its mean over all "
+            f"observed values, and {why}; {DATA_LAW} takes it from at most 10,000 rows"
+        )
+    return atoms

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from propopt._typing import Array, Points
 from propopt.checks import read_array, read_positive
 from propopt.errors import InvalidInput
+from propopt.tables.atoms import Atoms
 from propopt.tables.cells import is_coded
 from propopt.tables.columns import Categorical, Coded, Column, Numeric, OneHot, spreads
 from propopt.tables.frames import Frame, Kind, as_frame
@@ -111,6 +112,14 @@ class TableSchema:
     def categorical(self) -> NDArray[np.bool_]:
         """Which of the D encoded columns are codes of categories, shape (D,)."""
         return np.array([isinstance(column, Coded) for column in self.columns])
+
+    @cached_property
+    def observed(self) -> tuple[Atoms | None, ...]:
+        """The values of each column of numbers, (D,); None for others, or very many."""
+        return tuple(
+            column.atoms if isinstance(column, Numeric) else None
+            for column in self.columns
+        )
 
     def encode(self, X: object, what: str = "X") -> tuple[Points, Labels]:
         """Numbers and codes, with the names of rows and columns.

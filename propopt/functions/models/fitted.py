@@ -85,12 +85,17 @@ class NumericalModel(DifferencedModel):
 
     Parameters
     ----------
-    observed : tuple of Atoms (D,) or None
+    atoms : tuple of Atoms (D,) or None
         The values of each column in a table, which effects of missing numbers are
         measured against; None where no table was given.
     """
 
-    observed: tuple[Atoms | None, ...] | None = None
+    atoms: tuple[Atoms | None, ...] | None = None
+
+    @property
+    def observed(self) -> tuple[Atoms | None, ...] | None:
+        """Those of the table that was given."""
+        return self.atoms
 
     @property
     def gradient_method(self) -> str:
@@ -99,7 +104,7 @@ class NumericalModel(DifferencedModel):
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         names = labels.of_columns()
-        if self.observed is None:
+        if self.atoms is None:
             refuse_missing(points, self.missing_columns(points, names), self.name)
         self._try_near(points, True, names)
         self._look_for_jumps(points, labels)
@@ -109,7 +114,7 @@ class NumericalModel(DifferencedModel):
 
         slopes = differences(evaluate, points, self._known_step)
         self._warn_if_flat(slopes)
-        if self.observed is None or not np.isnan(points).any():
+        if self.atoms is None or not np.isnan(points).any():
             return slopes
         values = self._value(points, labels)
-        return slopes + missing_effects(evaluate, points, values, self.observed)
+        return slopes + missing_effects(evaluate, points, values, self.atoms)

@@ -12,11 +12,7 @@ from numpy.typing import NDArray
 from propopt._typing import Array, Attributions, Points, Values
 from propopt.batches import row_blocks
 from propopt.functions.differences import describe_step, slopes_of
-from propopt.functions.missing import (
-    MISSING_EFFECT,
-    missing_effects,
-    observed_values,
-)
+from propopt.functions.missing import MISSING_EFFECT, missing_effects
 from propopt.functions.models.called import DifferencedModel
 from propopt.tables.columns import Coded
 from propopt.tables.names import Labels
@@ -112,9 +108,12 @@ class TabularModel(DifferencedModel):
         self, points: Points, values: Values, labels: Labels
     ) -> Attributions:
         """f(x) − Σ_v p_v f(x with v) where a number is missing, zero elsewhere."""
-        names, observed = labels.of_columns(), observed_values(self.schema)
+        names = labels.of_columns()
         return missing_effects(
-            lambda changed: self._read(changed, names), points, values, observed
+            lambda changed: self._read(changed, names),
+            points,
+            values,
+            self.schema.observed,
         )
 
     @cached_property

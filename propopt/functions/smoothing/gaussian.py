@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias, final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from propopt._typing import Array, Attributions, Points, Values
 from propopt.batches import row_blocks
@@ -18,11 +18,13 @@ from propopt.errors import InvalidInput
 from propopt.estimates import Estimate
 from propopt.functions.base import Function
 from propopt.functions.calls import Calls
+from propopt.functions.missing import missing_rows, refuse_missing
 from propopt.functions.models.tabular import CATEGORY_EFFECT
 from propopt.functions.smoothing.checked import EXACT_BOXES, CheckedBoxes
 from propopt.memory import require_memory
 from propopt.sampling.antithetic import AntitheticPairs
 from propopt.sampling.laws import BoxMeans, GaussianLaw
+from propopt.tables.atoms import atoms_of
 from propopt.tables.columns import Coded
 from propopt.tables.names import Labels
 from propopt.tables.schema import TableSchema
@@ -60,7 +62,9 @@ class SmoothedFunction(Function):
 
     Of a categorical column, of a function with a schema, the gradient is the effect of
     its category on the smoothed value, f_δ(x) − Σ_c p_c f_δ(x with c); only numeric
-    columns get noise. Make it by :func:`smoothed`.
+    columns get noise. A number that is missing gets none either, and its gradient is
+    the effect of that, f_δ(x) − Σ_v p_v f_δ(x with v) over the observed values v: one
+    of them is drawn for each pair. Make it by :func:`smoothed`.
 
     Parameters
     ----------
@@ -150,6 +154,7 @@ class SmoothedFunction(Function):
             source=EXACT_BOXES,
             exact=True,
             labels=labels,
+            effects=self.effects_at(points),
         )
 
     def changes(self, X: ArrayLike | pd.DataFrame) -> Changes:
@@ -219,6 +224,9 @@ class SmoothedFunction(Function):
     def _slopes_and_errors(
         self, points: Points, labels: Labels
     ) -> tuple[Attributions, Attributions]:
+        if self.function.observed is None:
+            absent = self.missing_columns(points, labels)
+            refuse_missing(points, absent, repr(self))
         exact = self._exact(points, labels)
         if exact is not None:
             return exact.of(points)[1], np.zeros(points.shape)
@@ -230,10 +238,33 @@ class SmoothedFunction(Function):
             slopes[rows], errors[rows] = pairs.slopes(odd), pairs.errors(odd)
             even = _even(ahead, behind)
             for column, effects in self._effects(evaluate, points[rows], even):
-                slopes[rows, column] = effects.mean(axis=1)
-                spread = effects.std(axis=1, ddof=1)
-                errors[rows, column] = spread / math.sqrt(self.n_samples)
+                of_column = slopes[rows, column], errors[rows, column]
+                _put(*of_column, slice(None), effects)
+            for column, some, effects in self._missing(evaluate, points[rows], even):
+                of_column = slopes[rows, column], errors[rows, column]
+                _put(*of_column, some, effects)
         return slopes, errors
+
+    def _missing(
+        self, evaluate: Evaluate, points: Points, even: Array
+    ) -> Iterator[tuple[int, NDArray[np.intp], Array]]:
+        """Columns and rows where numbers are missing, and their effects, (n, S)."""
+        pairs = self._pairs(points.shape[1])
+        for j, rows in missing_rows(points):
+            values = self._draws_of(j)
+            if len(values) == 0:
+                yield j, rows, np.zeros((len(rows), self.n_samples))
+                continue
+            instead = _even(*pairs.sides(evaluate, points[rows], {j: values}))
+            yield j, rows, even[rows] - instead
+
+    def _draws_of(self, j: int) -> Array:
+        """An observed value of a column for each pair, (S,); none if there is none."""
+        atoms = atoms_of(self.function.observed, j)
+        if len(atoms.values) == 0:
+            return atoms.values
+        rng = np.random.default_rng((self.seed, j))
+        return rng.choice(atoms.values, self.n_samples, p=atoms.shares)
 
     def _effects(
         self, evaluate: Evaluate, points: Points, even: Array
@@ -265,7 +296,8 @@ class SmoothedFunction(Function):
             column.frequencies if isinstance(column, Coded) else None
             for column in columns
         )
-        return GaussianLaw(self._widths(n_features), shares)
+        observed = self.function.observed
+        return GaussianLaw(self._widths(n_features), shares, observed)
 
     def _evaluator(self, labels: Labels) -> Evaluate:
         names = labels.of_columns()
@@ -304,6 +336,14 @@ class SmoothedFunction(Function):
     @property
     def _scale_in_words(self) -> str:
         return f"{self.scale:.4g}" if self.scale.ndim == 0 else "per feature"
+
+
+def _put(
+    slopes: Array, errors: Array, rows: slice | NDArray[np.intp], effects: Array
+) -> None:
+    """Means over pairs (n, S), and their errors, at some rows of a column."""
+    slopes[rows] = effects.mean(axis=1)
+    errors[rows] = effects.std(axis=1, ddof=1) / math.sqrt(effects.shape[1])
 
 
 def _even(ahead: Array, behind: Array) -> Array:

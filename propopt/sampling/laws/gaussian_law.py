@@ -11,6 +11,7 @@ from scipy.special import ndtr
 from propopt._typing import Array, Points, Positions, Truths
 from propopt.sampling.laws.coded import CodedLaw
 from propopt.structures.boxes import Measures, Sets
+from propopt.tables.atoms import Atoms, atoms_of
 
 
 @final
@@ -20,8 +21,9 @@ class GaussianLaw:
 
     Of a set A = (low, high] of numbers P = Φ(b) − Φ(a), with a = (low − x)/δ and
     b = (high − x)/δ, and R = ∂P/∂x = −(φ(b) − φ(a))/δ. A number that is missing gets no
-    noise and has no slope. Categories get no noise, and their contrast is that of the
-    data law, with the frequencies that are given.
+    noise, and its contrast is δ_missing − p, with p of the observed values. Categories
+    get no noise, and their contrast is that of the data law, with the frequencies that
+    are given.
 
     Parameters
     ----------
@@ -29,10 +31,13 @@ class GaussianLaw:
         δ > 0; not read for categories.
     shares : tuple of array (K,) or None (D,)
         The frequencies of categories; None for numbers.
+    observed : tuple of Atoms or None (D,), optional
+        The observed values of numbers; without them a missing one has no contrast.
     """
 
     scale: Array
     shares: tuple[Array | None, ...]
+    observed: tuple[Atoms | None, ...] | None = None
 
     def knows(self, sets: Sets) -> KnownIntervals:
         """Each set as it is, in the order of columns."""
@@ -87,10 +92,24 @@ class KnownIntervals:
     def _of_column(self, j: int, sets: Sets, x: Array) -> tuple[Array, Array]:
         shares = self.law.shares[j]
         if shares is None:
-            return _of_numbers(sets, x, float(self.law.scale[j]))
+            P, R = _of_numbers(sets, x, float(self.law.scale[j]))
+            absent = np.isnan(x)
+            if absent.any():
+                P[:, absent] = sets.missing[:, None]
+                R[:, absent] = self._of_missing(j, sets)[:, None]
+            return P, R
         P, R = np.empty((2, len(sets), len(x)))
         CodedLaw(shares).cells(sets).fill(x, P, R)
         return P, R
+
+    def _of_missing(self, j: int, sets: Sets) -> Array:
+        """δ_missing − p of sets, (U,); 0 where no value is observed."""
+        if self.law.observed is None:
+            return np.zeros(len(sets))
+        atoms = atoms_of(self.law.observed, j)
+        if len(atoms.values) == 0:
+            return np.zeros(len(sets))
+        return np.asarray(sets.missing - atoms.share_between(sets.low, sets.high))
 
 
 def _of_numbers(sets: Sets, x: Array, scale: float) -> tuple[Array, Array]:
@@ -102,9 +121,6 @@ def _of_numbers(sets: Sets, x: Array, scale: float) -> tuple[Array, Array]:
     z = (ends[:, None] - x) / scale
     below, slope = ndtr(z), -_density(z) / scale
     P, R = below[high] - below[low], slope[high] - slope[low]
-    absent = np.isnan(x)
-    P[:, absent] = sets.missing[:, None]
-    R[:, absent] = 0.0
     return P, R
 
 
