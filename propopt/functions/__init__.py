@@ -1,6 +1,7 @@
 """The function under explanation: values and gradients of formulas and of models."""
 
 from propopt.functions.base import Function
+from propopt.functions.cost import Cost, cost_of
 from propopt.functions.differences import central_differences
 from propopt.functions.images import ImageShape
 from propopt.functions.jump_test import jump_test
@@ -36,6 +37,7 @@ from propopt.structures.piecewise import is_piecewise_constant
 __all__ = [
     "PAPER_FUNCTIONS",
     "Changes",
+    "Cost",
     "ExactMean",
     "Exponential",
     "Function",
@@ -52,6 +54,7 @@ __all__ = [
     "SineOfExponential",
     "SmoothedFunction",
     "central_differences",
+    "cost_of",
     "is_piecewise_constant",
     "jump_test",
     "load_weights",

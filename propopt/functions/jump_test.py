@@ -10,7 +10,7 @@ from propopt._typing import Points, Values
 from propopt.checks import read_rng
 from propopt.errors import InvalidInput
 from propopt.functions.base import Function, read_function
-from propopt.functions.jumps import Jumps, jumps_between
+from propopt.functions.jumps import Jumps, Segments, jumps_along
 from propopt.tables.names import Labels
 
 
@@ -64,20 +64,17 @@ def jump_test(
     function = read_function(function)
     points, labels = function.read(X)
     names = labels.of_columns()
-    with function.calls.trying_out():
-        verdict = jumps_between(
-            lambda between: _values(function, between, names),
-            points,
-            numeric_columns(function, points),
-            read_rng(rng),
-            repr(function),
-        )
-    if verdict is None:
+    numeric = numeric_columns(function, points)
+    segments = Segments.between(points, numeric, read_rng(rng))
+    if segments is None:
         raise InvalidInput(
             "X: the jump test moves rows towards one another in numeric columns of at "
             f"least three values; there is none among these {len(points)} rows"
         )
-    return verdict
+    with function.calls.trying_out():
+        return jumps_along(
+            lambda between: _values(function, between, names), segments, repr(function)
+        )
 
 
 def numeric_columns(function: Function, points: Points) -> NDArray[np.bool_]:

@@ -99,17 +99,21 @@ class Segments:
     @classmethod
     def between(
         cls, points: Points, numeric: NDArray[np.bool_], rng: np.random.Generator
-    ) -> Segments:
+    ) -> Segments | None:
         """From rows drawn at random, a quarter of the way to others.
 
-        Only numeric columns of at least three values move, where both rows have one.
+        Only numeric columns of at least three values move, where both rows have one;
+        None if that is nowhere.
         """
         n_rows = len(points)
+        if n_rows < 2:
+            return None
         start = rng.integers(n_rows, size=N_SEGMENTS)
         end = (start + rng.integers(1, n_rows, size=N_SEGMENTS)) % n_rows
         ways = PART * (points[end] - points[start])
         moved = numeric & _has_three_values(points) & ~np.isnan(ways)
-        return cls(points[start], np.where(moved, ways, 0.0))
+        ways = np.where(moved, ways, 0.0)
+        return cls(points[start], ways) if ways.any() else None
 
     def values(self, evaluate: Along, times: Array) -> Array:
         """φ at the times τ, shape (n, len(times)), in calls of bounded size."""
@@ -131,48 +135,23 @@ class Segments:
         return slopes @ weights
 
 
-def jumps_between(
-    evaluate: Along,
-    points: Points,
-    numeric: NDArray[np.bool_],
-    rng: np.random.Generator,
-    name: str,
-) -> Jumps | None:
+def jumps_along(evaluate: Along, segments: Segments, name: str) -> Jumps:
     """The verdict on a function from its values between rows.
 
     Parameters
     ----------
     evaluate : callable
         (n, D) to (n,); segments on which it is not finite do not count.
-    points : array (N, D)
-        The rows.
-    numeric : array of bool (D,)
-        The columns that may be moved.
-    rng : Generator
-        What rows are drawn by.
+    segments : Segments
+        The ways between rows.
     name : str
         For the error.
-
-    Returns
-    -------
-    Jumps or None
-        None where no segment leads anywhere: fewer than three rows, or no numeric
-        column of three values.
 
     Raises
     ------
     InvalidInput
         If a function that seems to jump answers differently when it is asked again.
     """
-    if len(points) < 2:
-        return None
-    segments = Segments.between(points, numeric, rng)
-    if not segments.ways.any():
-        return None
-    return _verdict(evaluate, segments, name)
-
-
-def _verdict(evaluate: Along, segments: Segments, name: str) -> Jumps:
     ends = np.array([0.0, 1.0])
     first = segments.values(evaluate, ends)
     share = _unexplained(first, segments.explained(evaluate, FEW_NODES))

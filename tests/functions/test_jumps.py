@@ -14,7 +14,8 @@ from propopt import batches
 from propopt.batches import Budget
 from propopt.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
 from propopt.functions import Jumps, jump_test
-from propopt.functions.jumps import FEWEST, MOST
+from propopt.functions.jumps import FEWEST, MOST, Segments, jumps_along
+from propopt.functions.models import called
 
 
 X = np.random.default_rng(2).normal(size=(40, 3))
@@ -216,14 +217,25 @@ def test_values_that_are_not_finite_between_rows():
 def test_missing_numbers_stay_where_they_are():
     holes = X.copy()
     holes[::3, 0] = np.nan
-    from propopt.functions.jumps import jumps_between
 
     def model(P):
         return np.where(np.isnan(P[:, 0]), 3.0, np.sin(P[:, 0])) + P[:, 1]
 
     rng = np.random.default_rng(0)
-    found = jumps_between(model, holes, np.ones(3, bool), rng, "model")
-    assert found.kind == "smooth"
+    segments = Segments.between(holes, np.ones(3, bool), rng)
+    assert np.isnan(segments.starts[:, 0]).any()
+    assert not np.isnan(segments.ways).any()
+    assert jumps_along(model, segments, "model").kind == "smooth"
+    assert po.wrap(model).jumps_at(holes).kind == "smooth"
+
+
+def test_a_test_that_takes_long_is_announced(monkeypatch, capsys):
+    monkeypatch.setattr(called, "LONG_TEST", 0.0)
+    po.wrap(smooth).jumps_at(X)
+    assert "whether smooth, output='value'" in capsys.readouterr().err
+    monkeypatch.undo()
+    po.wrap(smooth).jumps_at(X)
+    assert capsys.readouterr().err == ""
 
 
 def test_the_seed_chooses_the_rows():

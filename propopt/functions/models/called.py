@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from propopt.batches import call_blocks
 from propopt.errors import FlatFunctionWarning, InvalidInput
 from propopt.functions.answers import Answers, refuse_other_answers
 from propopt.functions.base import Function
+from propopt.functions.cost import Cost
 from propopt.functions.differences import (
     DEFAULT_STEP,
     FLAT,
@@ -25,7 +27,7 @@ from propopt.functions.differences import (
     warn_jumps,
 )
 from propopt.functions.jump_test import numeric_columns
-from propopt.functions.jumps import Jumps, jumps_between
+from propopt.functions.jumps import FEWEST, Jumps, Segments, jumps_along
 from propopt.functions.models.read_trees import ReadTrees
 from propopt.functions.models.readout import Readout
 from propopt.structures.boxes import Boxes
@@ -35,6 +37,13 @@ from propopt.tables.names import Labels, listed
 Said = TypeVar("Said")
 JUMP_SEED = 0
 """Of the rows between which a model is tested."""
+
+LONG_TEST = 20.0
+"""Seconds; a longer test is announced. A few rows take longer than they do in a batch,
+so that this is the most that it takes."""
+
+SHORTEST = 1e-9
+"""Seconds, where the clock stood still."""
 
 TRIAL_ROWS = 3
 """Rows that a model is asked twice for, the first time that it is asked at all."""
@@ -55,12 +64,15 @@ class Trial:
         Whether it jumps between rows.
     told : bool
         Whether a warning has said so.
+    seconds : float
+        What one row takes, where the model is given a few.
     """
 
     done: bool = False
     epsilon: float | None = None
     jumps: Jumps | None = None
     told: bool = False
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,7 +146,10 @@ class CalledModel(Function):
         self.calls.try_out(2 * len(few_points))
         answers = self.readout.answers
         first = self._asked(answers, few_points, names)
+        start = time.perf_counter()
         again = self._asked(answers, few_points, names)
+        seconds = time.perf_counter() - start
+        self.trial.seconds = max(seconds, SHORTEST) / len(few_points)
         refuse_other_answers(first, again, repr(self))
         self.trial.done = True
         return first
@@ -178,17 +193,23 @@ class DifferencedModel(CalledModel):
         """Models are tested that are not known to jump; a step says what is wanted."""
         known = self.piecewise_constant or self.step is not None
         if self.trial.jumps is None and not known:
-            names = Labels() if labels is None else labels.of_columns()
             rng = np.random.default_rng(JUMP_SEED)
-            with self.calls.trying_out():
-                self.trial.jumps = jumps_between(
-                    lambda between: self._value(between, names),
-                    points,
-                    numeric_columns(self, points),
-                    rng,
-                    repr(self),
-                )
+            segments = Segments.between(points, numeric_columns(self, points), rng)
+            if segments is not None:
+                names = Labels() if labels is None else labels.of_columns()
+                self.trial.jumps = self._tested(segments, names)
         return self.trial.jumps
+
+    def _tested(self, segments: Segments, names: Labels) -> Jumps:
+        """The verdict; what it costs is said before, where that is much."""
+        if not self.trial.done:
+            self._ask_twice(segments.starts, names)
+        cost = Cost(FEWEST, 1.0 / self.trial.seconds)
+        cost.announce(f"whether {self.name} jumps", least=LONG_TEST)
+        with self.calls.trying_out():
+            return jumps_along(
+                lambda between: self._value(between, names), segments, repr(self)
+            )
 
     @property
     def _known_step(self) -> float:
