@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Self, final
 
 import numpy as np
-import pandas as pd
 from sklearn.exceptions import NotFittedError
 
 from propopt.checks import read_count, read_rng, read_seed
@@ -13,11 +13,17 @@ from propopt.errors import InvalidInput
 from propopt.explaining.defaults import N_NEIGHBORS, wrapped
 from propopt.explaining.fit_plan import FitPlan, NeighborWeights
 from propopt.explaining.fitted_rows import FittedRows
+from propopt.explaining.saved_explainer import (
+    ModelChoice,
+    read_explainer,
+    write_explainer,
+)
+from propopt.explaining.target import LawChoice
 from propopt.functions import Function
 from propopt.functions.models.outputs import Output, Target
 from propopt.losses import Objective, PropertyLoss
 from propopt.results.explanation import Explanation
-from propopt.tables.frames import rows_of
+from propopt.tables.frames import is_frame, rows_of
 from propopt.tables.schema import ColumnScale, TableSchema
 
 
@@ -54,6 +60,9 @@ class Explainer:
         Of :func:`propopt.wrap`: which class or column, and in which units.
     scale : "std", None, mapping or array (D,)
         As for :func:`propopt.explain`: units of attributions and of distances.
+    law : {"auto", "data", "gaussian", "none"}
+        As for :func:`propopt.explain`: over what the model is averaged before its
+        slopes are taken.
     n_neighbors : int
         Reference rows that each row is compared with.
     weights : {"uniform", "gaussian"}
@@ -98,6 +107,7 @@ class Explainer:
         target: Target = None,
         output: Output = "auto",
         scale: ColumnScale = "std",
+        law: LawChoice = "auto",
         n_neighbors: int = N_NEIGHBORS,
         weights: NeighborWeights = "uniform",
         lengthscale: float | None = None,
@@ -111,6 +121,7 @@ class Explainer:
         self.target = target
         self.output = output
         self.scale = scale
+        self.law = law
         self.n_neighbors = n_neighbors
         self.weights = weights
         self.lengthscale = lengthscale
@@ -119,6 +130,7 @@ class Explainer:
         self.n_reference = n_reference
         self.rng = rng
         self._fitted: FittedRows | None = None
+        self._seed = 0
 
     def fit(self, X: Any = None, *, progress: bool | None = None) -> Self:
         """Explain reference rows together, and remember what answers depend on.
@@ -140,6 +152,7 @@ class Explainer:
         table = self._table(X)
         plan = FitPlan(
             function=self._function(table),
+            wrapped=isinstance(self.model, Function),
             table=table,
             rows=self._reference_rows(table, seed) if X is None else X,
             scale=self.scale,
@@ -148,9 +161,11 @@ class Explainer:
             lengthscale=self.lengthscale,
             robustness=self.robustness,
             smoothness=self.smoothness,
+            law=self.law,
             seed=seed,
         )
         self._fitted = plan.fitted(progress)
+        self._seed = seed
         return self
 
     def explain(self, X_new: Any, *, progress: bool | None = None) -> Explanation:
@@ -213,6 +228,74 @@ class Explainer:
         """
         return self._rows.interpolate(X_new)
 
+    def save(self, path: str | Path) -> None:
+        """Write all but the model to an ``.npz`` file: arrays and text, no pickles.
+
+        Raises
+        ------
+        InvalidInput
+            If the folder is not there, or a name or a category is neither text nor a
+            number.
+        sklearn.exceptions.NotFittedError
+            Before :meth:`fit`.
+
+        Examples
+        --------
+        >>> import tempfile, numpy as np, propopt as po
+        >>> X = np.linspace(-1, 1, 20)[:, None]
+        >>> explainer = po.Explainer(np.ravel, data=X).fit()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     explainer.save(f"{folder}/explainer.npz")
+        ...     same = po.Explainer.load(f"{folder}/explainer.npz", np.ravel)
+        >>> bool(
+        ...     (
+        ...         same.explain(X).attributions == explainer.explain(X).attributions
+        ...     ).all()
+        ... )
+        True
+        """
+        choice = ModelChoice(
+            target=self.target, output=self.output, law=self.law, seed=self._seed
+        )
+        write_explainer(path, self._rows, choice)
+
+    @classmethod
+    def load(cls, path: str | Path, model: Any) -> Explainer:
+        """The explainer that :meth:`save` wrote, for the same model.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        model : estimator, torch module, callable or Function
+            What the explainer was fitted to. Its values at up to 16 of the reference
+            rows, and targets at three, are compared with those of the fit.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is another one, or the model is another function.
+        FileNotFoundError
+            If there is no file.
+        """
+        fitted, choice = read_explainer(path, model)
+        smooth, c = fitted.smooth, fitted.weights[2]
+        loaded = cls(
+            model,
+            target=choice.target,
+            output=choice.output,
+            law=choice.law,
+            scale=fitted.rule.sizes,
+            n_neighbors=fitted.nearest.n_neighbors,
+            weights="uniform" if fitted.nearest.lengthscale is None else "gaussian",
+            lengthscale=fitted.nearest.lengthscale,
+            robustness=fitted.weights[1],
+            smoothness=None if smooth is None else c * smooth,
+            rng=choice.seed,
+        )
+        loaded._fitted, loaded._seed = fitted, choice.seed
+        return loaded
+
     @property
     def reference_(self) -> Explanation:
         """The reference rows, explained together."""
@@ -237,21 +320,22 @@ class Explainer:
         return self._fitted
 
     def _table(self, X: Any) -> Any:
-        """The table that scales come from."""
-        if self.data is not None and not isinstance(self.data, TableSchema):
-            return self.data
-        if X is None:
+        """The table that scales and laws are made of."""
+        table = (
+            X if self.data is None or isinstance(self.data, TableSchema) else self.data
+        )
+        if table is None:
             raise InvalidInput(
                 "fit: expected reference rows, X, or a table of them, "
                 "Explainer(model, data=X_train)"
             )
-        return X
+        return table if is_frame(table, "data") else np.asarray(table)
 
     def _function(self, table: Any) -> Function:
+        is_schema = isinstance(self.data, TableSchema)
+        data = self.data if is_schema else table
         if isinstance(self.model, Function):
-            return wrapped(self.model, table, self.target, self.output, None)
-        named = isinstance(self.data, TableSchema | pd.DataFrame)
-        data = self.data if named else None
+            data = None
         return wrapped(self.model, table, self.target, self.output, data)
 
     def _reference_rows(self, table: Any, seed: int) -> Any:

@@ -21,7 +21,7 @@ from propopt.explaining.defaults import (
 )
 from propopt.explaining.fitted_rows import FittedRows
 from propopt.explaining.nearest import NearestRows
-from propopt.explaining.target import target_rule
+from propopt.explaining.target import LawChoice, target_rule
 from propopt.functions import Function
 from propopt.graphs.points import knn_graph
 from propopt.graphs.stored import SimilarityGraph
@@ -48,17 +48,20 @@ class FitPlan:
     ----------
     function : Function
         The model.
+    wrapped : bool
+        Whether it was given as a Function.
     table : DataFrame or array
         Where scales come from.
     rows : DataFrame or array (n, D)
         The reference rows.
-    scale, n_neighbors, weights, lengthscale, robustness, smoothness
+    scale, n_neighbors, weights, lengthscale, robustness, smoothness, law
         As for :class:`propopt.Explainer`.
     seed : int
         For targets that are sampled.
     """
 
     function: Function
+    wrapped: bool
     table: Any
     rows: Any
     scale: ColumnScale
@@ -67,6 +70,7 @@ class FitPlan:
     lengthscale: float | None
     robustness: float | None
     smoothness: Objective | PropertyLoss | None
+    law: LawChoice
     seed: int
 
     def fitted(self, progress: bool | None) -> FittedRows:
@@ -75,7 +79,7 @@ class FitPlan:
         sizes = sizes_of(self.function, reference, self.scale)
         coordinates = coordinates_of(self.function, self.rows, sizes)
         graph = self._graph(coordinates)
-        rule = target_rule(self.function, reference, sizes, rng=self.seed)
+        rule = target_rule(self.function, reference, sizes, law=self.law, rng=self.seed)
         aim = rule.of(self.rows)
         matching, robust = GradientMatching(aim), PairwiseRobustness(graph)
         smooth, c = _read_smoothness(self.smoothness)
@@ -86,6 +90,9 @@ class FitPlan:
         settings = self._settings(aim, nearest)
         return FittedRows(
             function=self.function,
+            wrapped=self.wrapped,
+            table=reference,
+            rows=self.function.read(self.rows)[0],
             rule=rule,
             nearest=nearest,
             reference=_reference(best, aim, settings),

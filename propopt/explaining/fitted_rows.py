@@ -10,7 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
-from propopt._typing import Array
+from propopt._typing import Array, Points
 from propopt.errors import InvalidInput
 from propopt.estimates import Estimate
 from propopt.explaining.anchored import AnchoredRobustness
@@ -25,6 +25,7 @@ from propopt.output.progress import progress_bar
 from propopt.results.aim import Aim
 from propopt.results.explanation import Explanation, Parameter
 from propopt.results.later import Later
+from propopt.sampling.laws import Reference
 from propopt.tables.frames import rows_of
 from propopt.tables.names import Labels
 
@@ -38,6 +39,12 @@ class FittedRows:
     ----------
     function : Function
         The model.
+    wrapped : bool
+        Whether the model was given as a Function.
+    table : Reference
+        The rows that scales and laws are made of.
+    rows : array (n, D)
+        The reference rows, encoded.
     rule : TargetRule
         How the target of a row is made.
     nearest : NearestRows
@@ -55,6 +62,9 @@ class FittedRows:
     """
 
     function: Function
+    wrapped: bool
+    table: Reference
+    rows: Points
     rule: TargetRule
     nearest: NearestRows
     reference: Explanation
@@ -100,7 +110,7 @@ class FittedRows:
                 )
         return self._explanation(answers, labels, None, began)
 
-    def _target(self, row: object) -> Estimate:
+    def _target(self, row: Any) -> Estimate:
         """That of one row asked alone: a model may answer many in other digits."""
         return self.rule.of(row)
 

@@ -1,0 +1,83 @@
+"""Explainers of single rows: models of several kinds, fitted to one small table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import propopt as po
+
+
+N, D, N_NEW = 60, 5, 100
+NAMES = [f"f{j}" for j in range(D)]
+
+
+def numbers(seed, n):
+    points = np.random.default_rng(seed).normal(size=(n, D)) * [1, 3, 0.1, 10, 1]
+    return pd.DataFrame(points, columns=NAMES)
+
+
+X, X_NEW = numbers(0, N), numbers(1, N_NEW)
+OUTPUT = X["f0"] ** 2 + np.sin(X["f1"]) + 5 * X["f2"] + 0.1 * X["f3"]
+
+
+def mixed(seed, n):
+    rng = np.random.default_rng(seed)
+    colours = rng.choice(["blue", "green", "red"], n)
+    return numbers(seed, n)[["f0", "f1"]].assign(colour=colours)
+
+
+MIXED = mixed(0, N)
+
+
+def forest():
+    return RandomForestRegressor(n_estimators=5, random_state=0).fit(X, OUTPUT)
+
+
+def perceptron():
+    model = MLPRegressor(hidden_layer_sizes=(8,), max_iter=2000, random_state=0)
+    return make_pipeline(StandardScaler(), model).fit(X, OUTPUT)
+
+
+def mixed_model():
+    columns = make_column_transformer(
+        (OneHotEncoder(), ["colour"]), remainder="passthrough"
+    )
+    target = (MIXED["f0"] + (MIXED["colour"] == "red") > 0.3).astype(int)
+    return make_pipeline(columns, LogisticRegression()).fit(MIXED, target)
+
+
+def black_box(table):
+    points = np.asarray(table, dtype=float)
+    return np.tanh(points @ np.arange(1.0, D + 1.0)) + points[:, 0] ** 2
+
+
+EXPLAINERS = {
+    "network": lambda: po.Explainer(perceptron(), data=X),
+    "network, without names": lambda: po.Explainer(
+        po.wrap(perceptron().predict), data=X.to_numpy()
+    ),
+    "forest": lambda: po.Explainer(forest(), data=X, n_reference=20),
+    "callable": lambda: po.Explainer(black_box, data=X),
+    "smooth in features": lambda: po.Explainer(
+        black_box, data=X, smoothness=0.3 * po.Smoothness(po.chain_graph(D))
+    ),
+    "gaussian": lambda: po.Explainer(black_box, data=X, weights="gaussian"),
+    "categories": lambda: po.Explainer(mixed_model(), data=MIXED),
+}
+
+
+def taken(table, places):
+    return table.iloc[places] if isinstance(table, pd.DataFrame) else table[places]
+
+
+def same(one, other, places):
+    assert one.attributions.tobytes() == other.attributions[places].tobytes()
+    for name, array in one.details.items():
+        assert array.tobytes() == other.details[name][places].tobytes(), name
