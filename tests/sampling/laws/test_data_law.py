@@ -13,7 +13,7 @@ from forests import random_tree, some_rows
 from propopt.batches import Budget
 from propopt.sampling.laws import BoxMeans, DataLaw, Reference, box_means
 from propopt.sampling.laws.tempering import temper
-from propopt.structures.boxes import Boxes, SameColumn, Sets, Tree
+from propopt.structures.boxes import Boxes, SameColumn, Tree
 from propopt.tables.names import Labels
 
 
@@ -100,16 +100,6 @@ def test_contrasts_of_trees_with_categories_are_those_of_all_combinations(seed):
 # ---- properties
 
 
-def stairs(values, heights):
-    """A function of one column of many, with given values between those of a table."""
-    n_steps = len(values) - 1
-    cuts = 0.5 * (values[1:] + values[:-1])
-    sets = Sets.of_numbers(
-        np.zeros(n_steps, int), cuts, np.full(n_steps, np.inf), np.zeros(n_steps, bool)
-    )
-    return Boxes(heights[0], np.diff(heights), np.arange(n_steps)[:, None], sets, 1)
-
-
 def test_linear_functions_have_their_coefficients():
     beta = np.array([2.0, -1.0, 0.5, 0.25, 0.0, 3.0])
     present = golden.ROWS[[0, 1, 2, 4]]
@@ -120,23 +110,26 @@ def test_linear_functions_have_their_coefficients():
             assert abs(masses @ (beta[j] * values) - expected) < 1e-12
 
 
-@pytest.mark.parametrize("h", [0.5, 0.1, 0.02])
-def test_on_an_even_grid_the_law_is_that_of_smoothgrad(h):
+def slope(values, h, x, heights):
+    """Cov(V, f) / Var(V) at bandwidth h, of f that takes ``heights`` at the values."""
+    shares = np.full(len(values), 1 / len(values))
+    masses = temper(values, shares, np.sqrt(2) * h, np.array([x])).masses[0]
+    q = masses / masses.sum()
+    centered = values - q @ values
+    return (q * centered) @ heights / (q @ centered**2)
+
+
+@pytest.mark.parametrize(("h", "expected"), [(0.5, 5.07), (0.1, 4.35), (0.02, 4.3212)])
+def test_on_an_even_grid_slopes_are_those_of_smoothgrad(h, expected):
+    # 3 x² + 3 h², by Stein's identity for N(x, h²)
     grid = np.arange(-1000, 1001) / 100
-    # the bandwidth is half a deviation: rows beside the grid's would change it
-    law = DataLaw(Reference.of_points(grid[:, None])).columns[0]
-    t = 1 / (2 * h**2)
-    q = np.exp(-t * (grid - 1.2) ** 2)
-    q /= q.sum()
-    mean = q @ grid
-    stein = q @ ((grid - mean) * grid**3) / (q @ (grid - mean) ** 2)
-    assert abs(stein - (3 * 1.2**2 + 3 * h**2)) < 1e-3
-    own = law.spread / 2
-    masses = law.contrast(1.2).masses
-    q = np.exp(-((grid - 1.2) ** 2) / (2 * own**2))
-    q /= q.sum()
-    expected = q * (grid - q @ grid) / (q @ (grid - q @ grid) ** 2)
-    np.testing.assert_allclose(masses, expected, atol=1e-13)
+    assert abs(slope(grid, h, 1.2, grid**3) - expected) < 1e-9
+
+
+@pytest.mark.parametrize(("h", "tolerance"), [(0.5, 0.15), (0.1, 0.02), (0.02, 0.01)])
+def test_of_dense_data_slopes_are_derivatives_as_the_bandwidth_falls(h, tolerance):
+    draws = np.unique(np.random.default_rng(0).normal(size=200_001))
+    assert abs(slope(draws, h, 0.7, np.sin(draws)) - np.cos(0.7)) < tolerance
 
 
 def test_moving_thresholds_between_values_changes_no_bit():
@@ -185,14 +178,3 @@ def test_rows_are_explained_one_by_one_alike(monkeypatch):
     for got, back in ((permuted, order), (single, np.arange(200))):
         np.testing.assert_array_equal(got[0], whole[0][back])
         np.testing.assert_array_equal(got[1], whole[1][back])
-
-
-def test_dense_data_have_the_derivative_as_the_bandwidth_falls():
-    # normal draws: h is half a deviation, so sin' at 0.7 is smoothed; scale it down
-    draws = np.random.default_rng(0).normal(size=9_999)
-    for factor, tolerance in ((1.0, 0.15), (0.1, 0.01)):
-        # sin(x / factor) is as wide beside h as sin(x) beside h · factor
-        law = DataLaw(Reference.of_points(draws[:, None])).columns[0]
-        values, masses = law.contrast(0.3)
-        slope = masses @ np.sin(values * factor) / factor
-        assert abs(slope - np.cos(0.3 * factor)) < tolerance

@@ -1,0 +1,208 @@
+"""The data law of fitted models of every library that is read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
+
+import propopt as po
+from propopt.sampling.laws import BoxMeans, DataLaw, Reference
+
+
+N, D = 600, 13
+RNG = np.random.default_rng(0)
+
+
+def make_table():
+    """Numbers; column 3 is binary, 7 constant, 9 of integers, 11 skewed."""
+    X = RNG.normal(size=(N, D))
+    X[:, 3] = RNG.random(N) < 0.3
+    X[:, 7] = 4.0
+    X[:, 9] = RNG.integers(0, 6, N)
+    X[:, 11] = np.exp(X[:, 11])
+    return X
+
+
+X = make_table()
+y = (
+    X[:, 0] * X[:, 1]
+    + 2.0 * X[:, 3] * (X[:, 2] > 0)
+    + np.sin(2.0 * X[:, 4])
+    + 0.5 * X[:, 9]
+    + np.log(X[:, 11])
+    + 0.2 * RNG.normal(size=N)
+)
+USED = [j for j in range(D) if j != 12]
+GAPS = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
+GAPS[:, 12] = X[:, 12]
+
+
+def lightgbm():
+    module = pytest.importorskip("lightgbm")
+    return module.LGBMRegressor(n_estimators=30, verbose=-1, n_jobs=1)
+
+
+def xgboost():
+    module = pytest.importorskip("xgboost")
+    return module.XGBRegressor(n_estimators=30, n_jobs=1)
+
+
+def catboost():
+    module = pytest.importorskip("catboost")
+    return module.CatBoostRegressor(
+        iterations=30, depth=4, verbose=0, thread_count=1, allow_writing_files=False
+    )
+
+
+MODELS = {
+    "lightgbm": lightgbm,
+    "xgboost": xgboost,
+    "catboost": catboost,
+    "hist gradient boosting": lambda: HistGradientBoostingRegressor(max_iter=30),
+    "forest": lambda: RandomForestRegressor(20, max_depth=6, random_state=0),
+    "extra trees": lambda: ExtraTreesRegressor(20, max_depth=6, random_state=0),
+    "gradient boosting": lambda: GradientBoostingRegressor(n_estimators=30),
+}
+WITHOUT_GAPS = {"gradient boosting"}
+KEPT = {}
+
+
+def fitted(name, table):
+    """The model, fitted on all columns but the last, which it does not use."""
+    kind = (name, np.isnan(table).any())
+    if kind not in KEPT:
+        unused = table.copy()
+        unused[:, 12] = 0.0  # nothing to split
+        KEPT[kind] = po.wrap(MODELS[name]().fit(unused, y))
+    return KEPT[kind]
+
+
+CASES = [
+    pytest.param(name, table, id=f"{name}{' with gaps' * (table is GAPS)}")
+    for name in MODELS
+    for table in (X, GAPS)
+    if table is X or name not in WITHOUT_GAPS
+]
+
+
+@pytest.mark.parametrize(("name", "table"), CASES)
+def test_unused_and_constant_columns_are_zero(name, table):
+    smooth = po.smoothed(fitted(name, table), law="data", data=table)
+    estimate = smooth.estimate(table[:40])
+    assert estimate.exact
+    present = ~np.isnan(table[:40, 7])
+    assert (estimate.values[present, 7] == 0.0).all()
+    assert (estimate.values[:, 12] == 0.0).all()
+    assert (np.abs(estimate.values[:, 0]) > 0.0).all()
+
+
+def moved(boxes, law, rng):
+    """The boxes with every threshold anywhere between the values beside it."""
+    sets = boxes.sets
+    ends = [sets.low.copy(), sets.high.copy()]
+    for j, column in enumerate(law.columns):
+        values = column.values
+        for end in ends:
+            at = np.searchsorted(values, end, side="right")
+            inner = (sets.column == j) & (at > 0) & (at < len(values))
+            below, above = values[at[inner] - 1], values[at[inner]]
+            part = rng.uniform(0.01, 0.99, int(inner.sum()))
+            end[inner] = below + part * (above - below)
+    return replace(boxes, sets=replace(sets, low=ends[0], high=ends[1]))
+
+
+@pytest.mark.parametrize(("name", "table"), CASES)
+def test_moving_all_thresholds_between_values_changes_no_bit(name, table):
+    boxes, law = fitted(name, table).boxes, DataLaw(Reference.of(table))
+    other = moved(boxes, law, np.random.default_rng(1))
+    assert (other.sets.low != boxes.sets.low).mean() > 0.3
+    expected = BoxMeans(boxes, law).of(table[:20])
+    got = BoxMeans(other, law).of(table[:20])
+    np.testing.assert_array_equal(got[0], expected[0])
+    np.testing.assert_array_equal(got[1], expected[1])
+
+
+def scores(function, law, rows, exact, n_draws, rng):
+    """z scores (rows, D) of exact attributions against independent draws."""
+    z = np.zeros(exact.values.shape)
+    means, variances = law.moments(rows)
+    slopes = law.has_slopes(rows)
+    for n, row in enumerate(rows):
+        V = law.draws(rows[n : n + 1], rng.random((n_draws, D)))[0]
+        f = function.value_at(V)
+        for j in range(D):
+            if slopes[n, j]:
+                centered = (V[:, j] - means[n, j]) / variances[n, j]
+                sample = (f - f.mean()) * centered * n_draws / (n_draws - 1)
+            else:
+                sample = differences(function, law.columns[j], row[j], V, j, rng)
+            error = sample.std(ddof=1) / np.sqrt(n_draws)
+            difference = sample.mean() - exact.values[n, j]
+            # what has no scatter is exact, but for sums in single precision
+            z[n, j] = 0.0 if abs(difference) < 1e-6 else difference / error
+    return z
+
+
+def differences(function, column, x, V, j, rng):
+    """Σ_v r_v f(v, V_−j) with one v drawn from the parts of r above and below 0."""
+    values, masses = column.contrast(x)
+    total = 0.0
+    for sign in (1.0, -1.0):
+        part = np.clip(sign * masses, 0.0, None)
+        if part.sum() > 0.0:
+            changed = V.copy()
+            changed[:, j] = rng.choice(values, len(V), p=part / part.sum())
+            total = total + sign * part.sum() * function.value_at(changed)
+    return np.zeros(len(V)) + total
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "table"), CASES)
+def test_exact_attributions_are_those_of_many_draws(name, table):
+    """|z| ≤ 5 of 52 scores: false alarm 3e-5 for each model."""
+    _agrees_with_draws(name, table, 20_000)
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "forest"])
+def test_exact_attributions_are_those_of_draws(name):
+    """|z| ≤ 5 of 52 scores: false alarm 3e-5."""
+    _agrees_with_draws(name, GAPS, 3_000)
+
+
+def _agrees_with_draws(name, table, n_draws):
+    function, rng = fitted(name, table), np.random.default_rng(7)
+    smooth = po.smoothed(function, law="data", data=table)
+    rows = table[:4]
+    exact = smooth.estimate(rows)
+    z = scores(function, smooth.law, rows, exact, n_draws, rng)
+    assert np.abs(z).max() <= 5.0
+    assert 0.7 <= np.sqrt((z[np.abs(z) > 0] ** 2).mean()) <= 1.35
+
+
+def test_the_slope_of_a_rare_binary_column_is_that_of_the_model_not_of_the_library():
+    """Largest over smallest mean |slope · sd| of three boosters."""
+    rng = np.random.default_rng(3)
+    table = rng.normal(size=(1500, 6))
+    table[:, 2] = rng.random(1500) < 0.08
+    target = table[:, 0] + 3.0 * table[:, 2] + np.sin(table[:, 1])
+    target += 0.3 * rng.normal(size=1500)
+    sizes = table.std(axis=0)
+    by_data, by_noise = [], []
+    for name in ("lightgbm", "xgboost", "hist gradient boosting"):
+        function = po.wrap(MODELS[name]().fit(table, target))
+        data = po.smoothed(function, law="data", data=table).gradient(table[:40])
+        noise = po.smoothed(function, 0.5 * sizes).gradient(table[:40])
+        by_data.append(np.abs(data[:, 2]).mean() * sizes[2])
+        by_noise.append(np.abs(noise[:, 2]).mean() * sizes[2])
+    assert max(by_data) / min(by_data) <= 1.5
+    assert abs(np.mean(by_data) / sizes[2] - 3.0) < 0.6
+    # under noise it is where each library puts its split in an empty gap
+    assert max(by_noise) / min(by_noise) > max(by_data) / min(by_data)
