@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -233,6 +233,12 @@ class Task:
             program=self.program,
             solver=self._solver_name(weights),
             seconds=time.perf_counter() - began,
+        )
+
+    def with_program(self, best: Explanation, weights: Array) -> Explanation:
+        """An explanation that :meth:`explain` gave elsewhere, of an equal program."""
+        return replace(
+            best, program=self.program, standard_errors=self._linear_errors(weights)
         )
 
     def _certified(

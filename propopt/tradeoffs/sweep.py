@@ -232,8 +232,21 @@ class _Job:
             return list(self.run([block])), []
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")  # the filters are those of process home
-            results = list(self.run([block]))
+            results = [_without_program(result) for result in self.run([block])]
         return results, [warning.message for warning in caught]
+
+    def at_home(
+        self, block: _Block, results: Sequence[Explanation | SolverFailure]
+    ) -> Iterator[Explanation | SolverFailure]:
+        """What a worker found, with what was left here: program, standard errors."""
+        task: Task | None = None
+        for point, result in zip(block, results, strict=True):
+            if isinstance(result, SolverFailure):
+                yield result
+                continue
+            if task is None or point.bounds:
+                task = self.task(point)
+            yield task.with_program(result, point.weights)
 
 
 def _results(
@@ -245,12 +258,23 @@ def _results(
         return
     calls = (partial(job.run_block, block, os.getpid()) for block in blocks)
     try:
-        for results, caught in in_workers(calls, workers):
+        for block, (results, caught) in zip(
+            blocks, in_workers(calls, workers), strict=False
+        ):
             for warning in caught:
                 warnings.warn(warning, stacklevel=3)
-            yield from results
+            yield from job.at_home(block, results)
     except SolverFailure as failure:  # what other workers found stays
         yield failure
+
+
+def _without_program(
+    result: Explanation | SolverFailure,
+) -> Explanation | SolverFailure:
+    """A result that is sent on: what takes the program is computed where that is."""
+    if isinstance(result, SolverFailure):
+        return result
+    return replace(result, program=None, standard_errors=None)
 
 
 def _is_shared(solver: Solver | None) -> bool:

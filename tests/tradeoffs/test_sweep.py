@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from functools import partial
 
 import joblib
 import numpy as np
@@ -24,6 +25,7 @@ from propopt.errors import (
     Refused,
     TrivialObjectiveWarning,
 )
+from propopt.estimates import Estimate
 
 
 def test_combinations_in_order_the_last_name_fastest(X):
@@ -192,3 +194,17 @@ def test_no_warning_where_all_is_well(rough):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(po.sweep(rough, weights).optimized) == 4
+
+
+def test_what_workers_find_has_its_program_and_its_errors():
+    blocks = np.random.default_rng(3).normal(1.0, 0.1, (5, 9, 2))
+    target = Estimate.of_blocks(blocks, source="noise", n_draws=50)
+    objective = po.GradientMatching(target) + po.PairwiseRobustness(po.chain_graph(9))
+    sweep = partial(
+        po.sweep, objective, {"pairwise_robustness": [0.1, 1.0]}, solver="CLARABEL"
+    )
+    for one, two in zip(sweep().optimized, sweep(n_jobs=2).optimized, strict=True):
+        assert two.program.losses == objective.losses
+        assert two.target == one.target
+        np.testing.assert_array_equal(two.standard_errors, one.standard_errors)
+        assert two.target.n_blocks == 5
