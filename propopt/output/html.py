@@ -6,14 +6,15 @@ are taken by their attributes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from propopt.output.gaps import gap_in_words, target_in_words
-from propopt.output.text import in_html, printable
+from propopt.output.text import in_html, in_percent, printable
 
 
 N_FEATURES = 10
@@ -50,8 +51,8 @@ def explanation_html(explanation: Any) -> str:
         "<br>".join(facts),
     ]
     if explanation.losses:
-        rows = _loss_rows(explanation.losses, explanation.weights)
-        parts.append(html_table(("loss", "weight", "value"), rows))
+        head = ("loss", "weight", "value", "kept or removed")
+        parts.append(html_table(head, _loss_rows(explanation)))
     rows = _feature_rows(frame)
     parts.append(html_table(("feature", "mean |w|", "mean w", ""), rows))
     return html_card(parts)
@@ -77,12 +78,12 @@ def _facts(explanation: Any) -> dict[str, str]:
     return facts
 
 
-def _loss_rows(
-    losses: Mapping[str, float], weights: Mapping[str, float]
-) -> Iterable[list[str]]:
-    for name, value in losses.items():
+def _loss_rows(explanation: Any) -> Iterable[list[str]]:
+    weights, shares = explanation.weights, explanation.loss_shares
+    for name, value in explanation.losses.items():
         weight = f"{weights[name]:.4g}" if name in weights else ""
-        yield [in_html(name), weight, f"{value:.6g}"]
+        share = in_percent(shares.get(name, math.nan))
+        yield [in_html(name), weight, f"{value:.6g}", share]
 
 
 def _feature_rows(attributions: pd.DataFrame) -> Iterable[list[str]]:

@@ -7,6 +7,7 @@ no UTF-8 become visible escapes such as ``\x1b``.
 
 from __future__ import annotations
 
+import math
 import re
 from html import escape
 
@@ -55,6 +56,17 @@ def in_markdown(text: object) -> str:
 def in_html(text: object) -> str:
     """The text for an HTML page."""
     return escape(printable(text))
+
+
+def in_percent(share: float) -> str:
+    """A share; a dash where it is not defined.
+
+    Examples
+    --------
+    >>> in_percent(0.53993), in_percent(float("nan")), in_percent(float("-inf"))
+    ('54.0 %', '–', '–')
+    """
+    return f"{100.0 * share:.1f} %" if math.isfinite(share) else "–"
 
 
 def _escaped(sign: re.Match[str]) -> str:

@@ -28,7 +28,7 @@ from propopt.results.arrays import (
     own_details,
     own_standard_errors,
 )
-from propopt.results.conclusions.methods import certain, shares, stability
+from propopt.results.conclusions.methods import certain, loss_shares, shares, stability
 from propopt.results.deferred import Deferred, WhenRead
 from propopt.results.later import Later, WhenAsked, settled
 from propopt.results.saving import read_fields, trusted_fields, write_fields
@@ -413,6 +413,7 @@ class Explanation:
     from_shap = classmethod(explanation_of_shap)
     certain = certain
     shares = shares
+    loss_shares = property(loss_shares)
     stability = stability
     _repr_html_ = explanation_html
     __repr__ = explanation_text

@@ -9,7 +9,7 @@ import numpy as np
 
 from propopt.output.gaps import target_error_cell, targets_in_words
 from propopt.output.html import html_card, html_table
-from propopt.output.text import in_html
+from propopt.output.text import in_html, in_percent
 
 
 if TYPE_CHECKING:
@@ -30,7 +30,13 @@ def trade_offs_html(trade_offs: TradeOffs) -> str:
     title = f"{len(trade_offs.optimized)} optimized, {len(trade_offs.baselines)} others"
     facts = [in_html(f"{name}: {text}") for name, text in _facts(trade_offs).items()]
     names = trade_offs.losses
-    head = ["method", *(f"weight of {name}" for name in names), *names, *_ERRORS]
+    head = [
+        "method",
+        *(f"weight of {name}" for name in names),
+        *names,
+        *trade_offs.share_columns.values(),
+        *_ERRORS,
+    ]
     rows = [_row(trade_offs, explanation) for explanation in _shown(trade_offs)]
     table = html_table(head, rows)
     return html_card(filter(None, [f"<b>{title}</b>", "<br>".join(facts), table]))
@@ -61,7 +67,9 @@ def _row(trade_offs: TradeOffs, explanation: Explanation) -> list[str]:
     rates, losses = explanation.rates, explanation.losses
     weights = [f"{rates[k]:.4g}" if k in rates else "" for k in trade_offs.losses]
     values = [f"{losses[name]:.6g}" for name in trade_offs.losses]
-    return [in_html(explanation.method), *weights, *values, *_errors(explanation)]
+    shares = [in_percent(share) for share in trade_offs.shares(explanation).values()]
+    method = in_html(explanation.method)
+    return [method, *weights, *values, *shares, *_errors(explanation)]
 
 
 def _errors(explanation: Explanation) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from typing import Any
 from propopt._typing import Array
 from propopt.errors import InvalidInput
 from propopt.output.archives import Format, archive_path, as_json
+from propopt.results.conclusions.saved_ends import are_ends
 from propopt.results.explanation import Explanation
 from propopt.results.header import Kinds, are_labels, check_header, is_text
 from propopt.results.later import settled
@@ -73,6 +74,7 @@ def read_trade_offs(path: str | Path) -> tuple[list[Explanation], dict[str, Any]
     source = archive_path(path)
     version, header, arrays = _TRADE_OFFS.read(source)
     try:
+        header = header if version > 1 else {"ends": None, **header}
         check_header(header, _KINDS)
         if version < 2:
             header = _with_targets(header)
@@ -152,6 +154,7 @@ _OWN: Kinds = {
     "failures": (_are_texts, "a list of text"),
     "interrupted": (lambda value: isinstance(value, bool), "true or false"),
     "optimized": (_is_count, "an integer >= 0"),
+    "ends": (are_ends, "losses at both ends, or null"),
 }
 _KINDS: Kinds = {
     **_OWN,

@@ -25,8 +25,10 @@ from propopt.losses import (
     bounds_of,
 )
 from propopt.output.progress import progress_bar
+from propopt.results.conclusions.ends import Ends
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import AttributionsLike, explanations_of
+from propopt.results.later import Later
 from propopt.solvers import (
     Complete,
     Factored,
@@ -127,7 +129,8 @@ def sweep(
         if not (done.optimized or done.baselines):
             raise
         done.interrupted = True
-    trade_offs = done.trade_offs(plan.measured)
+    ends = Later(partial(_ends, plan, bounds))
+    trade_offs = done.trade_offs(plan.measured, ends)
     _warn_of_missing(trade_offs, len(plan.points))
     return trade_offs
 
@@ -148,7 +151,7 @@ class _Done:
         else:
             self.optimized.append(result)
 
-    def trade_offs(self, measured: Objective) -> TradeOffs:
+    def trade_offs(self, measured: Objective, ends: Later[Ends]) -> TradeOffs:
         """All of it; the first failure is raised where there is nothing else."""
         if self.failures and not (self.optimized or self.interrupted):
             raise self.failures[0]
@@ -158,7 +161,16 @@ class _Done:
             losses=tuple(measured.weights),
             failures=tuple(map(str, self.failures)),
             interrupted=self.interrupted,
+            ends=ends,
         )
+
+
+def _ends(plan: SweepPlan, bounds: tuple[Bound, ...]) -> Ends:
+    """The ends of the trade-offs between losses that ever have a weight, or a limit."""
+    program = Program(plan.losses, bounds + plan.points[0].bounds)
+    ever = np.any([point.weights > 0.0 for point in plan.points], axis=0)
+    weighted = {loss.name for loss, c in zip(plan.losses, ever, strict=True) if c}
+    return Ends.of(program, weighted | {bound.loss.name for bound in program.bounds})
 
 
 _Block: TypeAlias = list[SweepPoint]

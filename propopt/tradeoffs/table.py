@@ -19,8 +19,11 @@ from propopt.memory import require_memory
 from propopt.output.csv import write_csv
 from propopt.output.gaps import target_in_words
 from propopt.plots.trade_offs import AxisScale, plot_trade_offs
+from propopt.results.conclusions.ends import Ends
+from propopt.results.conclusions.saved_ends import ends_of, plain_ends
 from propopt.results.deferred import is_deferred
 from propopt.results.explanation import Explanation
+from propopt.results.later import WhenAsked
 from propopt.tradeoffs.card import trade_offs_html
 from propopt.tradeoffs.saving import read_trade_offs, write_trade_offs
 
@@ -42,6 +45,8 @@ class TradeOffs:
         What a solver said where it gave no answer.
     interrupted : bool
         True if the sweep was stopped before its end.
+    ends : Ends or None
+        The losses at both ends of every trade-off, from which shares follow.
     """
 
     optimized: tuple[Explanation, ...]
@@ -49,6 +54,7 @@ class TradeOffs:
     losses: tuple[str, ...]
     failures: tuple[str, ...] = ()
     interrupted: bool = False
+    ends: WhenAsked[Ends] = WhenAsked()
 
     @property
     def explanations(self) -> tuple[Explanation, ...]:
@@ -159,7 +165,9 @@ class TradeOffs:
         ``method``, ``weight.<loss>``, ``parameter.<name>``, ``loss.<loss>``,
         ``objective``, ``gap`` (certified and relative), ``target_error`` (estimated, to
         the same scale; blank where it is not known), ``on_front``, ``seconds``,
-        ``target`` (that error in words, with its interval).
+        ``target`` (that error in words, with its interval), ``kept`` (the share of
+        faithfulness that is kept, ``kept.<loss>`` where there are several such losses)
+        and ``removed.<loss>`` (of every other loss; see :class:`propopt.Shares`).
         """
         rows = [
             self._row(explanation, bool(ahead))
@@ -207,6 +215,7 @@ class TradeOffs:
             "failures": [*self.failures, *unread],
             "interrupted": self.interrupted,
             "optimized": len(proved),
+            "ends": None if self.ends is None else plain_ends(self.ends),
         }
         write_trade_offs(path, [*proved, *self.baselines], header)
 
@@ -230,6 +239,7 @@ class TradeOffs:
             losses=tuple(header["losses"]),
             failures=tuple(header["failures"]),
             interrupted=header["interrupted"],
+            ends=ends_of(header["ends"]),
         )
 
     def plot(
@@ -272,6 +282,7 @@ class TradeOffs:
             "on_front",
             "seconds",
             "target",
+            *self.share_columns.values(),
         ]
 
     def _row(self, explanation: Explanation, on_front: bool) -> dict[str, Any]:
@@ -286,7 +297,28 @@ class TradeOffs:
             "on_front": on_front,
             "seconds": explanation.seconds,
             "target": _target(explanation),
+            **self.shares(explanation),
         }
+
+    @property
+    def share_columns(self) -> dict[str, str]:
+        """By loss the column of its share; empty where the ends are not known."""
+        if self.ends is None:
+            return {}
+        faithful = [name for name in self.losses if name in self.ends.faithful]
+        several = len(faithful) > 1
+        others = [name for name in self.losses if name not in faithful]
+        return {
+            **{name: f"kept.{name}" if several else "kept" for name in faithful},
+            **{name: f"removed.{name}" for name in others},
+        }
+
+    def shares(self, explanation: Explanation) -> dict[str, float]:
+        """By column what the explanation keeps and removes, from its losses alone."""
+        if self.ends is None:
+            return {}
+        shares = self.ends.shares(explanation.losses)
+        return {column: shares[name] for name, column in self.share_columns.items()}
 
     def _distance(self, baseline: Explanation) -> dict[str, Any]:
         row: dict[str, Any] = {"method": baseline.method}

@@ -13,9 +13,12 @@ import pandas as pd
 from propopt.output.gaps import targets_in_words
 from propopt.output.progress import PlainConsole
 from propopt.output.terminal import print_table
-from propopt.output.text import printable, printable_lines
+from propopt.output.text import in_percent, printable, printable_lines
 from propopt.problems.subject.subject import Subject
 from propopt.tradeoffs.table import TradeOffs
+
+
+_SHARES = ("kept", "removed.")
 
 
 @contextmanager
@@ -56,7 +59,8 @@ def print_trade_offs(
     losses = [f"loss.{name}" for name in trade_offs.losses]
     weights = [f"weight.{name}" for name in swept]
     table = _with_settings(trade_offs.to_frame())
-    columns = ["method", *weights, *losses, "gap", "target_error"]
+    shares = list(trade_offs.share_columns.values())
+    columns = ["method", *weights, *losses, *shares, "gap", "target_error"]
     front = table.loc[trade_offs.on_front, columns]
     _show("The front", front, console)
     for words in targets_in_words(trade_offs.optimized):
@@ -83,9 +87,14 @@ def _with_settings(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _show(title: str, frame: pd.DataFrame, console: PlainConsole) -> None:
     columns = list(map(str, frame))
-    names = [c.removeprefix("loss.").replace("weight.", "weight of_") for c in columns]
+    names = [_head(column) for column in columns]
     rows = (list(map(_cell, columns, row)) for row in frame.itertuples(index=False))
     print_table(console, title, names, rows)
+
+
+def _head(column: str) -> str:
+    name = column.removeprefix("loss.").replace("weight.", "weight of_")
+    return name.replace("kept.", "kept of_").replace("removed.", "removed of_")
 
 
 def _plain(value: object) -> str:
@@ -99,6 +108,8 @@ def _cell(column: str, value: object) -> str:
         return "–"
     if column == "excess":
         return f"{value:.1%}"
+    if column.startswith(_SHARES):
+        return in_percent(float(value))  # type: ignore[arg-type]  # a number
     if column == "gap":
         return f"{value:.0e}" if value else "0"
     return f"{value:.4g}" if isinstance(value, float) else str(value)

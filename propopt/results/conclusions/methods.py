@@ -14,8 +14,9 @@ from propopt.results.conclusions.certain import (
     certain_of,
     claimed,
 )
+from propopt.results.conclusions.ends import Ends
 from propopt.results.conclusions.orders import OrderBy
-from propopt.results.conclusions.shares import Shares, shares_of
+from propopt.results.conclusions.shares import Shares, shares_of, weighted
 from propopt.results.conclusions.stability import TOP, Stability, stability_of
 from propopt.results.conclusions.variations import Solve
 
@@ -169,6 +170,19 @@ def stability(
     program = known_program(best, given, "stability")
     known = best if given is None else replace(best, weights=given.weights)
     return stability_of(known, program, k, solve)
+
+
+def loss_shares(explanation: Explanation) -> dict[str, float]:
+    """By name what is kept of each faithfulness loss, and removed of every other.
+
+    Of the losses as they are known, without attributions; see
+    :class:`propopt.Shares`. Nothing after loading, where the objective is not known.
+    """
+    program = explanation.program
+    if program is None:
+        return {}
+    ends = Ends.of(program, weighted(explanation, None, program))
+    return ends.shares(explanation.losses)
 
 
 def known_program(

@@ -51,7 +51,7 @@ def read_shares(path: str | Path) -> dict[str, Any]:
             raise InvalidInput(f"it also has the array {name!r}")
     except InvalidInput as error:
         raise _SHARES.refusal(source, str(error)) from None
-    return {name: _numbers(value) for name, value in header.items()}
+    return {name: with_nan(value) for name, value in header.items()}
 
 
 def with_nulls(value: Any) -> Any:
@@ -67,9 +67,10 @@ def with_nulls(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _numbers(value: Any) -> Any:
+def with_nan(value: Any) -> Any:
+    """What :func:`with_nulls` took, with NaN for what is not defined."""
     if isinstance(value, dict):
-        return {key: _numbers(item) for key, item in value.items()}
+        return {key: with_nan(item) for key, item in value.items()}
     return math.nan if value is None else value
 
 
@@ -77,7 +78,8 @@ def _defined(value: object) -> bool:
     return value is None or is_number(value)
 
 
-def _named(value: object) -> bool:
+def are_shares(value: object) -> bool:
+    """True for finite numbers, or null, by name."""
     return isinstance(value, dict) and all(
         is_text(name) and _defined(item) for name, item in value.items()
     )
@@ -88,7 +90,7 @@ def _is_count(value: object) -> bool:
 
 
 _Kind = tuple[Callable[[object], bool], str]
-_MAPPING: _Kind = (_named, "numbers, or null, by name")
+_MAPPING: _Kind = (are_shares, "numbers, or null, by name")
 _NUMBER: _Kind = (_defined, "a finite number, or null")
 _COUNT: _Kind = (_is_count, "an integer >= 0")
 _KINDS: Kinds = {

@@ -22,10 +22,10 @@ from propopt.losses import (
 from propopt.losses.base import read_for
 from propopt.output.csv import write_csv
 from propopt.output.html import html_card, html_table
-from propopt.output.text import in_html, printable
+from propopt.output.text import in_html, in_percent, printable
 from propopt.results.conclusions.ends import Ends, matched_target
 from propopt.results.conclusions.saved_shares import read_shares, write_shares
-from propopt.results.conclusions.words import in_percent, plural
+from propopt.results.conclusions.words import plural
 from propopt.results.conclusions.zeros import root_mean_square, without_dust
 
 

@@ -1,19 +1,6 @@
-"""Shares and counts in words."""
+"""Counts in words."""
 
 from __future__ import annotations
-
-import math
-
-
-def in_percent(share: float) -> str:
-    """A share; a dash where it is not defined.
-
-    Examples
-    --------
-    >>> in_percent(0.53993), in_percent(float("nan")), in_percent(float("-inf"))
-    ('54.0 %', '–', '–')
-    """
-    return f"{100.0 * share:.1f} %" if math.isfinite(share) else "–"
 
 
 def plural(count: int, noun: str) -> str:
