@@ -16,7 +16,7 @@ from propopt.errors import InvalidInput
 from propopt.explainers.base import Baseline, Findings
 from propopt.explainers.request import Request
 from propopt.memory import require_memory
-from propopt.sampling.neighbourhoods import CategoryDraws, Neighbourhood
+from propopt.sampling.neighbourhoods import CategoryDraws, MissingDraws, Neighbourhood
 from propopt.sampling.perturbations import Distribution, Perturbations
 from propopt.sampling.regressions import Fits, Regressions
 
@@ -43,6 +43,10 @@ class Lime(Baseline):
     in indicators, without interactions, this tends to f(x) − Σ_c p_c f(x with c), which
     is what gradients have: β is f at c_n less its mean over the other categories.
     Numeric slopes then need more samples: other categories are noise to them.
+
+    A number that is missing gets no noise: it stays missing with probability 1/2 and is
+    else drawn from the values that were observed in its column, with the regressor 1
+    where it stayed. Its slope is f where it is missing less the mean of f over them.
 
     The result has ``standard_errors`` (N, D), the Monte-Carlo standard error of each
     slope (sandwich), and these ``details``:
@@ -110,13 +114,17 @@ class Lime(Baseline):
     def _findings(self, request: Request) -> Findings:
         self._check_size(request.points.shape[1])
         categories = CategoryDraws.of(request.function.schema, request.rng)
+        observed = request.function.observed
+        missing = MissingDraws.of(observed, request.points, request.rng)
         noise = self._perturbations().blocks(
             request.points.shape, request.rng, units=request.noise_units(self.relative)
         )
         units = self._units(request)
         blocks = []
         for rows, draws in noise:
-            near = Neighbourhood.of(request.points[rows], draws, units, categories)
+            near = Neighbourhood.of(
+                request.points[rows], draws, units, categories, missing
+            )
             values = request.value(near.samples)
             for part, nearer in near.parts(FITTED_TOGETHER):
                 first = rows.start + part.start
@@ -176,12 +184,12 @@ class Lime(Baseline):
         if not self.fit_intercept:
             none = np.zeros_like(near.origin), np.zeros(len(near.origin))
             whole = near.origin[:, None] + near.regressors
-            return whole / near.units, values, none
+            return whole / near.units[:, None], values, none
         shares = weights / weights.sum(axis=1, keepdims=True)
         centre = np.einsum("ns,nsd->nd", shares, near.regressors)
         mean = np.einsum("ns,ns->n", shares, values)
         design = near.regressors - centre[:, None]
-        design /= near.units
+        design /= near.units[:, None]
         return design, values - mean[:, None], (centre, mean)
 
     def _intercept(

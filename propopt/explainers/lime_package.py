@@ -16,6 +16,7 @@ from propopt.explainers.base import Baseline, Findings, PackageUnits
 from propopt.explainers.request import Request
 from propopt.extras import require
 from propopt.tables.columns import Coded
+from propopt.tables.names import listed
 from propopt.tables.schema import TableSchema
 
 
@@ -26,7 +27,8 @@ class LimePackage(Baseline):
     Samples are drawn from the background, f is regressed on them by ridge regression
     with the package's kernel, and all D slopes are kept, in the order of the columns.
     A category's slope is that of "same category as the point", a difference of outputs.
-    Needs ``pip install "propopt[baselines]"``.
+    Needs ``pip install "propopt[baselines]"``. The package takes no missing numbers;
+    :class:`Lime` does.
 
     Each point is explained by a fresh explainer with a seed of its own, which depends
     on ``rng`` and on the point's position. Given a ``background``, the attributions of
@@ -94,6 +96,8 @@ class LimePackage(Baseline):
 
     def _findings(self, request: Request) -> Findings:
         background = self._background(request)
+        _refuse_missing(request.points, request, "X")
+        _refuse_missing(background, request, "background")
         lime = require("lime.lime_tabular")
         fits = []
         for row, seed in zip(request.points, request.row_seeds(), strict=True):
@@ -139,6 +143,18 @@ class LimePackage(Baseline):
                 "discretize: units='gradient' and sample_around=True need "
                 "discretize=False"
             )
+
+
+def _refuse_missing(points: Array, request: Request, what: str) -> None:
+    """The package scales and draws numbers, and knows none that are missing."""
+    absent = np.isnan(points).any(axis=0)
+    if absent.any():
+        names = request.labels.feature_names(points.shape[1])
+        wrong = [names[j] for j in np.flatnonzero(absent)]
+        raise InvalidInput(
+            f"lime_package: {what} has missing numbers in {listed(wrong)}, and the "
+            "lime package takes none; po.explainers.Lime does"
+        )
 
 
 def _category_names(schema: TableSchema | None) -> dict[int, list[str]]:

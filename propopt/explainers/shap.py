@@ -57,12 +57,13 @@ class Shap(Baseline):
         What a missing feature is replaced by; the cost grows with B. Rows of a table,
         such as the one that the model was fitted on; so many rows of X, drawn by
         ``rng``; or one row, the column means of X and its most frequent categories.
+        Values may be missing, as in X: a feature is then known to be missing.
     units : {"output", "gradient"}
         ``"output"``: φ. ``"gradient"``: φ_j / (x_j − r_j) with r the mean of the
         background, which is comparable with gradients. Where x_j equals r_j to
         rounding (|x_j − r_j| ≤ 1e-8 max(|x_j|, |r_j|)) this is undefined: the
-        attribution is set to 0 and counted in the details. φ_j of a category stays as
-        it is.
+        attribution is set to 0 and counted in the details. φ_j of a category, and of a
+        number that is missing in x, stays as it is.
     algorithm : {"auto", "exact", "permutation"}
         ``"exact"`` evaluates all 2^D subsets per point, for D ≤ 20. ``"permutation"``
         samples orders of the features. ``"auto"`` is exact for D ≤ 12, if that takes
@@ -119,7 +120,7 @@ class Shap(Baseline):
         slopes, details["undefined"] = _slopes(
             values[:, numeric],
             request.points[:, numeric],
-            background[:, numeric].mean(0),
+            _known_means(background[:, numeric]),
         )
         values[:, numeric] = slopes
         return Findings(attributions=values, details=details)
@@ -152,6 +153,14 @@ class Shap(Baseline):
         return n_features <= EXACT_BY_DEFAULT and few
 
 
+def _known_means(points: Points) -> Array:
+    """Means of the columns over the numbers that are not missing, NaN if all are."""
+    if not np.isnan(points).any():
+        return np.asarray(points.mean(axis=0))
+    columns = (column[~np.isnan(column)] for column in points.T)
+    return np.array([c.mean() if len(c) > 0 else np.nan for c in columns])
+
+
 def _exact(request: Request, background: Array) -> Attributions:
     """φ over all 2^D subsets."""
     package = require("shap")
@@ -173,11 +182,11 @@ def _masker(package: Any, background: Array, subsets: int) -> tuple[Any, int]:
         """Skips evaluations where x equals the background, not where it is close.
 
         The package skips on ``np.isclose``, which for x = 2020.01 and b = 2020 would
-        call the feature missing.
+        call the feature missing; what is missing in both is equal.
         """
 
         def invariants(self, x: Array) -> Any:
-            return x == self.data
+            return (x == self.data) | (np.isnan(x) & np.isnan(self.data))
 
     # By default the package would draw 100 rows of a larger background.
     masker = Background(background, max_samples=len(background))
@@ -190,13 +199,17 @@ def _masker(package: Any, background: Array, subsets: int) -> tuple[Any, int]:
 def _slopes(
     values: Attributions, points: Array, reference: Array
 ) -> tuple[Attributions, Array]:
-    """φ_j / (x_j − r_j), and per point the number of entries without a quotient."""
+    """φ_j / (x_j − r_j), and per point the number of entries without a quotient.
+
+    Where x_j is missing, φ_j is an effect and stays one.
+    """
     steps = points - reference
     size = np.maximum(np.abs(points), np.abs(reference))
-    undefined = ~(np.abs(steps) > _NEGLIGIBLE * size)  # also where one is missing
-    slopes: Attributions = np.zeros_like(values)
-    np.divide(values, steps, out=slopes, where=~undefined)
-    return slopes, undefined.sum(axis=1).astype(float)
+    absent = np.isnan(points)
+    defined = np.abs(steps) > _NEGLIGIBLE * size
+    slopes: Attributions = np.where(absent, values, 0.0)
+    np.divide(values, steps, out=slopes, where=defined)
+    return slopes, (~(defined | absent)).sum(axis=1).astype(float)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array, Points
 from propopt.batches import Budget
+from propopt.tables.atoms import Atoms, atoms_of
 from propopt.tables.columns import Coded
 from propopt.tables.schema import TableSchema
 
@@ -23,15 +24,17 @@ class Neighbourhood:
     samples : array (n, S, D)
         Where f is evaluated: x + ε, and drawn categories.
     regressors : array (n, S, D)
-        ε of numeric columns; of categorical ones 1[c̃ = c] − p_c.
+        ε of numbers; of categories 1[c̃ = c] − p_c; of a number that is missing 1 where
+        it still is, and else 0.
     origin : array (n, D)
-        What the regressors are counted from: x; zero for categories.
+        What the regressors are counted from: x; zero for categories and what is
+        missing.
     contrast : array (n, D)
         What slopes are multiplied by: 1; 1 − p_c for categories.
-    units : array (D,)
+    units : array (n, D)
         The sizes of the regressors.
-    categorical : array (D,)
-        Which columns hold categories.
+    categorical : array (n, D)
+        Which are of categories, or of missing numbers.
     """
 
     samples: Array
@@ -43,12 +46,17 @@ class Neighbourhood:
 
     @classmethod
     def of(
-        cls, points: Points, draws: Array, units: Array, categories: CategoryDraws
+        cls,
+        points: Points,
+        draws: Array,
+        units: Array,
+        categories: CategoryDraws,
+        missing: MissingDraws,
     ) -> Neighbourhood:
         """Around points (n, D), with noise (n, S, D) that is zero for categories."""
-        places = categories.positions
-        categorical = np.zeros(points.shape[1], dtype=bool)
-        categorical[places] = True
+        places, absent = categories.positions, np.isnan(points)
+        categorical = absent.copy()
+        categorical[:, places] = True
         samples = points[:, None] + draws
         origin, contrast = np.array(points), np.ones(points.shape)
         if len(places) > 0:
@@ -59,7 +67,13 @@ class Neighbourhood:
             draws[..., places] = same - shares[:, None]
             origin[:, places] = 0.0
             contrast[:, places] = 1 - shares
-        return cls(samples, draws, origin, contrast, units, categorical)
+        if absent.any():
+            missing.put_into(samples, contrast)
+            same = np.isnan(samples) & (contrast > 0)[:, None]
+            draws[:] = np.where(absent[:, None], same, draws)
+            origin[absent] = 0.0
+        sizes = np.where(absent, 1.0, units)
+        return cls(samples, draws, origin, contrast, sizes, categorical)
 
     def parts(self, budget: Budget) -> Iterator[tuple[slice, Neighbourhood]]:
         """Some points after the other, with regressors that keep to the budget."""
@@ -73,6 +87,8 @@ class Neighbourhood:
                     regressors=self.regressors[rows],
                     origin=self.origin[rows],
                     contrast=self.contrast[rows],
+                    units=self.units[rows],
+                    categorical=self.categorical[rows],
                 ),
             )
 
@@ -83,16 +99,15 @@ class Neighbourhood:
 
     def squared_distances(self, scale: float) -> Array:
         """‖ε‖² in units of which ``scale`` is one δ, another category as 1, (n, S)."""
-        numeric = ~self.categorical
-        steps = self.regressors[..., numeric] * (scale / self.units[numeric])
+        per_unit = np.where(self.categorical, 0.0, scale / self.units)
+        steps = self.regressors * per_unit[:, None]
         squares = np.einsum("nsd,nsd->ns", steps, steps)
-        places = np.flatnonzero(self.categorical)
-        if len(places) == 0:
+        if not self.categorical.any():
             return squares
         # 1[c̃ = c] − p is positive for the same category and not for another
-        changed = self.regressors[..., places] <= 0
-        changed &= ~self.is_constant[:, None, places]
-        return squares + changed.sum(axis=-1)
+        changed = self.regressors <= 0
+        changed &= (self.categorical & ~self.is_constant)[:, None]
+        return np.asarray(squares + changed.sum(axis=-1))
 
 
 KEPT = 0.5
@@ -154,6 +169,51 @@ class CategoryDraws:
         ):
             shares[:, c] = of_column[points[:, j].astype(np.intp)]
         return shares
+
+
+@dataclass(frozen=True, eq=False)
+class MissingDraws:
+    """Draws that keep a missing number missing or replace it by an observed value.
+
+    It is kept with probability 1/2, as a category is, and drawn from the values of its
+    column otherwise.
+
+    Parameters
+    ----------
+    observed : tuple of Atoms or None (D,), optional
+        The values of each column; None where no table tells.
+    rng : numpy.random.Generator
+        A stream of its own, in the order point, column, sample.
+    """
+
+    observed: tuple[Atoms | None, ...] | None
+    rng: np.random.Generator
+
+    @classmethod
+    def of(
+        cls,
+        observed: tuple[Atoms | None, ...] | None,
+        points: Points,
+        rng: np.random.Generator,
+    ) -> MissingDraws:
+        """Those around points; ``rng`` is advanced only if a number is missing."""
+        absent = np.isnan(points).any()
+        own = np.random.default_rng(rng.integers(2**63)) if absent else rng
+        return cls(observed, own)
+
+    def put_into(self, samples: Array, contrast: Array) -> None:
+        """Replace some missing numbers of samples (n, S, D); contrast 0 if none can be.
+
+        None can be where no value of the column was observed.
+        """
+        for n, j in np.argwhere(np.isnan(samples[:, 0])).tolist():
+            atoms = atoms_of(self.observed, j)
+            kept, places = self.rng.random((2, samples.shape[1]))
+            if len(atoms.values) == 0:
+                contrast[n, j] = 0.0
+                continue
+            drawn = np.searchsorted(_edges(atoms.shares), places, side="right")
+            samples[n, :, j] = np.where(kept < KEPT, np.nan, atoms.values[drawn])
 
 
 def _edges(shares: Array) -> Array:

@@ -68,10 +68,13 @@ def atoms_of(observed: Sequence[Atoms | None] | None, j: int) -> Atoms:
     """The values of a column; refused where they are not known, or too many."""
     atoms = None if observed is None else observed[j]
     if atoms is None:
-        many = f"column {j} of the points has more than {MOST_ATOMS:,}"
-        why = "no table tells which" if observed is None else many
+        told = "no table tells which: give one, by wrap(model, data=X_train)"
+        many = (
+            f"column {j} of the points has more than {MOST_ATOMS:,}; {DATA_LAW} takes "
+            "it from fewer"
+        )
         raise InvalidInput(
             "data: the effect of a missing number is f(x) less its mean over all "
-            f"observed values, and {why}; {DATA_LAW} takes it from at most 10,000 rows"
+            f"observed values, and {told if observed is None else many}"
         )
     return atoms

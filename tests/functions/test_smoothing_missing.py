@@ -12,6 +12,8 @@ import propopt as po
 from propopt.errors import InvalidInput
 
 
+pytestmark = pytest.mark.filterwarnings("ignore::propopt.errors.JumpsWarning")
+
 RNG = np.random.default_rng(5)
 X = pd.DataFrame(RNG.normal(size=(60, 2)), columns=["age", "dose"])
 X["age"] = X["age"].clip(-0.9, 0.9)  # beyond, few draws reach the step
