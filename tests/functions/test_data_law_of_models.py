@@ -147,7 +147,7 @@ def scores(function, law, rows, exact, n_draws, rng):
             error = sample.std(ddof=1) / np.sqrt(n_draws)
             difference = sample.mean() - exact.values[n, j]
             # what has no scatter is exact, but for sums in single precision
-            z[n, j] = 0.0 if abs(difference) < 1e-6 else difference / error
+            z[n, j] = 0.0 if abs(difference) < 2e-5 else difference / error
     return z
 
 
