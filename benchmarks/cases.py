@@ -14,6 +14,7 @@ from benchmarks.baselines import perturbation
 from benchmarks.inductive import inductive, inductive_images
 from benchmarks.peers import conic_seconds, dense_seconds, pair_loops
 from benchmarks.timing import OURS, Row, in_a_process, median_seconds, with_ratios
+from benchmarks.trees import tree_slopes
 from propopt.operators import LatticeLaplacian
 from propopt.solvers.curves.lanczos import Lanczos, TurnedFeature
 
@@ -337,6 +338,7 @@ CASES: dict[str, Case] = {
     "million": million,
     "bandwidth": bandwidth,
     "perturbation": perturbation,
+    "tree_slopes": tree_slopes,
     "inductive": inductive,
     "inductive_images": inductive_images,
 }
