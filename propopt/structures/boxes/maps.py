@@ -54,17 +54,20 @@ class SameColumn:
         return values
 
 
-def largest_at_most(column: ColumnMap, thresholds: Array) -> Array:
+def largest_at_most(
+    column: ColumnMap, thresholds: Array, between: tuple[Array, Array] | None = None
+) -> Array:
     """The largest float64 x with g(x) ≤ t, for each threshold t, shape (n,).
 
     So x ≤ the result exactly if g(x) ≤ t, whatever the rounding of g, which is
     nondecreasing: the numbers of float64 are bisected in their order. −∞ stands for
-    thresholds that no number is under.
+    thresholds that no number is under. Where it is known to lie is a pair of numbers
+    ``between`` for each threshold, low ≤ x ≤ high.
     """
     if isinstance(column, SameColumn):
         return thresholds
-    low = np.full(len(thresholds), _rank(np.array([-np.inf]))[0])
-    high = np.full(len(thresholds), _rank(np.array([np.inf]))[0])
+    everywhere = np.full(len(thresholds), np.inf)
+    low, high = map(_rank, between or (-everywhere, everywhere))
     # g(−∞) need not be known: the lower end stands for "none", the upper may be g(∞)
     while (low < high).any():
         middle = (low | high) - ((low ^ high) >> 1)  # (low + high) / 2, rounded up

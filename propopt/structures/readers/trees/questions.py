@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array
 from propopt.structures.boxes import Tree
-from propopt.structures.boxes.maps import largest_at_most
+from propopt.structures.boxes.maps import ColumnMap, largest_at_most
 from propopt.structures.readers.trees.nodes import Truths
 from propopt.structures.readers.trees.views import Rising, Steps, View
 
@@ -70,7 +70,13 @@ class Questions:
         """What is seen of a missing number in some columns; NaN if it is refused."""
         if self.view.plain:
             return dict.fromkeys(seen, np.nan)
-        return {k: float(self._one_by_one(k, np.array([np.nan]))[0]) for k in seen}
+        try:
+            columns = np.array(seen, dtype=np.intp)
+            answer = self.view.ask(self.numbers, columns, np.full(len(seen), np.nan))
+        except (TypeError, ValueError):
+            alone = [self._one_by_one(k, np.array([np.nan])) for k in seen]
+            answer = np.concatenate([np.zeros(0), *alone])
+        return dict(zip(seen, answer.tolist(), strict=True))
 
     def cuts(self, ends: Mapping[int, Array]) -> Mapping[int, Array]:
         """The largest numbers of which at most each end is seen."""
@@ -79,7 +85,8 @@ class Questions:
             return ends
         seen = np.repeat(rising, [len(ends[k]) for k in rising])
         asked = np.concatenate([ends[k] for k in rising])
-        found = largest_at_most(_AllAtOnce(self, seen), asked)
+        column = _AllAtOnce(self, seen)
+        found = largest_at_most(column, asked, _near_secants(column, asked))
         return {**ends, **{k: found[seen == k] for k in rising}}
 
     def codes(self, k: int) -> Array:
@@ -116,6 +123,27 @@ class Questions:
 def _beyond(values: Array) -> float:
     """A number that is larger than all."""
     return float(np.floor(values[-1]) + 1.0)
+
+
+def _near_secants(column: ColumnMap, thresholds: Array) -> tuple[Array, Array]:
+    """Numbers on both sides of where an affine map meets each threshold.
+
+    They are a few roundings apart; infinite where the map is another, as then the two
+    are not on both sides.
+    """
+    zeros, ones = np.zeros(len(thresholds)), np.ones(len(thresholds))
+    with np.errstate(all="ignore"):
+        at_zero = column(zeros)
+        slope = column(ones) - at_zero
+        root, meeting = -at_zero / slope, (thresholds - at_zero) / slope
+        size = np.maximum(np.abs(root), np.abs(meeting))
+        ends = [meeting - _ROUNDINGS * size, meeting + _ROUNDINGS * size]
+        low, high = (np.where(np.isfinite(end), end, 0.0) for end in ends)
+        holds = (column(low) <= thresholds) & (column(high) > thresholds)
+    return np.where(holds, low, -np.inf), np.where(holds, high, np.inf)
+
+
+_ROUNDINGS: Final = 64 * float(np.finfo(np.float64).eps)
 
 
 @final
