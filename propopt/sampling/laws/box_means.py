@@ -61,7 +61,7 @@ class BoxMeans:
         known = self._known
         return self.boxes.products.with_factors(
             known.places, known.dropped, known.column
-        )
+        ).collected()
 
     def of(self, points: Points) -> tuple[Values, Attributions]:
         """Means (N,) and contrasts (N, D); each row for itself, to the last bit.

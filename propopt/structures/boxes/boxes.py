@@ -58,7 +58,7 @@ class Boxes:
     >>> stump = Tree.of([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 1, 3])
     >>> boxes = Boxes.of_trees([stump, stump], n_columns=2)
     >>> boxes
-    Boxes(2 boxes of 2 sets in 2 columns)
+    Boxes(4 boxes of 2 sets in 2 columns)
     >>> (0.5 * boxes + boxes).value(np.array([[0.0, 7.0], [1.0, 7.0]]))
     array([3., 9.])
     """
@@ -223,7 +223,7 @@ class Boxes:
         return self.products.contrasts(Measures.of_sets(P, R))
 
     def merged(self) -> Boxes:
-        """With each set once, each path once, and no box that is empty."""
+        """With each set once, and no box that is empty."""
         sets, places = self.sets.unique()
         merged = self.products.with_factors(places, self.sets.empty, sets.column)
         return replace(self, sets=sets, values=merged.values, paths=merged.paths)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, NamedTuple, final
 
@@ -69,20 +69,27 @@ class Products:
     ) -> Products:
         """The same sum of other factors: factor u is the new one at ``places[u]``.
 
-        Products of the same factors become one; those with a factor that is
-        ``dropped``, because it is always 0, go; factors at place −1 are always 1.
+        Products with a factor that is ``dropped``, because it is always 0, go; factors
+        at place −1 are always 1.
         """
         padded = np.append(places, -1)[self.paths]
         kept = ~np.append(dropped, False)[self.paths].any(axis=1)
         paths, values = _packed(padded[kept]), self.values[kept]
-        if paths.shape[1] == 0:  # constants alone
-            paths, values = paths[:1], values.sum(keepdims=True)[: len(paths)]
-        elif len(paths) > 0:
-            order = ranks(paths.T)
-            _, first, where = np.unique(order, return_index=True, return_inverse=True)
-            paths = paths[first]
-            values = np.bincount(where, values).astype(np.float64)
         return Products(self.base, values, paths, column, self.n_columns)
+
+    def collected(self) -> Products:
+        """The same sum, in which products of the same factors are one.
+
+        They are added in the order of their values, so that sums of the same products
+        are the same in whatever order they come, to the last bit.
+        """
+        place = ranks(self.paths.T) if self.paths.shape[1] > 0 else self.lengths
+        order = np.lexsort([self.values, place])
+        _, first, where = np.unique(
+            place[order], return_index=True, return_inverse=True
+        )
+        values = np.bincount(where, self.values[order]).astype(np.float64)
+        return replace(self, values=values, paths=self.paths[order[first]])
 
     @property
     def row_bytes(self) -> int:

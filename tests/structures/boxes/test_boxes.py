@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -79,10 +79,24 @@ def test_weighted_sums_of_boxes_are_those_of_their_values():
     )
 
 
-def test_boxes_that_are_added_twice_are_merged():
+def test_boxes_that_are_added_twice_have_the_same_sets():
     one = boxes_of(forest(3))
-    assert len((one + one).values) == len(one.values)
-    assert len((one + one).sets) == len(one.sets)
+    twice = one + one
+    assert len(twice.sets) == len(one.sets)
+    collected, products = twice.products.collected(), one.products.collected()
+    np.testing.assert_array_equal(collected.paths, products.paths)
+    np.testing.assert_array_equal(collected.values, 2.0 * products.values)
+
+
+def test_products_are_collected_alike_in_any_order():
+    whole = (boxes_of(forest(3)) + boxes_of(forest(4))).products
+    order = np.random.default_rng(0).permutation(len(whole.values))
+    other = replace(whole, values=whole.values[order], paths=whole.paths[order])
+    for got, expected in (
+        (other.collected().paths, whole.collected().paths),
+        (other.collected().values, whole.collected().values),
+    ):
+        np.testing.assert_array_equal(got, expected)
 
 
 def test_the_larger_tolerance_of_two_is_that_of_their_sum():
