@@ -140,8 +140,8 @@ def test_drawing_stops_where_the_budget_ends():
     assert last.until(variance, 1e-12, max_evaluations=14_399) is last
     small = sampled(500).growing(ROWS, max_evaluations=4_000)
     assert small.n_draws == 100
-    with pytest.raises(InvalidInput, match=r"max_evaluations: 10 draws take 400 eval"):
-        sampled(500).growing(ROWS, max_evaluations=399)
+    with pytest.raises(InvalidInput, match=r"max_evaluations: 20 draws take 800 eval"):
+        sampled(500).growing(ROWS, max_evaluations=799)
 
 
 def test_columns_that_are_not_used_are_zero_in_pairs():
@@ -229,9 +229,12 @@ def test_margins_of_the_same_model_are_exact():
 def test_slopes_of_many_columns_need_draws():
     wide = np.random.default_rng(0).normal(size=(30, 300))
     function = po.wrap(lambda X: X.sum(axis=1))
-    mean = po.smoothed(function, law="data", data=wide)
+    mean = po.smoothed(function, None, 500, law="data", data=wide)
     with pytest.raises(InvalidInput, match=r"500 draws are too few .* at least 670"):
         mean.gradient(wide)
+    enough = po.smoothed(function, law="data", data=wide)
+    assert enough.n_samples == 670
+    np.testing.assert_allclose(enough.gradient(wide[:2]), 1.0, rtol=1e-6)
     assert (
         po.smoothed(function, None, 10, law="data", data=wide, paired=True)
         .estimate(wide[:2])

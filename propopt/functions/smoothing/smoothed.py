@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, overload
+from typing import Any, Final, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,18 +15,22 @@ from propopt.functions.smoothing.checked import CheckedBoxes
 from propopt.functions.smoothing.exact import ExactMean
 from propopt.functions.smoothing.gaussian import SmoothedFunction
 from propopt.functions.smoothing.sampled import SampledMean
+from propopt.sampling.drawn.design import fewest_draws
 from propopt.sampling.drawn.uniforms import N_BLOCKS
 from propopt.sampling.laws import DataLaw, Reference
 
 
 LawName = Literal["gaussian", "data"]
 
+N_DRAWS: Final = 500
+"""Draws, or pairs of them, where their number is not given."""
+
 
 @overload
 def smoothed(
     function: Function,
     scale: ArrayLike,
-    n_samples: int = 500,
+    n_samples: int | None = None,
     rng: int | np.random.Generator | None = 0,
     *,
     law: Literal["gaussian"] = "gaussian",
@@ -38,7 +42,7 @@ def smoothed(
 def smoothed(
     function: Function,
     scale: None = None,
-    n_samples: int = 500,
+    n_samples: int | None = None,
     rng: int | np.random.Generator | None = 0,
     *,
     law: Literal["data"],
@@ -50,7 +54,7 @@ def smoothed(
 def smoothed(
     function: Function,
     scale: ArrayLike | None = None,
-    n_samples: int = 500,
+    n_samples: int | None = None,
     rng: int | np.random.Generator | None = 0,
     *,
     law: LawName = "gaussian",
@@ -86,10 +90,11 @@ def smoothed(
     scale : float or array (D,), optional
         δ > 0, in the units of the features: how far f is averaged by the gaussian law,
         which needs it. Entries for categorical columns are not used.
-    n_samples : int
+    n_samples : int, optional
         Where means are sampled, the number of draws: the gaussian law takes so many
-        pairs x ± δε, at least two for each feature; the data law so many rows, a
-        multiple of 10 and at least two and a quarter for each feature.
+        pairs x ± δε, at least two for each feature, by default 500; the data law so
+        many rows, a multiple of 10 and at least two and a quarter for each feature, by
+        default 500 or as many as are needed.
     rng : int, Generator or None
         What is drawn from, once; None is seed 0.
     law : {"gaussian", "data"}
@@ -125,16 +130,17 @@ def smoothed(
     True
     """
     function = read_function(function)
-    if read_count(n_samples, "n_samples") < 2:
+    n_draws = None if n_samples is None else read_count(n_samples, "n_samples")
+    if n_draws == 1:
         raise InvalidInput("n_samples: expected at least 2, which errors need")
     seed = read_seed(rng)
     match law:
         case "gaussian":
             widths = _read_widths(scale)
-            return _gaussian(function, widths, int(n_samples), seed, data)
+            return _gaussian(function, widths, n_draws or N_DRAWS, seed, data)
         case "data":
             _refuse_widths(scale)
-            return _by_data(function, data, int(n_samples), seed, paired)
+            return _by_data(function, data, n_draws, seed, paired)
     raise InvalidInput(
         f"law: expected 'gaussian' or 'data', got {law!r}"
         f"{did_you_mean(law, ['gaussian', 'data'])}"
@@ -163,19 +169,22 @@ def _gaussian(
 
 
 def _by_data(
-    function: Function, data: Any, n_samples: int, seed: int, paired: bool
+    function: Function, data: Any, n_samples: int | None, seed: int, paired: bool
 ) -> ExactMean | SampledMean:
     reference = _read_reference(function, data, seed)
     boxes = CheckedBoxes.of(function).at(reference.points, reference.labels)
     law = DataLaw(reference)
     if boxes is not None:
         return ExactMean(function, law, boxes)
+    control = function.margin_boxes
+    if n_samples is None:
+        fewest = fewest_draws(law, paired, control is not None)
+        return SampledMean(function, law, max(N_DRAWS, fewest), seed, paired, control)
     if n_samples % N_BLOCKS:
         raise InvalidInput(
             f"n_samples: expected a multiple of {N_BLOCKS}, the number of blocks of "
             f"draws that tell their error, got {n_samples}"
         )
-    control = function.margin_boxes
     return SampledMean(function, law, n_samples, seed, paired, control)
 
 

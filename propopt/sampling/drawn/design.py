@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions, Points, Values
-from propopt.sampling.drawn.alternatives import n_alternatives
+from propopt.sampling.drawn.other_values import n_other_values
 from propopt.sampling.drawn.uniforms import N_BLOCKS, Uniforms
 from propopt.sampling.laws.data_law import DataLaw
+from propopt.sampling.laws.numeric import NumericLaw
 
 
 Evaluator: TypeAlias = Callable[[Points], Values]
@@ -71,18 +72,15 @@ class Design:
     def per_draw(self) -> int:
         """Evaluations of f in one draw, all rows together."""
         counts = [
-            n_alternatives(column, x, self.paired).sum()
+            n_other_values(column, x, self.paired).sum()
             for column, x in zip(self.law.columns, self.points.T, strict=True)
         ]
         return len(self.points) + int(sum(counts))
 
     @property
     def fewest(self) -> int:
-        """The fewest draws: the fits of others need two for each term."""
-        fitted = int(self.fitted.any(axis=0).sum())
-        terms = fitted + (1 if self.control is None else 2)
-        of_others = -(-2 * terms // (N_BLOCKS - 1))
-        return N_BLOCKS * of_others
+        """The fewest draws that slopes can be made of."""
+        return fewest_draws(self.law, self.paired, self.control is not None)
 
     @cached_property
     def fitted(self) -> NDArray[np.bool_]:
@@ -94,3 +92,14 @@ class Design:
         width = self.points.shape[1]
         both = Uniforms(self.seed, 2 * width).draws(start, stop).reshape(-1, 2 * width)
         return both[:, :width], both[:, width:]
+
+
+def fewest_draws(law: DataLaw, paired: bool, controlled: bool) -> int:
+    """The fewest draws: fits over nine of ten blocks need two for each term."""
+    moving = [
+        column
+        for column in law.columns
+        if isinstance(column, NumericLaw) and len(column.values) > 1
+    ]
+    terms = 1 + (0 if paired else len(moving)) + controlled
+    return N_BLOCKS * -(-2 * terms // (N_BLOCKS - 1))

@@ -10,9 +10,9 @@ import numpy as np
 from propopt._typing import Array, Points
 from propopt.batches import row_blocks
 from propopt.errors import InvalidInput
+from propopt.sampling.drawn.collected import Collected
 from propopt.sampling.drawn.cross_fitting import BlockSlopes, KnownTerm, cross_fitted
 from propopt.sampling.drawn.design import Design, Evaluator
-from propopt.sampling.drawn.drawing import Drawing
 from propopt.sampling.drawn.pair_sums import PairSums
 from propopt.sampling.drawn.uniforms import N_BLOCKS
 
@@ -102,7 +102,7 @@ class Sample:
         known = None if self.known is None else np.empty(shape)
         if known is not None:
             known[:, :, :start] = self.known
-        Drawing(self.design, self.evaluate, values, known, pairs).fill(start, stop)
+        Collected(self.design, self.evaluate, values, known, pairs).fill(start, stop)
         return replace(self, values=values, known=known, pairs=pairs)
 
     def blocks(self) -> BlockSlopes:

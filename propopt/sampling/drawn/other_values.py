@@ -29,7 +29,7 @@ MOST_EACH: Final = 16
 """Of so many other values each is tried in every draw; of more, one that is drawn."""
 
 
-class Alternatives(NamedTuple):
+class OtherValues(NamedTuple):
     """Other values of one column, with what the change of f counts."""
 
     rows: NDArray[np.intp]
@@ -42,9 +42,9 @@ class Alternatives(NamedTuple):
     """The attribution is the mean of weight · (f(V) − f with the value), (T, S)."""
 
 
-def alternatives(
+def other_values(
     law: ColumnLaw, x: Array, drawn: Array, uniforms: Array, paired: bool
-) -> Iterator[Alternatives]:
+) -> Iterator[OtherValues]:
     """Those of one column.
 
     Parameters
@@ -72,7 +72,7 @@ def alternatives(
                 yield _redrawn(law, present, x, drawn, uniforms)
 
 
-def n_alternatives(law: ColumnLaw, x: Array, paired: bool) -> NDArray[np.intp]:
+def n_other_values(law: ColumnLaw, x: Array, paired: bool) -> NDArray[np.intp]:
     """How many each row has in one draw, (n,)."""
     counts = np.zeros(len(x), dtype=np.intp)
     match law:
@@ -88,53 +88,51 @@ def n_alternatives(law: ColumnLaw, x: Array, paired: bool) -> NDArray[np.intp]:
     return counts
 
 
-def _of_missing(law: NumericLaw, x: Array, uniforms: Array) -> Iterator[Alternatives]:
+def _of_missing(law: NumericLaw, x: Array, uniforms: Array) -> Iterator[OtherValues]:
     """Observed values in place of none: the effect δ_missing − p."""
     rows, n_draws = np.flatnonzero(np.isnan(x)), len(uniforms)
     if len(law.values) > MOST_EACH:
         values = np.tile(_inverse(law.values, law.shares, uniforms), (len(rows), 1))
-        yield Alternatives(rows, values, np.ones(values.shape))
+        yield OtherValues(rows, values, np.ones(values.shape))
         return
     for value, share in zip(law.values, law.shares, strict=True):
         shape = (len(rows), n_draws)
-        yield Alternatives(rows, np.full(shape, value), np.full(shape, share))
+        yield OtherValues(rows, np.full(shape, value), np.full(shape, share))
 
 
-def _others(law: CodedLaw, x: Array, uniforms: Array) -> Iterator[Alternatives]:
+def _others(law: CodedLaw, x: Array, uniforms: Array) -> Iterator[OtherValues]:
     """Other categories than that of the row: the effect δ_x − p."""
     codes = np.flatnonzero(law.shares > 0.0)
     if len(codes) > MOST_EACH:
         drawn = _inverse(codes, law.shares[codes], uniforms)
         values = np.tile(drawn, (len(x), 1))
-        yield Alternatives(np.arange(len(x)), values, np.ones(values.shape))
+        yield OtherValues(np.arange(len(x)), values, np.ones(values.shape))
         return
     for code in codes:
         rows = np.flatnonzero(x != code)
         shape = (len(rows), len(uniforms))
-        yield Alternatives(
+        yield OtherValues(
             rows, np.full(shape, float(code)), np.full(shape, law.shares[code])
         )
 
 
-def _other_of_two(
-    law: NumericLaw, rows: NDArray[np.intp], drawn: Array
-) -> Alternatives:
+def _other_of_two(law: NumericLaw, rows: NDArray[np.intp], drawn: Array) -> OtherValues:
     """f(v_2, ·) − f(v_1, ·), over v_2 − v_1, whichever of them V_j is."""
     low, high = law.values
     is_low = drawn[rows] == low
     slope = 1.0 / law.extent
-    return Alternatives(
+    return OtherValues(
         rows, np.where(is_low, high, low), np.where(is_low, -slope, slope)
     )
 
 
 def _redrawn(
     law: NumericLaw, rows: NDArray[np.intp], x: Array, drawn: Array, uniforms: Array
-) -> Alternatives:
+) -> OtherValues:
     """½ (V_j − V_j') / Var V_j, with V_j' another draw of V_j."""
     again = law.quantiles(x[rows], uniforms)
     _, variances = law.moments(x[rows])
-    return Alternatives(rows, again, 0.5 * (drawn[rows] - again) / variances[:, None])
+    return OtherValues(rows, again, 0.5 * (drawn[rows] - again) / variances[:, None])
 
 
 def _inverse(values: NDArray[np.generic], shares: Array, uniforms: Array) -> Array:

@@ -10,15 +10,15 @@ import numpy as np
 
 from propopt._typing import Array
 from propopt.batches import row_blocks
-from propopt.sampling.drawn.alternatives import alternatives
 from propopt.sampling.drawn.design import Design, Evaluator
+from propopt.sampling.drawn.other_values import other_values
 from propopt.sampling.drawn.pair_sums import PairSums
 from propopt.sampling.drawn.uniforms import N_BLOCKS
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Drawing:
+class Collected:
     """Tables that are filled in place: all that the function answers is kept.
 
     Parameters
@@ -105,7 +105,7 @@ class Around:
                 self.draws[:, :, j],
                 self.uniforms[:, j],
             )
-            for rows, others, weights in alternatives(
+            for rows, others, weights in other_values(
                 column, x, drawn, uniforms, design.paired
             ):
                 if len(rows) == 0:
