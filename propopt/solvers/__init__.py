@@ -12,8 +12,9 @@ from propopt.solvers.lasso.solver import Lasso
 from propopt.solvers.minimum_norm import MinimumNorm
 from propopt.solvers.normal_equations import NormalEquations
 from propopt.solvers.restricted import Restricted
+from propopt.solvers.solving import solve
 from propopt.solvers.splitting.solver import Splitting
-from propopt.solvers.task import Task, solve
+from propopt.solvers.task import Task
 from propopt.solvers.transposed import Transposed
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -12,21 +11,16 @@ import numpy as np
 
 from propopt._typing import Array
 from propopt.certificate import Certificate, certificate_of
-from propopt.checks import read_positive, refuse_overflow, sealed
+from propopt.checks import refuse_overflow, sealed
 from propopt.errors import (
-    InvalidInput,
     SolverFailure,
     TrivialObjectiveWarning,
     UncertifiedWarning,
 )
 from propopt.losses import (
-    Constraint,
     Faithfulness,
     MaxDifferenceRobustness,
-    Objective,
     Program,
-    PropertyLoss,
-    bounds_of,
 )
 from propopt.losses.effortless import Effortless
 from propopt.losses.restricted import zeros
@@ -37,7 +31,7 @@ from propopt.results.explanation import Explanation
 from propopt.results.later import Later
 from propopt.results.target_error import TargetError
 from propopt.solvers.auto import chosen_solver, innermost
-from propopt.solvers.base import Curve, Prepared, Solution, Solver
+from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
 from propopt.solvers.conic import Conic
 from propopt.solvers.left_out import drawn_blocks, left_out_errors
 from propopt.solvers.splitting.edge_weights import edge_weights
@@ -49,68 +43,6 @@ FINE = 1e-9
 
 FINEST = 1e-13
 """No gap below this is asked of attributions on a curve: rounding takes the rest."""
-
-
-def solve(
-    objective: Objective | PropertyLoss,
-    solver: str | Solver = "auto",
-    *,
-    subject_to: Sequence[Constraint] = (),
-    tolerance: float = 1e-6,
-) -> Explanation:
-    """The attributions with the smallest objective, with proof.
-
-    Parameters
-    ----------
-    objective : Objective
-        A weighted sum of losses.
-    solver : str or Solver
-        ``"auto"`` (see :class:`propopt.solvers.Auto`), ``"spectral"``, ``"conic"``,
-        ``"minimum_norm"``, or a cvxpy backend by name, such as ``"CLARABEL"``.
-    subject_to : sequence of Bound or Completeness
-        Constraints such as ``po.PairwiseRobustness(graph) <= 2.0``, and
-        ``po.Completeness(total)``: rows that add up. Of the latter ``details`` has the
-        multipliers (N,), and for each loss what no complete explanation can remove.
-    tolerance : float
-        The certified relative gap that is wanted; a warning says if it was missed.
-
-    Returns
-    -------
-    Explanation
-        With ``.attributions``, ``.losses``, ``.objective``, ``.gap``, ``.certificate``,
-        ``.multipliers``, ``.solver`` and ``.seconds``.
-
-    Raises
-    ------
-    Refused
-        If the solver cannot treat the objective, with the reason.
-    Infeasible
-        If no attributions satisfy all bounds, with what is attainable.
-    SolverFailure
-        If the backend stopped without an answer.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> X = np.linspace(-1, 1, 5)[:, None]
-    >>> objective = po.GradientMatching(3 * X**2) + po.PairwiseRobustness(
-    ...     po.chain_graph(5)
-    ... )
-    >>> best = po.solve(objective)
-    >>> best.solver, best.gap < 1e-12
-    ('spectral', True)
-    """
-    began = time.perf_counter()
-    weighed = Objective.of(objective)
-    weights = weighed.coefficients
-    if not weights.any():
-        raise InvalidInput("weights: all are zero, so every explanation is optimal")
-    goal = read_positive(tolerance, "tolerance")
-    program = Program(weighed.losses, bounds_of(subject_to, weighed.losses))
-    task = Task(program, solver, active=tuple(np.flatnonzero(weights).tolist()))
-    solution = task.solve(weights, goal)
-    errors = Later(partial(task.standard_errors, weights, goal, solution))
-    return task.explain(solution, weights, goal, began, errors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,16 +276,26 @@ class Task:
         """True if the losses of the optimum are known without its attributions."""
         return isinstance(self.prepared, Curve) and not self._zero_is_free(weights)
 
+    def measure(self, weights: Array, tolerance: float) -> Measurement:
+        """The losses of the optimum, in the order of the program, without it."""
+        assert isinstance(self.prepared, Curve), "see knows_curve"
+        if self.active is None:
+            return self.prepared.measure(weights, tolerance)
+        places = list(self.active)
+        found = self.prepared.measure(weights[places], tolerance)
+        losses = np.full(len(weights), np.nan)  # nobody knows the others
+        losses[places] = found.losses
+        return Measurement(losses=losses, excess=found.excess)
+
     def on_curve(self, weights: Array, tolerance: float, began: float) -> Explanation:
         """The losses of the optimum; its attributions when they are first read.
 
         Now, if the curve does not know its losses to the tolerance: attributions may
         prove more, and say so if they do not.
         """
-        assert isinstance(self.prepared, Curve), "see knows_curve"
         names = [loss.name for loss in self.program.losses]
         named = self.program.weighed(weights).weights
-        measurement = self.prepared.measure(weights, tolerance)
+        measurement = self.measure(weights, tolerance)
         value = float(weights @ measurement.losses)
         certificate = Certificate(
             value=value,

@@ -1,0 +1,124 @@
+"""The worst target within a radius: on the curve, and as cvxpy finds it."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import propopt as po
+from propopt.errors import InvalidInput, Refused
+
+
+G = np.array([[1, -0.5, 0.25], [0.5, 0.75, -1], [0, 2, -0.5], [-1, 0.25, 0.5]])
+
+
+def golden(**named):
+    """Two chains with weights of 1, .5 and .25: a table without random numbers."""
+    return po.solve(
+        po.GradientMatching(G)
+        + 0.5 * po.PairwiseRobustness(po.chain_graph(4))
+        + 0.25 * po.Smoothness(po.chain_graph(3)),
+        **named,
+    )
+
+
+def drawn(seed, N=15, D=4):
+    rng = np.random.default_rng(seed)
+    graph = po.knn_graph(rng.standard_normal((N, 2)), 3)
+    return (
+        rng.uniform(0.5, 2.0) * po.GradientMatching(rng.standard_normal((N, D)))
+        + rng.uniform(0.1, 2.0) * po.PairwiseRobustness(graph)
+        + rng.uniform(0.1, 2.0) * po.Smoothness(po.chain_graph(D))
+    )
+
+
+def cvxpy_worst_case(objective, radius):
+    """min a(‖W − Ĝ‖ + δ)² + the rest, by Clarabel."""
+    (a, matching), *others = objective.terms
+    W = cp.Variable(matching.G.shape)
+    worst = a * cp.square(cp.norm(cp.vec(W - matching.G, order="C")) + radius)
+    F = worst + sum(c * loss.expression(W) for c, loss in others)
+    return cp.Problem(cp.Minimize(F)).solve(cp.CLARABEL), W.value
+
+
+def test_kappa_of_the_golden_table():
+    best = golden(target_radius=0.5)
+    assert best.parameters["kappa"] == pytest.approx(0.7828883890625, abs=1e-9)
+    r = np.linalg.norm(best.attributions - G)
+    assert best.parameters["kappa"] == pytest.approx(r / (r + 0.5), rel=1e-12)
+
+
+@pytest.mark.parametrize("solver", ["auto", "krylov", "factored", "normal_equations"])
+@pytest.mark.parametrize("seed", range(3))
+def test_it_is_what_a_conic_solver_finds(seed, solver):
+    objective = drawn(seed)
+    best = po.solve(objective, solver, target_radius=0.5)
+    assert 0.0 < best.parameters["kappa"] < 1.0
+    value, W = cvxpy_worst_case(objective, 0.5)
+    assert best.parameters["worst_case"] == pytest.approx(value, rel=1e-8)
+    np.testing.assert_allclose(best.attributions, W, atol=1e-4)
+    # proved: no attributions have less
+    assert best.parameters["worst_case_lower_bound"] <= value * (1 + 1e-8)
+    assert best.parameters["worst_case_lower_bound"] >= value * (1 - 1e-6)
+
+
+def test_the_result_is_a_point_of_the_curve():
+    best = golden(target_radius=0.5)
+    kappa = best.parameters["kappa"]
+    weights = best.weights
+    assert weights["gradient_matching"] == 1.0
+    assert weights["pairwise_robustness"] == pytest.approx(0.5 * kappa)
+    assert weights["smoothness"] == pytest.approx(0.25 * kappa)
+    assert best.certificate.holds(1e-9)
+
+
+def test_a_large_radius_leaves_the_target_and_none_the_optimum():
+    kept = golden(target_radius=100.0)
+    assert kept.parameters["kappa"] == 0.0
+    np.testing.assert_allclose(kept.attributions, G, atol=1e-12)
+    worst = kept.parameters
+    assert worst["worst_case_lower_bound"] == pytest.approx(worst["worst_case"])
+    free = golden(target_radius=0.0)
+    assert free.parameters["kappa"] == 1.0
+    np.testing.assert_array_equal(free.attributions, golden().attributions)
+    assert free.parameters["worst_case"] == pytest.approx(golden().objective)
+
+
+def test_every_target_within_the_radius_costs_at_most_that():
+    objective = drawn(7)
+    best = po.solve(objective, target_radius=0.8)
+    (a, matching), *others = objective.terms
+    rest = sum(c * loss.value(best.attributions) for c, loss in others)
+    D = best.attributions - matching.G
+    away = D / np.linalg.norm(D)
+    rng = np.random.default_rng(0)
+    moves = [rng.standard_normal(D.shape) for _ in range(20)]
+    for move in [-away, *moves]:
+        other = matching.G + 0.8 * move / np.linalg.norm(move)
+        cost = a * np.sum((best.attributions - other) ** 2) + rest
+        assert cost <= best.parameters["worst_case"] * (1 + 1e-12)
+    worst = a * np.sum((best.attributions - matching.G + 0.8 * away) ** 2) + rest
+    assert worst == pytest.approx(best.parameters["worst_case"], rel=1e-12)
+
+
+REFUSED = {
+    "sparsity is not a squared loss": lambda: po.solve(
+        po.GradientMatching(G) + po.Sparsity(), target_radius=1.0
+    ),
+    "it takes no bounds": lambda: golden(
+        target_radius=1.0, subject_to=[po.Sparsity() <= 1.0]
+    ),
+    "it takes one gradient-matching loss, not 2": lambda: po.solve(
+        po.GradientMatching(G) + po.GradientMatching(G, name="b"), target_radius=1.0
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_other_objectives_are_refused_with_the_reason(reason):
+    with pytest.raises(Refused, match=f"target_radius: {reason}"):
+        REFUSED[reason]()
+
+
+def test_a_radius_is_no_negative_number():
+    with pytest.raises(InvalidInput, match="target_radius"):
+        golden(target_radius=-1.0)
