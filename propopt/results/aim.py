@@ -198,4 +198,7 @@ def _undrawn_source(estimate: Estimate) -> str:
 
 
 def _drawn_source(estimate: Estimate) -> str:
+    """Of draws, whose number stands in it already where the source knows it."""
+    if "draws" in estimate.source:
+        return estimate.source
     return f"{estimate.source}, {estimate.n_draws:,} draws"
