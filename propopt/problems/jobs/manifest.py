@@ -8,6 +8,7 @@ from typing import Any
 
 from propopt.output.gaps import target_in_words
 from propopt.problems.subject.subject import Subject
+from propopt.results.conclusions.saved_shares import with_nulls
 from propopt.results.explanation import Explanation
 
 
@@ -55,6 +56,7 @@ def _explanation(explanation: Explanation) -> dict[str, Any]:
     return {
         "weights": _finite(explanation.rates),
         "losses": _finite(explanation.losses),
+        "shares": with_nulls(explanation.loss_shares),
         "objective": explanation.objective,
         "gap": explanation.gap,
         "target_error": _target_error(explanation),

@@ -166,6 +166,8 @@ def _print(best: Explanation, console: PlainConsole) -> None:
         console.print(f"{name}: {value}", markup=False)
     losses = ", ".join(f"{name} {value:.4g}" for name, value in best.losses.items())
     console.print(f"{losses}; {gap_in_words(best)}", markup=False)
+    for line in best.shares().in_words():
+        console.print(line, markup=False)
     W = best.to_frame()
     sizes = np.abs(W).mean().sort_values(ascending=False)[:_SHOWN]
     rows = [

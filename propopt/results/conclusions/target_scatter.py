@@ -78,14 +78,25 @@ class UnknownScatter(TargetScatter):
 @final
 @dataclass(frozen=True, eq=False)
 class GivenErrors(TargetScatter):
-    """Standard errors (N, D) of W alone: those of a pair add up at most."""
+    """Standard errors (N, D) of W alone: those of a pair add up at most.
+
+    Parameters
+    ----------
+    errors : array (N, D)
+        The standard errors.
+    n_blocks : int
+        Of the draws that they were estimated from; 0 where that is not known.
+    """
 
     errors: Attributions
+    n_blocks: int
 
     words = "standard errors of the target are included"
 
     def of_entries(self) -> Attributions:
-        return np.asarray(float(ndtri(_LEVEL)) * self.errors)
+        few = self.n_blocks > 1
+        factor = stdtrit(self.n_blocks - 1, _LEVEL) if few else ndtri(_LEVEL)
+        return np.asarray(float(factor) * self.errors)
 
     def of_pairs(self, row: int, signs: Array) -> tuple[Array, Array]:
         del signs
@@ -97,19 +108,13 @@ class GivenErrors(TargetScatter):
 @final
 @dataclass(frozen=True, eq=False)
 class BlockScatter(TargetScatter):
-    """Moves of W (B, N, D) with blocks of the target, whose mean is zero.
-
-    Where other losses or bounds stand beside squared losses, the moves are those of the
-    squared ones alone: in the norm of H no other move is longer.
-    """
+    """Moves of W (B, N, D) with blocks of the target, whose mean is zero."""
 
     moves: Array
-    is_exact: bool
 
     @property
     def words(self) -> str:  # type: ignore[override]
-        alone = "" if self.is_exact else ", those of the squared losses alone"
-        return f"errors of the target from {len(self.moves)} blocks are included{alone}"
+        return f"errors of the target from {len(self.moves)} blocks are included"
 
     def of_entries(self) -> Attributions:
         squares = np.einsum("bnd,bnd->nd", self.moves, self.moves)
@@ -137,12 +142,11 @@ def scatter_of(best: Explanation, program: Program, near: NearOptimal) -> Target
     estimates = [target.estimate for target in targets]
     if estimates and all(e is not None and e.exact for e in estimates):
         return NoScatter()
-    if len(estimates) == 1 and estimates[0] is not None:
-        blocks = estimates[0].blocks
-        if blocks is not None:
-            part = Scatter(QuadraticPart(program), blocks)
-            a = best.weights[targets[0].name]
-            return BlockScatter(part.moved(a, near.hessian), _is_linear(program))
+    blocks = estimates[0].blocks if estimates and estimates[0] is not None else None
+    if len(estimates) == 1 and blocks is not None and _is_linear(program):
+        part = Scatter(QuadraticPart(program), blocks)
+        a = best.weights[targets[0].name]
+        return BlockScatter(part.moved(a, near.hessian))
     return _given(best)
 
 
@@ -164,4 +168,4 @@ def _given(best: Explanation) -> TargetScatter:
     errors = best.standard_errors
     if errors is None or not np.isfinite(errors).all():
         return UnknownScatter()
-    return GivenErrors(errors)
+    return GivenErrors(errors, 0 if best.target is None else best.target.n_blocks)
