@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from propopt.functions import Function, wrap
 from propopt.functions.models.outputs import Output, Target
 from propopt.graphs.base import Graph
 from propopt.graphs.points import knn_graph
-from propopt.losses import Objective, PairwiseRobustness
+from propopt.losses import Constraint, Objective, PairwiseRobustness
 from propopt.results.explanation import Explanation
 from propopt.sampling.laws import Reference
 from propopt.solvers import solve
@@ -98,6 +98,7 @@ def optimum(
     robust: PairwiseRobustness,
     weight: float | None,
     progress: bool | None,
+    subject_to: Sequence[Constraint] = (),
 ) -> Explanation:
     """The best for a weight of robustness; for that at the knee, where none is given.
 
@@ -105,12 +106,20 @@ def optimum(
     ----------
     rest : Objective
         All but robustness, faithfulness first.
+    subject_to : sequence of Bound or Completeness
+        Constraints.
     """
     if weight is not None:
-        return solve(rest + read_nonnegative(weight, "robustness") * robust)
+        objective = rest + read_nonnegative(weight, "robustness") * robust
+        return solve(objective, subject_to=subject_to)
     degree = 2.0 * robust.graph.similarities.sum() / robust.n_points
     weights = np.logspace(-_DECADES, _DECADES, _N_WEIGHTS) / degree
-    curve = sweep(rest + 1.0 * robust, {robust.name: weights}, progress=progress)
+    curve = sweep(
+        rest + 1.0 * robust,
+        {robust.name: weights},
+        subject_to=subject_to,
+        progress=progress,
+    )
     return curve.knee(rest.losses[0].name, robust.name)
 
 

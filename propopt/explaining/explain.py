@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from propopt._typing import Array
+from propopt.errors import InvalidInput
+from propopt.estimates import Estimate
+from propopt.explaining.contributions import (
+    ContributionRule,
+    ContributionsLike,
+    Metric,
+)
 from propopt.explaining.defaults import (
     coordinates_of,
     in_words,
@@ -18,11 +25,12 @@ from propopt.explaining.defaults import (
     sizes_of,
     wrapped,
 )
+from propopt.explaining.output_units import complete_explanation
 from propopt.explaining.target import LawChoice, target_rule
 from propopt.functions.models.outputs import Output, Target
 from propopt.graphs.base import Graph
 from propopt.losses import GradientMatching, PairwiseRobustness
-from propopt.results.explanation import Explanation
+from propopt.results.explanation import Explanation, Parameter
 from propopt.tables.schema import ColumnScale, TableSchema
 
 
@@ -34,6 +42,9 @@ def explain(
     output: Output = "auto",
     data: TableSchema | pd.DataFrame | Array | None = None,
     scale: ColumnScale = "std",
+    units: Literal["scaled", "output"] = "scaled",
+    contributions: ContributionsLike = "shapley",
+    metric: Metric = "uniform",
     law: LawChoice = "auto",
     graph: Graph | None = None,
     robustness: float | None = None,
@@ -78,6 +89,24 @@ def explain(
         declared by :meth:`propopt.TableSchema.of`.
     scale : "std", None, mapping or array (D,)
         s, and the units of distances. None: features as they are, plain gradients.
+    units : {"scaled", "output"}
+        ``"output"``: parts of the output that add up to f(x) − base in every row, the
+        nearest to ``contributions`` that are robust:
+
+        minimise  Σ_n ‖w_n − Φ_n‖² + c Σ_{n,n'} ‖w_n − w_n'‖² S_nn'  subject to
+        Σ_d w_nd = f(x_n) − base
+
+        with the mean of f over 100 rows of ``data`` as base. Then ``details`` has
+        ``contributions`` (Φ), ``base_value``, ``prediction`` and what no complete
+        explanation can remove of roughness (``irreducible.pairwise_robustness``).
+    contributions : {"shapley", "slopes"} or attributions (N, D)
+        Φ, for ``units="output"``: Shapley values against those 100 rows, exact for
+        trees and sampled by orders of the features otherwise; slopes times steps from
+        the mean row, and effects of categories; or what was computed elsewhere, an
+        Explanation or ``shap.Explanation`` with its base values, or a table.
+    metric : {"uniform", "effects"}
+        For ``units="output"``: how differences of features count. ``"effects"`` divides
+        their squares by the mean of Φ_nd² over the rows.
     law : {"auto", "data", "gaussian", "none"}
         Over what the model is averaged before its slopes are taken: observed values
         near each row; gaussian noise of half of ``scale``; nothing. By default as
@@ -117,19 +146,36 @@ def explain(
     has_rows = not (data is None or isinstance(data, TableSchema))
     reference = reference_of(function, *((data, "data") if has_rows else (X, "X")))
     sizes = sizes_of(function, reference, scale)
-    aim = target_rule(function, reference, sizes, law=law, rng=rng).of(X)
     similar = graph or neighbours_of(coordinates_of(function, X, sizes))
-    robust = PairwiseRobustness(similar)
-    best = optimum(1.0 * GradientMatching(aim), robust, robustness, progress)
+    added: dict[str, Parameter]
+    match units:
+        case "scaled":
+            aim = target_rule(function, reference, sizes, law=law, rng=rng).of(X)
+            best = _faithful_to_slopes(aim, similar, robustness, progress)
+            added = {"gradient": aim.source}
+        case "output":
+            known = ContributionRule(
+                function=function, reference=reference, law=law, rng=rng
+            ).of(X, contributions)
+            aim = known.estimate
+            best = complete_explanation(
+                known, similar, robustness=robustness, metric=metric, progress=progress
+            )
+            added = {
+                "contributions": aim.source,
+                "contributions miss": known.missed,
+                "metric": metric,
+            }
+        case _:
+            raise InvalidInput(f"units: expected 'scaled' or 'output', got {units!r}")
     return replace(
         best,
         labels=aim.labels,
         units=aim.units,
         evaluations=aim.evaluations,
-        details={**best.details, "gradient": aim.values},
         parameters={
             "function": repr(function),
-            "gradient": aim.source,
+            **added,
             "scale": in_words(scale),
             "reference": f"{reference.in_words()}, sha256:{reference.digest[:12]}",
             "graph": repr(similar),
@@ -137,3 +183,12 @@ def explain(
             **({"notes": "; ".join(aim.notes)} if aim.notes else {}),
         },
     )
+
+
+def _faithful_to_slopes(
+    aim: Estimate, graph: Graph, robustness: float | None, progress: bool | None
+) -> Explanation:
+    """The optimum for slopes, with the slopes beside it."""
+    matching, robust = 1.0 * GradientMatching(aim), PairwiseRobustness(graph)
+    best = optimum(matching, robust, robustness, progress)
+    return replace(best, details={**best.details, "gradient": aim.values})

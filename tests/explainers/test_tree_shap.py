@@ -1,11 +1,9 @@
 """Exact Shapley values of trees: against all orders, and against the shap package."""
 
-import itertools
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
+from orders import all_orders
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     GradientBoostingRegressor,
@@ -32,27 +30,6 @@ Y = X.a * X.b + np.sin(2 * X.c) + 0.1 * RNG.normal(size=N)
 BACKGROUND = X[100:120]
 HOLED = X.mask(RNG.random(X.shape) < 0.15)
 COLOURED = X.assign(d=RNG.choice(["red", "green", "blue"], N))
-
-
-def all_orders(function, points, background):
-    """Σ_S |S|!(D−|S|−1)!/D! (v(S ∪ j) − v(S)), term by term."""
-    points, background = function.read(points)[0], function.read(background)[0]
-    n_columns = points.shape[1]
-    phi = np.zeros(points.shape)
-    for n, x in enumerate(points):
-        worth = {}
-        for present in itertools.product([False, True], repeat=n_columns):
-            mixed = np.where(present, x, background)
-            worth[present] = function.value_at(mixed).mean()
-        for j, present in itertools.product(range(n_columns), worth):
-            if present[j]:
-                continue
-            size = sum(present)
-            weight = math.factorial(size) * math.factorial(n_columns - size - 1)
-            joined = (*present[:j], True, *present[j + 1 :])
-            change = worth[joined] - worth[present]
-            phi[n, j] += weight / math.factorial(n_columns) * change
-    return phi
 
 
 def onehot():
