@@ -87,8 +87,9 @@ def neighbours_of(coordinates: Array) -> Graph:
     """The graph of nearest neighbours."""
     if len(coordinates) < 2:
         raise InvalidInput(
-            "X: robustness compares rows, and there is one; give more, or take the "
-            "gradient alone by propopt.explainers.Gradient"
+            "X: robustness compares rows, and there is one; give others to compare it "
+            "with, data=X_train, or take the gradient alone by "
+            "propopt.explainers.Gradient"
         )
     return knn_graph(coordinates, min(N_NEIGHBORS, len(coordinates) - 1))
 

@@ -25,6 +25,7 @@ from propopt.explaining.defaults import (
     sizes_of,
     wrapped,
 )
+from propopt.explaining.explainer import Explainer
 from propopt.explaining.output_units import complete_explanation
 from propopt.explaining.target import LawChoice, target_rule
 from propopt.functions.models.outputs import Output, Target
@@ -79,7 +80,9 @@ def explain(
     model : estimator, torch module, callable or Function
         See :func:`propopt.wrap`.
     X : DataFrame or array (N, D)
-        At least two rows.
+        At least two rows, whose attributions depend on each other; or one, with rows
+        of ``data`` to compare it with: see :class:`propopt.Explainer`, which is fitted
+        to 500 of these, at most, and can be kept and asked for others.
     target, output
         Of :func:`propopt.wrap`: which class or column, and in which units.
     data : DataFrame or TableSchema, optional
@@ -142,6 +145,18 @@ def explain(
     >>> best.to_frame().shape, best.parameters["weight rule"]
     ((30, 4), 'knee of the curve')
     """
+    if graph is None and _is_alone(X, data):
+        alone = Explainer(
+            model,
+            data,
+            target=target,
+            output=output,
+            scale=scale,
+            law=law,
+            robustness=robustness,
+            rng=rng,
+        )
+        return alone.fit(progress=progress).explain(X, progress=progress)
     function = wrapped(model, X, target, output, data)
     has_rows = not (data is None or isinstance(data, TableSchema))
     reference = reference_of(function, *((data, "data") if has_rows else (X, "X")))
@@ -192,3 +207,9 @@ def _faithful_to_slopes(
     matching, robust = 1.0 * GradientMatching(aim), PairwiseRobustness(graph)
     best = optimum(matching, robust, robustness, progress)
     return replace(best, details={**best.details, "gradient": aim.values})
+
+
+def _is_alone(X: Any, data: Any) -> bool:
+    """Whether there is one row, and others to compare it with."""
+    has_rows = not (data is None or isinstance(data, TableSchema))
+    return has_rows and hasattr(X, "__len__") and len(X) == 1

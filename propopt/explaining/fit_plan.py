@@ -131,8 +131,7 @@ class FitPlan:
             "gradient": aim.source,
             "scale": in_words(self.scale),
             "graph": f"{nearest.n_neighbors} nearest of {rows} reference rows",
-            "similarities": self.weights,
-            "lengthscale": nearest.lengthscale,
+            "similarities": _similarities(nearest),
             "reference": f"sha256:{_digest(nearest.coordinates)}",
             "weight rule": _weight_rule(self.robustness),
         }
@@ -167,6 +166,11 @@ def _read_smoothness(
             "all rows together by po.solve"
         )
     return loss, weight
+
+
+def _similarities(nearest: NearestRows) -> str:
+    length = nearest.lengthscale
+    return "uniform" if length is None else f"gaussian, lengthscale {length:.6g}"
 
 
 def _weight_rule(robustness: float | None) -> str:

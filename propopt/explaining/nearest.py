@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Points
-from propopt.graphs.neighbours import gaussian
+from propopt.graphs.neighbours import distances_between, gaussian
 
 
 @final
@@ -43,13 +43,8 @@ class NearestRows:
 
     def of(self, point: Array) -> tuple[NDArray[np.intp], Array]:
         """The nearest rows (k,), nearest first, and their similarities (k,)."""
-        apart = self._distances(point)
+        apart = distances_between(point[None], self.coordinates)[0]
         near = np.argsort(apart, kind="stable")[: self.n_neighbors]
         if self.lengthscale is None:
             return near, np.ones(len(near))
         return near, gaussian(apart[near], self.lengthscale)
-
-    def _distances(self, point: Array) -> Array:
-        with np.errstate(over="ignore"):  # then infinitely far
-            squares = ((self.coordinates - point) ** 2).sum(axis=1)
-        return np.asarray(np.sqrt(squares))

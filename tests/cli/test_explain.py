@@ -38,6 +38,9 @@ def table(tmp_path, rng):
     return path
 
 
+ALONE = LOOK.replace("scale: none", "scale: none, reference: 40")
+
+
 def explain(*arguments):
     return main(["explain", *map(str, arguments)])
 
@@ -172,3 +175,23 @@ def test_code_that_a_file_names_runs_only_where_it_is_allowed(
     assert main([command, path]) == 2
     assert "add --allow-code to the command" in capsys.readouterr().err
     assert main([command, path, "--allow-code"]) == 0
+
+
+def test_rows_by_themselves_do_not_depend_on_the_other_rows(tmp_path, out):
+    one = write(tmp_path, "one", ALONE)
+    assert explain(one, "--out", out) == 0
+    found = po.Explanation.load(out / "one.npz")
+    assert found.solver == "conditional"
+    assert found.details["reference_rows"].max() < 40
+    subject = po.problems.read_problem(one).subject
+    explainer = po.Explainer(
+        subject.function, subject.others, n_reference=40, robustness=0.5, scale=None
+    ).fit()
+    alone = explainer.explain(subject.points.iloc[[7]])
+    np.testing.assert_array_equal(alone.attributions[0], found.attributions[7])
+
+
+def test_rows_by_themselves_take_no_graph(tmp_path, out, capsys):
+    text = ALONE.replace("reference:", "graph: {kind: chain}, reference:")
+    assert explain(write(tmp_path, "one", text), "--out", out) == 2
+    assert "leave the graph out" in capsys.readouterr().err

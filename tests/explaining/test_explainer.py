@@ -224,3 +224,32 @@ def test_rows_of_polars_are_explained_alike():
     explainer = po.Explainer(black_box, data=X).fit()
     found = explainer.explain(polars.from_pandas(X_NEW))
     same(found, explainer.explain(X_NEW), list(range(N_NEW)))
+
+
+def test_one_row_is_explained_among_the_rows_of_the_data():
+    found = po.explain(black_box, X_NEW.iloc[[3]], data=X)
+    explainer = po.Explainer(black_box, data=X).fit()
+    same(found, explainer.explain(X_NEW), [3])
+
+
+@pytest.mark.parametrize("data", [None, po.TableSchema.of(X)])
+def test_one_row_without_others_is_refused(data):
+    with pytest.raises(InvalidInput, match="give others to compare it with, data="):
+        po.explain(black_box, X_NEW.iloc[[3]], data=data)
+
+
+def test_missing_numbers_count_in_distances_as_in_graphs():
+    def model(table):
+        return np.nan_to_num(np.asarray(table, dtype=float)) @ np.arange(1.0, D + 1.0)
+
+    gaps = X.mask(np.random.default_rng(5).random(X.shape) < 0.2)
+    new = X_NEW.mask(np.random.default_rng(6).random(X_NEW.shape) < 0.2)
+    explainer = po.Explainer(model, data=gaps, scale=None, law="none").fit()
+    found = explainer.explain(new.iloc[:10])
+    same(explainer.explain(new.iloc[[4]]), found, [4])
+    for n, row in enumerate(new.to_numpy()[:10]):
+        points = gaps.to_numpy()
+        odd = np.isnan(points) != np.isnan(row)
+        squares = np.where(odd, 1.0, np.nan_to_num((points - row) ** 2)).sum(axis=1)
+        near = found.details["reference_rows"][n]
+        np.testing.assert_allclose(squares[near], np.sort(squares)[:8], rtol=1e-12)

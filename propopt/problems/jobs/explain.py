@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from propopt.functions import Function
 from propopt.problems.extent import Extent
 from propopt.problems.graphs import PointGraph
 from propopt.problems.jobs.base import Job
 from propopt.problems.parts import part
-from propopt.problems.section import Nonnegative, Positive, Section
+from propopt.problems.section import (
+    MOST_NUMBERS,
+    Nonnegative,
+    Positive,
+    Section,
+)
 from propopt.problems.sources.base import Source
 
 
@@ -34,6 +40,22 @@ class ExplainSection(Section):
     robustness: Nonnegative | None = Field(
         None, description="its weight; by default that at the knee of the whole curve"
     )
+
+    reference: Annotated[int, Field(ge=2, le=MOST_NUMBERS)] | None = Field(
+        None,
+        description="explain each row by itself, given so many reference rows, drawn "
+        "from those that the model is fitted on: the same whoever else is explained",
+    )
+
+    @model_validator(mode="after")
+    def _compare_with_rows(self) -> Self:
+        if self.reference is not None and self.graph is not None:
+            raise PydanticCustomError(
+                "reference_and_graph",
+                "reference and graph: rows by themselves are compared with the "
+                "nearest reference rows; leave the graph out",
+            )
+        return self
 
     def build(self, subject: Subject) -> dict[str, Any]:
         """Keyword arguments of :func:`propopt.explain`."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from propopt.errors import Unwritten
 from propopt.explaining.explain import explain
+from propopt.explaining.explainer import Explainer
 from propopt.output.gaps import gap_in_words
 from propopt.output.progress import PlainConsole
 from propopt.output.terminal import print_table
@@ -83,8 +84,10 @@ class FirstLook:
         return self.make()
 
     def solve(self, progress: bool | None = None) -> Explanation:
-        """The explanation, by :func:`propopt.explain`."""
+        """The explanation, by :func:`propopt.explain` or :class:`propopt.Explainer`."""
         with part("explain"):
+            if self.section.reference is not None:
+                return self._alone(self.section.reference, progress)
             return explain(
                 self.subject.function,
                 self.subject.points,
@@ -92,6 +95,21 @@ class FirstLook:
                 progress=progress,
                 **self.section.build(self.subject),
             )
+
+    def _alone(self, n_reference: int, progress: bool | None) -> Explanation:
+        """Each row by itself, given reference rows."""
+        subject, settings = self.subject, self.section.build(self.subject)
+        settings.pop("graph")
+        explainer = Explainer(
+            subject.function,
+            subject.others,
+            n_reference=n_reference,
+            rng=self.seed,
+            **settings,
+        )
+        return explainer.fit(progress=progress).explain(
+            subject.points, progress=progress
+        )
 
 
 def run_explain(
