@@ -75,6 +75,14 @@ class JumpsWarning(FlatFunctionWarning):
     """A function jumps, so that its numerical gradients miss much of its change."""
 
 
+class ImpreciseWarning(PropoptWarning):
+    """The error of a target is larger than was wanted, or is not known."""
+
+
+class MissingPatternsWarning(PropoptWarning):
+    """Many rows are compared with rows in which other columns are missing."""
+
+
 class InexactBoxesWarning(PropoptWarning):
     """Trees were read, and what was read differs from what the model answers."""
 

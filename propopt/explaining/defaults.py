@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,10 +11,11 @@ import pandas as pd
 
 from propopt._typing import Array
 from propopt.checks import read_nonnegative
-from propopt.errors import InvalidInput
+from propopt.errors import InvalidInput, MissingPatternsWarning
 from propopt.functions import Function, wrap
 from propopt.functions.models.outputs import Output, Target
 from propopt.graphs.base import Graph
+from propopt.graphs.missing_patterns import share_across_patterns
 from propopt.graphs.points import knn_graph
 from propopt.losses import Constraint, Objective, PairwiseRobustness
 from propopt.results.explanation import Explanation
@@ -25,6 +27,9 @@ from propopt.tradeoffs.sweep import sweep
 
 
 N_NEIGHBORS = 8
+MOST_ACROSS = 0.05
+"""The share of edges between rows of other gaps that goes without saying."""
+
 _DECADES, _N_WEIGHTS = 3, 61
 """The default curve: weights 10^∓DECADES times one over twice the mean degree."""
 
@@ -35,6 +40,7 @@ def wrapped(
     target: Target,
     output: Output,
     data: TableSchema | pd.DataFrame | Array | None,
+    batch_rows: int | None = None,
 ) -> Function:
     """The function of a model, which knows the table ``data``, or X if it has names.
 
@@ -47,12 +53,12 @@ def wrapped(
                 f"data: it belongs to wrap(model, data=...), and {model!r} is wrapped "
                 "already"
             )
-        return wrap(model, target, output)
+        return wrap(model, target, output, batch_rows=batch_rows)
     table = X if data is None and is_frame(X, "X") else data
-    function = wrap(model, target, output, data=table)
+    function = wrap(model, target, output, data=table, batch_rows=batch_rows)
     if output != "auto" or not _has_better_margin(model, function):
         return function
-    return wrap(model, target, "margin", data=table)
+    return wrap(model, target, "margin", data=table, batch_rows=batch_rows)
 
 
 def _has_better_margin(model: Any, function: Function) -> bool:
@@ -83,15 +89,31 @@ def coordinates_of(function: Function, X: Any, sizes: Array) -> Array:
     return coordinates
 
 
-def neighbours_of(coordinates: Array) -> Graph:
-    """The graph of nearest neighbours."""
+def neighbours_of(coordinates: Array, same_pattern: bool = False) -> Graph:
+    """The graph of nearest neighbours, all of them or those with the same gaps."""
     if len(coordinates) < 2:
         raise InvalidInput(
-            "X: robustness compares rows, and there is one; give others to compare it "
-            "with, data=X_train, or take the gradient alone by "
+            "X: robustness compares rows, and there is one; give more, or the table "
+            "that it comes from as data, or take the gradient alone by "
             "propopt.explainers.Gradient"
         )
-    return knn_graph(coordinates, min(N_NEIGHBORS, len(coordinates) - 1))
+    count = min(N_NEIGHBORS, len(coordinates) - 1)
+    return knn_graph(coordinates, count, same_pattern=same_pattern)
+
+
+def warn_of_patterns(graph: Graph, coordinates: Array) -> None:
+    """Say so where many neighbours miss other columns: slopes are tied to effects."""
+    if graph.n_nodes != len(coordinates) or not np.isnan(coordinates).any():
+        return
+    share = share_across_patterns(graph, coordinates)
+    if share > MOST_ACROSS:
+        warnings.warn(
+            f"{share:.0%} of the edges join rows in which other columns are missing, "
+            "where slopes are compared with effects of being missing; "
+            "same_pattern=True leaves these edges out",
+            MissingPatternsWarning,
+            stacklevel=3,
+        )
 
 
 def optimum(

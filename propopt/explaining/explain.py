@@ -10,7 +10,6 @@ import pandas as pd
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
-from propopt.estimates import Estimate
 from propopt.explaining.contributions import (
     ContributionRule,
     ContributionsLike,
@@ -20,18 +19,18 @@ from propopt.explaining.defaults import (
     coordinates_of,
     in_words,
     neighbours_of,
-    optimum,
     reference_of,
     sizes_of,
+    warn_of_patterns,
     wrapped,
 )
 from propopt.explaining.explainer import Explainer
-from propopt.explaining.output_units import complete_explanation
+from propopt.explaining.precision import Effort
 from propopt.explaining.target import LawChoice, target_rule
+from propopt.explaining.together import Together, stability_in_words
 from propopt.functions.models.outputs import Output, Target
 from propopt.graphs.base import Graph
-from propopt.losses import GradientMatching, PairwiseRobustness
-from propopt.results.explanation import Explanation, Parameter
+from propopt.results.explanation import Explanation
 from propopt.tables.schema import ColumnScale, TableSchema
 
 
@@ -48,7 +47,11 @@ def explain(
     metric: Metric = "uniform",
     law: LawChoice = "auto",
     graph: Graph | None = None,
+    same_pattern: bool = False,
     robustness: float | None = None,
+    precision: float | None = None,
+    max_evaluations: int | None = None,
+    batch_rows: int | None = None,
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
 ) -> Explanation:
@@ -116,8 +119,18 @@ def explain(
         above.
     graph : Graph, optional
         S, if not by nearest neighbours.
+    same_pattern : bool
+        Leave out neighbours in which other columns are missing. A warning says so if
+        they are more than 5 % of all: slopes are compared with effects there.
     robustness : float, optional
         c, if not at the knee.
+    precision : float, optional
+        Where slopes are sampled: draw until ``target_error`` is no larger, such as
+        0.02. What the first draws cost is announced where it is long.
+    max_evaluations : int, optional
+        The most rows that the model is given for draws.
+    batch_rows : int, optional
+        The most rows that the model is given in one call.
     rng : int, numpy.random.Generator or None
         For the noise on piecewise-constant models; None is seed 0.
     progress : bool, optional
@@ -157,56 +170,40 @@ def explain(
             rng=rng,
         )
         return alone.fit(progress=progress).explain(X, progress=progress)
-    function = wrapped(model, X, target, output, data)
+    function = wrapped(model, X, target, output, data, batch_rows)
     has_rows = not (data is None or isinstance(data, TableSchema))
     reference = reference_of(function, *((data, "data") if has_rows else (X, "X")))
     sizes = sizes_of(function, reference, scale)
-    similar = graph or neighbours_of(coordinates_of(function, X, sizes))
-    added: dict[str, Parameter]
+    coordinates = coordinates_of(function, X, sizes)
+    similar = graph or neighbours_of(coordinates, same_pattern)
+    warn_of_patterns(similar, coordinates)
+    rows = Together(X=X, graph=similar, robustness=robustness, progress=progress)
     match units:
         case "scaled":
-            aim = target_rule(function, reference, sizes, law=law, rng=rng).of(X)
-            best = _faithful_to_slopes(aim, similar, robustness, progress)
-            added = {"gradient": aim.source}
-        case "output":
-            known = ContributionRule(
-                function=function, reference=reference, law=law, rng=rng
-            ).of(X, contributions)
-            aim = known.estimate
-            best = complete_explanation(
-                known, similar, robustness=robustness, metric=metric, progress=progress
+            effort = Effort(
+                precision=precision, max_evaluations=max_evaluations, progress=progress
             )
-            added = {
-                "contributions": aim.source,
-                "contributions miss": known.missed,
-                "metric": metric,
-            }
+            rule = target_rule(function, reference, sizes, law=law, rng=rng)
+            best = rows.slopes(rule, effort)
+        case "output":
+            shares = ContributionRule(
+                function=function, reference=reference, law=law, rng=rng
+            )
+            best = rows.contributions(shares, contributions, metric)
         case _:
             raise InvalidInput(f"units: expected 'scaled' or 'output', got {units!r}")
     return replace(
         best,
-        labels=aim.labels,
-        units=aim.units,
-        evaluations=aim.evaluations,
         parameters={
             "function": repr(function),
-            **added,
+            **best.parameters,
             "scale": in_words(scale),
             "reference": f"{reference.in_words()}, sha256:{reference.digest[:12]}",
             "graph": repr(similar),
             "weight rule": "given" if robustness is not None else "knee of the curve",
-            **({"notes": "; ".join(aim.notes)} if aim.notes else {}),
+            "stability": stability_in_words(best),
         },
     )
-
-
-def _faithful_to_slopes(
-    aim: Estimate, graph: Graph, robustness: float | None, progress: bool | None
-) -> Explanation:
-    """The optimum for slopes, with the slopes beside it."""
-    matching, robust = 1.0 * GradientMatching(aim), PairwiseRobustness(graph)
-    best = optimum(matching, robust, robustness, progress)
-    return replace(best, details={**best.details, "gradient": aim.values})
 
 
 def _is_alone(X: Any, data: Any) -> bool:

@@ -39,7 +39,11 @@ class TargetRule:
 
     def of(self, X: Any) -> Estimate:
         """Slopes per scale at the rows of X, with what is known of their error."""
-        return self.function.estimate(X).scaled(self.sizes)
+        return self.scaled(self.function.estimate(X))
+
+    def scaled(self, estimate: Estimate) -> Estimate:
+        """Slopes of the function per scale."""
+        return estimate.scaled(self.sizes)
 
 
 def target_rule(
