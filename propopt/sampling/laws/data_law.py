@@ -107,17 +107,15 @@ class DataLaw:
 
     def notes(self, points: Points) -> tuple[str, ...]:
         """What a reader of attributions at these rows has to know, a sentence each."""
-        notes = []
-        for name, column, x in zip(
-            self.reference.names, self.columns, points.T, strict=True
-        ):
-            if isinstance(column, NumericLaw):
-                notes += _notes(name, column, x, self._has_missing(name))
-        return tuple(notes)
-
-    def _has_missing(self, name: str) -> bool:
-        j = self.reference.names.index(name)
-        return bool(np.isnan(self.reference.points[:, j]).any())
+        present = ~np.isnan(self.reference.points)
+        return tuple(
+            note
+            for j, (name, column) in enumerate(
+                zip(self.reference.names, self.columns, strict=True)
+            )
+            if isinstance(column, NumericLaw)
+            for note in _notes(name, column, points[:, j], bool(present[:, j].all()))
+        )
 
     def knows(self, sets: Sets) -> KnownCells:
         """Sets as runs of observed values and as codes, each once."""
@@ -194,13 +192,16 @@ class KnownCells:
         return start, stop, missing
 
 
-def _notes(name: str, law: NumericLaw, x: Array, has_missing: bool) -> list[str]:
-    absent = bool(np.isnan(x).any())
-    match len(law.values):
-        case 0:
-            return [f"column {name!r} is missing in all reference rows: 0"]
-        case 1 if not np.isnan(x).all():
-            return [f"column {name!r} is constant in the reference rows: 0"]
-    if absent and not has_missing:
-        return [f"column {name!r} is missing in rows, and never in the reference rows"]
-    return []
+def _notes(name: str, law: NumericLaw, x: Array, complete: bool) -> list[str]:
+    """Of a column of numbers; ``complete``: no reference row lacks it."""
+    absent = np.isnan(x)
+    if len(law.values) == 0:
+        return [f"column {name!r} is missing in all reference rows: 0"]
+    notes = []
+    if len(law.values) == 1 and not absent.all():
+        notes.append(f"column {name!r} is constant in the reference rows: 0")
+    if absent.any() and complete:
+        notes.append(
+            f"column {name!r} is missing in rows, and never in the reference rows"
+        )
+    return notes
