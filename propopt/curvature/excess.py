@@ -20,19 +20,24 @@ errors are one and the same everywhere. K has n = B − 1 of them to each of the
 and independent ones, so that excess/(tr K/(B n)) ~ F(ν, nν). Both sums are unbiased:
 
     E tr² S = (Σ λ)² + 2 Σ λ²/n,  E tr S² = (1 + 1/n) Σ λ² + (Σ λ)²/n,  S = K/n.
+
+Where K is too much work, the energies of n = B − 1 combinations of blocks are enough
+(:func:`contrasts`): these have the mean tr K/n, and the variance 2 Σ λ².
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 import numpy as np
 from scipy.special import fdtri
 
 from propopt._typing import Array
-from propopt.curvature.hessian import Diagonalized, Hessian, QuadraticPart
+from propopt.curvature.hessian import Diagonalized, Hessian, Iterated, QuadraticPart
 
 
 LEVEL = 0.95
@@ -73,6 +78,19 @@ class Excess:
             value=float(np.trace(gram)) / (n * (n + 1)),
             spread=_spread(np.diag(gram)),
             degrees=_degrees(gram / n, n),
+            n_blocks=n + 1,
+        )
+
+    @classmethod
+    def of_energies(cls, energies: Array) -> Excess:
+        """From a² ⟨E, H⁻¹E⟩ of the n contrasts of n + 1 blocks."""
+        n, mean = len(energies), float(energies.mean())
+        variance = float(energies.var(ddof=1)) if n > 1 else math.inf
+        least = 2.0 * mean**2 / MOST_DEGREES
+        return cls(
+            value=mean / (n + 1),
+            spread=math.sqrt(variance / n) / (n + 1) if n > 1 else math.nan,
+            degrees=max(2.0 * mean**2 / max(variance, least), 1.0) if mean else 1.0,
             n_blocks=n + 1,
         )
 
@@ -117,6 +135,24 @@ def _degrees(S: Array, n: int) -> float:
     return max((trace**2 - 2.0 * own / n) / max(own, smallest), 1.0) if trace else 1.0
 
 
+def contrasts(n_blocks: int) -> Array:
+    """B − 1 orthonormal combinations of B blocks that leave out their mean, (B − 1, B).
+
+    Of independent blocks they are independent, and each varies as a block does.
+
+    Examples
+    --------
+    >>> C = contrasts(3)
+    >>> bool(np.allclose(C @ C.T, np.eye(2)) and np.allclose(C @ np.ones(3), 0.0))
+    True
+    """
+    # Helmert: each block against those before it
+    rows = np.tril(np.ones((n_blocks - 1, n_blocks)))
+    places = np.arange(1, n_blocks)
+    rows[places - 1, places] = -places
+    return np.asarray(rows / np.sqrt(places * (places + 1.0))[:, None])
+
+
 @final
 class Scatter:
     """The blocks of a target, as the quadratic part of an objective sees them.
@@ -127,12 +163,35 @@ class Scatter:
         The squared losses.
     blocks : array (B, N, D)
         Ĝ_b.
+    energy : callable, optional
+        E (N, D) to what gives a² ⟨E, H⁻¹E⟩ for any weights, where that is cheap.
     """
 
-    def __init__(self, part: QuadraticPart, blocks: Array) -> None:
+    def __init__(
+        self,
+        part: QuadraticPart,
+        blocks: Array,
+        energy: Callable[[Array], Callable[[Array], float]] | None = None,
+    ) -> None:
         self._part = part
+        self._energy = energy
         self._deviations = blocks - blocks.mean(axis=0)
         self._coefficients: Array | None = None
+
+    def excess(self, a: float, weights: Array) -> Excess:
+        """What the error of the mean of the blocks costs."""
+        if self._energies is None:
+            return Excess.of(self.gram(a, weights))
+        energies = [energy(weights) for energy in self._energies]
+        return Excess.of_energies(np.array(energies))
+
+    @cached_property
+    def _energies(self) -> list[Callable[[Array], float]] | None:
+        """Of each contrast, for any weights."""
+        if self._energy is None:
+            return None
+        rows = contrasts(len(self._deviations))
+        return [self._energy(np.tensordot(row, self._deviations, 1)) for row in rows]
 
     def gram(self, a: float, weights: Array) -> Array:
         """K_bc = a² ⟨Ĝ_b − Ĝ, H⁻¹(Ĝ_c − Ĝ)⟩, shape (B, B)."""
@@ -153,7 +212,8 @@ class Scatter:
 
     def moved(self, a: float, H: Hessian) -> Array:
         """W(Ĝ_b) − W(Ĝ) = a H⁻¹(Ĝ_b − Ĝ), shape (B, N, D)."""
-        return np.stack([a * H.solve(D) for D in self._deviations])
+        near = H.roughly if isinstance(H, Iterated) else H
+        return np.stack([a * near.solve(D) for D in self._deviations])
 
     def _turned(self, H: Diagonalized) -> Array:
         # the eigenbases of a part are the same for all weights

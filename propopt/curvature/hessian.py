@@ -12,7 +12,7 @@ is whose objective is almost the least.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
@@ -32,8 +32,8 @@ MOST_DIAGONALIZED = 2_000
 """Points from which conjugate gradients are cheaper than an eigenbasis, O(N³)."""
 
 _MOST_STEPS = 2_000
-_REDUCTION = 1e-26
-"""Of the energy of the residual: thirteen digits."""
+_REDUCTION, _ROUGHLY = 1e-26, 1e-16
+"""Of the energy of the residual: thirteen digits, and the eight that errors need."""
 
 
 class Hessian(ABC):
@@ -114,10 +114,18 @@ class Iterated(Hessian):
         Squared losses with weights above zero, one of them gradient matching.
     shape : (int, int)
         N and D.
+    reduction : float
+        Of the energy of the residual.
     """
 
     terms: tuple[tuple[float, PropertyLoss], ...]
     shape: tuple[int, int]
+    reduction: float = _REDUCTION
+
+    @property
+    def roughly(self) -> Iterated:
+        """The same to eight digits, for scatters and errors."""
+        return replace(self, reduction=_ROUGHLY)
 
     def solve(self, E: Array) -> Array:
         X, residual = np.zeros(self.shape), np.array(E, dtype=np.float64)
@@ -127,7 +135,7 @@ class Iterated(Hessian):
             residual,
             precondition=np.copy,
             most_steps=_MOST_STEPS,
-            reduction=_REDUCTION,
+            reduction=self.reduction,
         )
         return X
 
@@ -167,6 +175,8 @@ class QuadraticPart:
     ----------
     program : Program
         Losses of any kind; those that are not squared are left out.
+    known : (Eigenbasis, Eigenbasis), optional
+        U and V, where they were computed before.
 
     Examples
     --------
@@ -181,6 +191,7 @@ class QuadraticPart:
     """
 
     program: Program
+    known: tuple[Eigenbasis, Eigenbasis] | None = None
 
     def hessian(self, weights: Array) -> Hessian:
         """H for these weights, in the order of the losses of the program.
@@ -210,7 +221,7 @@ class QuadraticPart:
     def _is_diagonal(self) -> bool:
         losses = tuple(self.program.losses[k] for k in self._squared)
         few = max(self.program.shape) <= MOST_DIAGONALIZED
-        return few and curvature_refusal(losses) is None
+        return (few or self.known is not None) and curvature_refusal(losses) is None
 
     @cached_property
     def _quadratic(self) -> Quadratic:
@@ -219,6 +230,8 @@ class QuadraticPart:
 
     @cached_property
     def _bases(self) -> tuple[Eigenbasis, Eigenbasis]:
+        if self.known is not None:
+            return self.known
         quadratic, (N, D) = self._quadratic, self.program.shape
         return (
             Eigenbasis(quadratic.P, quadratic.point_parts, N),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -11,7 +11,8 @@ import numpy as np
 
 from propopt._typing import Array
 from propopt.checks import sealed
-from propopt.curvature.excess import Excess, Scatter
+from propopt.curvature.eigenbasis import Eigenbasis
+from propopt.curvature.excess import Scatter
 from propopt.curvature.hessian import QuadraticPart
 from propopt.estimates import Estimate
 from propopt.losses import (
@@ -32,6 +33,23 @@ from propopt.results.target_error import (
 
 @final
 @dataclass(frozen=True, eq=False)
+class Curvature:
+    """What a solver knows of the squared losses of a program.
+
+    Parameters
+    ----------
+    bases : (Eigenbasis, Eigenbasis), optional
+        Over points and over features.
+    energy : callable, optional
+        E (N, D) to what gives a² ⟨E, H⁻¹E⟩ for any weights.
+    """
+
+    bases: tuple[Eigenbasis, Eigenbasis] | None = None
+    energy: Callable[[Array], Callable[[Array], float]] | None = None
+
+
+@final
+@dataclass(frozen=True, eq=False)
 class Aim:
     """The targets of a program, made ready for any weights.
 
@@ -39,6 +57,8 @@ class Aim:
     ----------
     program : Program
         Its faithfulness losses have targets.
+    known : Curvature
+        What was computed before.
 
     Examples
     --------
@@ -55,6 +75,7 @@ class Aim:
     """
 
     program: Program
+    known: Curvature = Curvature()
 
     def error(
         self, weights: Array, scale: float, multipliers: Sequence[float] = ()
@@ -98,9 +119,9 @@ class Aim:
         reason = self._why_unknown(loss)
         if reason is not None:
             return unknown_target(reason, scale)
-        gram = self._scatter(loss).gram(self._weight(loss, weights), weights)
+        excess = self._scatter(loss).excess(self._weight(loss, weights), weights)
         return TargetError(
-            **vars(Excess.of(gram)),
+            **vars(excess),
             scale=scale,
             source=_drawn_source(_estimate(loss)),
             relation=self._relation(weights),
@@ -147,7 +168,9 @@ class Aim:
         if loss not in self._scatters:
             blocks = _estimate(loss).blocks
             assert blocks is not None, "it is drawn"
-            self._scatters[loss] = Scatter(self._quadratic_part, blocks)
+            self._scatters[loss] = Scatter(
+                self._quadratic_part, blocks, self.known.energy
+            )
         return self._scatters[loss]
 
     @cached_property
@@ -163,7 +186,8 @@ class Aim:
         """
         bounded = (bound.loss for bound in self.program.bounds if bound.limit > 0.0)
         losses = (*self.program.losses, *bounded)
-        return QuadraticPart(Program(losses, (), self.program.shape))
+        program = Program(losses, (), self.program.shape)
+        return QuadraticPart(program, self.known.bases)
 
 
 def _known_exactly(loss: PropertyLoss) -> str | None:

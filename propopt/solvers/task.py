@@ -25,7 +25,7 @@ from propopt.losses import (
 from propopt.losses.effortless import Effortless
 from propopt.losses.restricted import zeros
 from propopt.losses.totals import Totals
-from propopt.results.aim import Aim
+from propopt.results.aim import Aim, Curvature
 from propopt.results.deferred import Deferred
 from propopt.results.explanation import Explanation
 from propopt.results.later import Later
@@ -33,6 +33,9 @@ from propopt.results.target_error import TargetError
 from propopt.solvers.auto import chosen_solver, innermost
 from propopt.solvers.base import Curve, Measurement, Prepared, Solution, Solver
 from propopt.solvers.conic import Conic
+from propopt.solvers.curves.energies import energy_on_curve
+from propopt.solvers.curves.krylov import Krylov
+from propopt.solvers.curves.spectral import Diagonal
 from propopt.solvers.left_out import drawn_blocks, left_out_errors
 from propopt.solvers.splitting.edge_weights import edge_weights
 from propopt.threads import few_threads
@@ -241,7 +244,17 @@ class Task:
 
     @cached_property
     def _aim(self) -> Aim:
-        return Aim(self.program)
+        return Aim(self.program, self._curvature)
+
+    @property
+    def _curvature(self) -> Curvature:
+        """What the solver knows of that of the whole program."""
+        everything = self.active is None or len(self.active) == len(self.program.losses)
+        if everything and isinstance(self.prepared, Diagonal):
+            return Curvature(bases=self.prepared.bases)
+        if everything and isinstance(self.chosen, Krylov):
+            return Curvature(energy=partial(energy_on_curve, self.program, self.chosen))
+        return Curvature()
 
     def _of_totals(self, solution: Solution, weights: Array) -> dict[str, Array]:
         """Multipliers of given row sums, and what these leave of each loss."""

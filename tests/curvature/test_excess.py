@@ -6,7 +6,7 @@ from scipy import stats
 
 import propopt as po
 from propopt.curvature import hessian
-from propopt.curvature.excess import Excess, Scatter, ratio_interval
+from propopt.curvature.excess import Excess, Scatter, contrasts, ratio_interval
 from propopt.curvature.hessian import QuadraticPart
 
 
@@ -139,6 +139,38 @@ def test_the_interval_covers_the_excess_of_the_mean(roots):
         covered.append(low <= excess <= high)
     # 95 %, and 92 % at worst, where degrees are estimated; 5 σ of 1000 is 0.034
     assert 0.90 <= np.mean(covered) <= 0.985
+
+
+def test_contrasts_of_blocks_tell_what_their_gram_matrix_tells():
+    rng, ratios = np.random.default_rng(3), []
+    C = contrasts(B)
+    np.testing.assert_allclose(C @ C.T, np.eye(B - 1), atol=1e-15)
+    for _ in range(200):
+        K = gaussian_gram(rng, np.ones(40))
+        own, other = Excess.of(K), Excess.of_energies(np.diag(C @ K @ C.T))
+        assert other.value == pytest.approx(own.value, rel=1e-12)
+        assert other.n_blocks == B
+        ratios.append(other.degrees / own.degrees)
+    # 2 mean²/variance of nine numbers: a median of 1.1, and a wide spread
+    assert 0.8 <= np.median(ratios) <= 1.5
+
+
+def test_the_interval_of_contrasts_covers_the_excess_of_the_mean():
+    rng, covered = np.random.default_rng(4), []
+    for _ in range(1000):
+        roots = np.ones(15)
+        K = gaussian_gram(rng, roots)
+        found = Excess.of_energies(np.diag(contrasts(B) @ K @ contrasts(B).T))
+        excess = float(((rng.standard_normal(15) * roots) ** 2).sum()) / B
+        low, high = found.interval
+        covered.append(low <= excess <= high)
+    assert 0.90 <= np.mean(covered) <= 0.985
+
+
+def test_one_contrast_says_little():
+    found = Excess.of_energies(np.array([2.0]))
+    assert (found.value, found.degrees, found.n_blocks) == (1.0, 1.0, 2)
+    assert np.isnan(found.spread)
 
 
 def test_the_ratio_is_one_of_f():

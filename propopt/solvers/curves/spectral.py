@@ -37,7 +37,7 @@ class Spectral(Solver):
         return curve_refusal(program) or _memory_refusal(program)
 
     def prepare(self, program: Program) -> Prepared:
-        return _Diagonal(Quadratic.of(program.losses, program.shape))
+        return Diagonal(Quadratic.of(program.losses, program.shape))
 
 
 def _memory_refusal(program: Program) -> str | None:
@@ -48,7 +48,10 @@ def _memory_refusal(program: Program) -> str | None:
     return memory_refusal(n_bytes, what, "the krylov solver works without it")
 
 
-class _Diagonal(Curve):
+@final
+class Diagonal(Curve):
+    """The program in both eigenbases."""
+
     def __init__(self, quadratic: Quadratic) -> None:
         self._quadratic = quadratic
         n_points, n_features = quadratic.G.shape
@@ -58,6 +61,11 @@ class _Diagonal(Curve):
         )
         turned = self._over_points.forward(quadratic.G - quadratic.constants)
         self._G_hat = self._over_features.forward(turned.T).T
+
+    @property
+    def bases(self) -> tuple[Eigenbasis, Eigenbasis]:
+        """U over points and V over features."""
+        return self._over_points, self._over_features
 
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
