@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal, TypeAlias, get_args
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -11,14 +12,20 @@ from matplotlib.axes import Axes
 from pandas.api.types import is_numeric_dtype
 
 from propopt.errors import InvalidInput
-from propopt.output.text import drawn
+from propopt.output.text import drawn, in_percent
 from propopt.plots.axes import CYCLE, OPTIMIZED_COLOUR, framed, given_or_new
+from propopt.plots.corner import draw_corner
+from propopt.plots.share_axes import draw_share_axes
+from propopt.results.conclusions.ends import Ends
 
 
 AxisScale: TypeAlias = Literal["linear", "log"]
 Window: TypeAlias = tuple[float, float]
 
 _OPTIMIZED = "optimized"
+_FEWEST = 3
+"""Optima that have a knee."""
+
 _MARKERS = ["s", "^", "D", "v", "P", "X", "*"]
 
 
@@ -28,12 +35,16 @@ def plot_trade_offs(
     y: str,
     *,
     scale: AxisScale = "linear",
+    ends: Ends | None = None,
+    units: Mapping[str, str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw one loss against another: the optimized front, and each baseline.
 
     The axes make room for the front, and for baselines up to twice as far; the legend
-    tells of those farther out.
+    tells of those farther out. The optimum at the knee has a ring. Where the ends of
+    the trade-off are known, shares stand on the upper and the right edge; where many
+    optima crowd near zero, they are drawn once more, larger.
 
     Parameters
     ----------
@@ -42,7 +53,12 @@ def plot_trade_offs(
     x, y : str
         Names of losses.
     scale : {"linear", "log"}
-        Of both axes. On logarithmic ones a loss of zero is off the chart.
+        Of both axes. On logarithmic ones a loss of zero is off the chart, and shares
+        have no axis.
+    ends : Ends, optional
+        Losses at both ends, as :attr:`propopt.TradeOffs.ends`, for shares.
+    units : mapping, optional
+        What losses are in, by name.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     """
@@ -61,16 +77,93 @@ def plot_trade_offs(
         _window(table["x"], front["x"], scale),
         _window(table["y"], front["y"], scale),
     )
-    if len(front):
-        _draw_front(axes, front)
-    for place, (label, family) in enumerate(_families(others)):
-        _draw_family(axes, family, label, place, windows)
-    axes.set(xlabel=_label(x), ylabel=_label(y), xscale=scale, yscale=scale)
-    axes.set(xlim=windows[0], ylim=windows[1])
+    families = list(_families(others))
+
+    def draw(on: Axes) -> None:
+        if len(front):
+            _draw_front(on, front)
+        for place, (label, family) in enumerate(families):
+            _draw_family(on, family, label, place, windows)
+
+    draw(axes)
+    knee = _knee(front)
+    if knee is not None:
+        _ring(axes, knee, _knee_label(knee, x, y, ends))
+    axes.set(xlabel=_label(x, units), ylabel=_label(y, units))
+    axes.set(xscale=scale, yscale=scale, xlim=windows[0], ylim=windows[1])
+    axes.set_title(_title(x, y), fontsize="medium")
+    framed(axes)
+    inset = None
     if scale == "linear":
         axes.ticklabel_format(scilimits=(-3, 4), useMathText=True)
-    axes.legend(frameon=False, fontsize="small")
-    return framed(axes)
+        inset = draw_corner(axes, front, table, draw)
+        if ends is not None:
+            draw_share_axes(axes, x, y, ends)
+    if inset is not None and knee is not None:
+        _ring(inset, knee, None)
+    _draw_legend(axes, inset)
+    return axes
+
+
+def _draw_legend(axes: Axes, inset: Axes | None) -> None:
+    """A box with an edge and a title: its markers are no data."""
+    where = {"loc": "best"} if inset is None else _BELOW_INSET
+    axes.legend(
+        **where,
+        title="explanations",
+        title_fontsize="small",
+        fontsize="small",
+        framealpha=1.0,
+        edgecolor="0.7",
+        fancybox=False,
+    )
+
+
+_BELOW_INSET: Mapping[str, Any] = {"loc": "upper right", "bbox_to_anchor": (1.0, 0.46)}
+
+
+def _title(x: str, y: str) -> str:
+    return f"{drawn(y.replace('_', ' '))} against {drawn(x.replace('_', ' '))}"
+
+
+def _knee(front: pd.DataFrame) -> pd.Series | None:
+    """The optimum with the least sum of losses, each from 0 to 1 over the front."""
+    losses = front[["x", "y"]]
+    span = losses.max() - losses.min()
+    if len(front) < _FEWEST or not (span > 0.0).all():
+        return None
+    sums = ((losses - losses.min()) / span).sum(axis=1)
+    return front.iloc[int(sums.to_numpy().argmin())]
+
+
+def _ring(axes: Axes, knee: pd.Series, label: str | None) -> None:
+    axes.scatter(
+        knee["x"],
+        knee["y"],
+        s=100.0,
+        facecolors="none",
+        edgecolors="0.15",
+        linewidths=1.4,
+        label=label,
+        zorder=4,
+    )
+
+
+def _knee_label(knee: pd.Series, x: str, y: str, ends: Ends | None) -> str:
+    """The knee, with its shares where they are defined."""
+    places = [("x", x), ("y", y)]
+    shares = [_share(float(knee[column]), name, ends) for column, name in places]
+    words = ", ".join(filter(None, shares))
+    return f"knee: {words}" if words else "knee"
+
+
+def _share(loss: float, name: str, ends: Ends | None) -> str:
+    """What is kept or removed, in words; nothing where that is not defined."""
+    if ends is None or name not in ends.at_target:
+        return ""
+    share = ends.share(name, loss)
+    verb = "kept" if name in ends.faithful else "removed"
+    return f"{in_percent(share)} {verb}" if math.isfinite(share) else ""
 
 
 def _window(values: pd.Series, front: pd.Series, scale: AxisScale) -> Window:
@@ -158,5 +251,7 @@ def _families(others: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
             yield drawn(label), family if run is None else family.sort_values(run)
 
 
-def _label(name: str) -> str:
-    return f"{drawn(name.replace('_', ' '))} loss"
+def _label(name: str, units: Mapping[str, str] | None) -> str:
+    unit = (units or {}).get(name)
+    beside = f", {drawn(unit)}" if unit else ""
+    return f"{drawn(name.replace('_', ' '))} loss{beside}"

@@ -25,6 +25,7 @@ from propopt.results.deferred import is_deferred
 from propopt.results.explanation import Explanation
 from propopt.results.later import WhenAsked
 from propopt.tradeoffs.card import trade_offs_html
+from propopt.tradeoffs.loss_units import units_of_losses
 from propopt.tradeoffs.saving import read_trade_offs, write_trade_offs
 
 
@@ -256,7 +257,15 @@ class TradeOffs:
         """
         first, second, *_ = (*self.losses, *self.losses)
         frame = self.to_frame()
-        return plot_trade_offs(frame, x or first, y or second, scale=scale, ax=ax)
+        return plot_trade_offs(
+            frame,
+            x or first,
+            y or second,
+            scale=scale,
+            ends=self.ends,
+            units=units_of_losses(self.optimized),
+            ax=ax,
+        )
 
     def __repr__(self) -> str:
         state = ", interrupted" if self.interrupted else ""

@@ -81,6 +81,7 @@ def test_families_run_along_their_number():
         "optimized",
         "gradient",
         "smoothgrad, 1 of 3 off the chart",
+        "knee",
     ]
     family = line(axes, "smoothgrad, 1 of 3 off the chart")
     np.testing.assert_array_equal(family, [(2, 3.5), (3, 3), (90, 1)])
@@ -92,6 +93,7 @@ def test_settings_that_are_no_numbers_make_families_of_their_own():
         "optimized",
         "shap (units=gradient)",
         "shap (units=output), off the chart",
+        "knee",
     ]
 
 
