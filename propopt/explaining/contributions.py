@@ -268,4 +268,4 @@ def _base_of(carrier: Any, n_points: int) -> Array | None:
     return np.broadcast_to(values, n_points).copy()
 
 
-Metric: TypeAlias = Literal["uniform", "effects"]
+FeatureMetric: TypeAlias = Literal["uniform", "effects"]

@@ -13,7 +13,7 @@ from propopt.errors import InvalidInput
 from propopt.explaining.contributions import (
     ContributionRule,
     ContributionsLike,
-    Metric,
+    FeatureMetric,
 )
 from propopt.explaining.defaults import (
     coordinates_of,
@@ -44,7 +44,7 @@ def explain(
     scale: ColumnScale = "std",
     units: Literal["scaled", "output"] = "scaled",
     contributions: ContributionsLike = "shapley",
-    metric: Metric = "uniform",
+    metric: FeatureMetric = "uniform",
     law: LawChoice = "auto",
     graph: Graph | None = None,
     same_pattern: bool = False,

@@ -10,7 +10,7 @@ import numpy as np
 from propopt._typing import Array
 from propopt.checks import sealed
 from propopt.errors import InvalidInput
-from propopt.explaining.contributions import Contributions, Metric
+from propopt.explaining.contributions import Contributions, FeatureMetric
 from propopt.explaining.defaults import optimum
 from propopt.graphs.base import Graph
 from propopt.losses import Completeness, GradientMatching, PairwiseRobustness
@@ -26,7 +26,7 @@ def complete_explanation(
     graph: Graph,
     *,
     robustness: float | None = None,
-    metric: Metric = "uniform",
+    metric: FeatureMetric = "uniform",
     progress: bool | None = None,
 ) -> Explanation:
     """The attributions nearest to Φ that are robust, and add up for every row.
@@ -75,7 +75,7 @@ def complete_explanation(
     array([[1., 0.],
            [3., 0.]])
     """
-    if metric not in get_args(Metric):
+    if metric not in get_args(FeatureMetric):
         raise InvalidInput(f"metric: expected 'uniform' or 'effects', got {metric!r}")
     roots = np.ones(len(contributions.used))
     if metric == "effects":

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array, Points
 from propopt.batches import Budget
+from propopt.sampling.drawn.uniforms import N_BLOCKS
 
 
-N_BLOCKS: Final = 10
 _BLOCKS: Final = Budget(2**25)
 
 
