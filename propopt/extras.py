@@ -21,6 +21,7 @@ EXTRAS: Mapping[str, str] = {
     "torchvision": "vision",
     "lightgbm": "boosting",
     "onnxruntime": "onnx",
+    "captum": "peers",
 }
 """By package, the extra of ours that installs it."""
 

@@ -7,6 +7,7 @@ from propopt.explainers.base import Baseline
 from propopt.explainers.gradient import Gradient
 from propopt.explainers.lime import Lime
 from propopt.explainers.lime_package import LimePackage
+from propopt.explainers.peers import captum_attribution, quantus_explain_func
 from propopt.explainers.shap import Shap
 from propopt.explainers.smoothgrad import SmoothGrad
 from propopt.explainers.tree_shap import TreeShap
@@ -22,6 +23,8 @@ __all__ = [
     "SmoothGrad",
     "TreeShap",
     "aggregate",
+    "captum_attribution",
+    "quantus_explain_func",
 ]
 
 BASELINES: Mapping[str, type[Baseline]] = {

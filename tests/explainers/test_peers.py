@@ -1,0 +1,118 @@
+"""Explanations for captum and Quantus, and the page that shows how."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import propopt as po
+from propopt.errors import InvalidInput
+from propopt.explainers import captum_attribution, quantus_explain_func
+from propopt.functions import Power
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "interop.md"
+EXAMPLES = dict(
+    zip(
+        ("shap", "captum", "quantus"),
+        re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S),
+        strict=True,
+    )
+)
+POINTS = np.random.default_rng(0).normal(size=(6, 4))
+
+
+@pytest.mark.parametrize("package", EXAMPLES)
+def test_examples_of_the_page_run(package, capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of other packages
+        pytest.importorskip(package)
+        pytest.importorskip("torch")
+        pyplot = pytest.importorskip("matplotlib.pyplot")
+        exec(compile(EXAMPLES[package], f"{PAGE}:{package}", "exec"), {})
+    pyplot.close("all")
+    assert capsys.readouterr().out
+
+
+def cubes(points):
+    return po.explainers.Gradient().explain(Power(3), points)
+
+
+def squares(points):
+    return po.explainers.Gradient().explain(Power(2), points)
+
+
+BY_CLASS = {0: squares, 1: cubes}
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (6, 1, 4), (6, 1, 2, 2)])
+def test_quantus_gets_attributions_of_the_shape_of_its_inputs(shape):
+    inputs = POINTS.reshape(shape)
+    W = quantus_explain_func(cubes)(model=None, inputs=inputs, targets=np.ones(6))
+    np.testing.assert_allclose(W, 3 * inputs**2)
+
+
+def test_each_row_is_explained_for_its_target():
+    targets = np.array([0, 1, 1, 0, 0, 1])
+    W = quantus_explain_func(BY_CLASS)(None, POINTS, targets)
+    expected = np.where(targets[:, None] == 1, 3 * POINTS**2, 2 * POINTS)
+    np.testing.assert_allclose(W, expected)
+
+
+def test_a_target_that_nobody_explains_is_refused():
+    with pytest.raises(InvalidInput, match=r"target: expected one of \[0, 1\], got 2"):
+        quantus_explain_func(BY_CLASS)(None, POINTS, np.full(6, 2))
+
+
+def test_attributions_of_another_shape_are_refused():
+    def grouped(points):
+        return cubes(points).grouped({"pair": ["x0", "x1"]})
+
+    with pytest.raises(InvalidInput, match=r"expected attributions of shape \(6, 4\)"):
+        quantus_explain_func(grouped)(None, POINTS, np.ones(6))
+
+
+@pytest.fixture
+def torch():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pytest.importorskip("captum")
+        return pytest.importorskip("torch")
+
+
+def test_captum_gets_tensors_as_it_gave_them(torch):
+    method = captum_attribution(None, cubes)
+    inputs = torch.tensor(POINTS, dtype=torch.float32, requires_grad=True)
+    W = method.attribute(inputs)
+    assert (W.dtype, W.shape, W.requires_grad) == (torch.float32, inputs.shape, False)
+    np.testing.assert_allclose(W.numpy(), 3 * POINTS**2, rtol=1e-5)
+    (again,) = method.attribute((inputs,))
+    assert torch.equal(W, again)
+    assert not method.has_convergence_delta()
+
+
+def test_captum_chooses_by_its_target(torch):
+    method, inputs = captum_attribution(None, BY_CLASS), torch.tensor(POINTS)
+    np.testing.assert_allclose(method.attribute(inputs, target=0), 2 * POINTS)
+    each = torch.tensor([1, 0, 0, 0, 0, 0])
+    W = method.attribute(inputs, target=each).numpy()
+    np.testing.assert_allclose(W[0], 3 * POINTS[0] ** 2)
+    np.testing.assert_allclose(W[1:], 2 * POINTS[1:])
+
+
+@pytest.mark.parametrize(
+    ("explain", "inputs", "target", "sentence"),
+    [
+        (cubes, 1, 1, "one output is explained"),
+        (BY_CLASS, 1, None, r"expected one of \[0, 1\], got none"),
+        (cubes, 2, None, "expected one tensor, got 2"),
+    ],
+)
+def test_what_captum_cannot_have_is_refused(torch, explain, inputs, target, sentence):
+    tensors = (torch.tensor(POINTS),) * inputs
+    with pytest.raises(InvalidInput, match=sentence):
+        captum_attribution(None, explain).attribute(tensors, target)
