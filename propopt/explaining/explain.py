@@ -192,10 +192,12 @@ def explain(
             best = rows.contributions(shares, contributions, metric)
         case _:
             raise InvalidInput(f"units: expected 'scaled' or 'output', got {units!r}")
+    verdict = function.jumps
     return replace(
         best,
         parameters={
             "function": repr(function),
+            **({} if verdict is None else {"jump test": verdict.in_words()}),
             **best.parameters,
             "scale": in_words(scale),
             "reference": f"{reference.in_words()}, sha256:{reference.digest[:12]}",

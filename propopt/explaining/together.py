@@ -9,7 +9,7 @@ from propopt.estimates import Estimate
 from propopt.explaining.contributions import (
     ContributionRule,
     ContributionsLike,
-    Metric,
+    FeatureMetric,
 )
 from propopt.explaining.defaults import optimum
 from propopt.explaining.output_units import complete_explanation
@@ -48,13 +48,10 @@ class Together:
 
     def slopes(self, rule: TargetRule, effort: Effort) -> Explanation:
         """Robust slopes per scale."""
-        best = effort.spent(rule, self.X, self._nearest)
-        jumps = rule.function.jumps
-        found = {} if jumps is None else {"jump test": jumps.in_words()}
-        return replace(best, parameters={**best.parameters, **found})
+        return effort.spent(rule, self.X, self._nearest)
 
     def contributions(
-        self, rule: ContributionRule, of: ContributionsLike, metric: Metric
+        self, rule: ContributionRule, of: ContributionsLike, metric: FeatureMetric
     ) -> Explanation:
         """Robust contributions that add up to the prediction less the base."""
         known = rule.of(self.X, of)
@@ -97,4 +94,8 @@ def stability_in_words(best: Explanation) -> str:
     """Whether conclusions survive other weights, neighbours and draws."""
     if best.shape[0] > MOST_STABLE:
         return f"not computed for more than {MOST_STABLE:,} rows: see stability()"
+    weighed = sum(weight > 0.0 for weight in best.weights.values())
+    drawn = best.target is not None and best.target.n_blocks > 0
+    if weighed < 2 and not drawn:
+        return "nothing varies: robustness has no weight, and nothing is drawn"
     return "; ".join(best.stability().in_words())
