@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from box_functions import BoxFunction
-from forests import random_tree, some_rows
+from random_trees import random_tree, some_rows
 from scipy.stats import norm
 
 import propopt as po

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from forests import walk_all
+from random_trees import walk_all
 
 from propopt.functions import Function
 from propopt.structures.boxes import Boxes

@@ -11,7 +11,7 @@ from dataclasses import replace
 import golden_table as golden
 import numpy as np
 import pytest
-from forests import random_tree, some_rows
+from random_trees import random_tree, some_rows
 from scipy import stats
 
 from propopt import batches

@@ -8,7 +8,7 @@ from itertools import product
 import golden_table as golden
 import numpy as np
 import pytest
-from forests import random_tree, some_rows
+from random_trees import random_tree, some_rows
 
 from propopt.batches import Budget
 from propopt.sampling.laws import BoxMeans, DataLaw, Reference, box_means

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from forests import random_tree, some_rows
+from random_trees import random_tree, some_rows
 from scipy.integrate import quad
 from scipy.stats import norm
 

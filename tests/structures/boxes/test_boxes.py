@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from forests import random_tree, some_rows, walk_all
+from random_trees import random_tree, some_rows, walk_all
 from sklearn.ensemble import RandomForestRegressor
 
 from propopt.batches import Budget
