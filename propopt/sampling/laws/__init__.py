@@ -6,13 +6,15 @@
 - :class:`~propopt.sampling.laws.box_means.BoxMeans`: means and contrasts of sums of
   boxes under either, exactly.
 
-``numeric``, ``coded`` and ``tempering`` are the columns of a data law.
+``numeric`` with its ``tempering`` and ``coded`` are the columns of a data law, and
+``intervals`` numbers under noise; ``known`` holds what a law makes of sets.
 """
 
 from propopt.sampling.laws.box_means import BoxMeans
 from propopt.sampling.laws.data_law import DataLaw
 from propopt.sampling.laws.gaussian_law import GaussianLaw
-from propopt.sampling.laws.measures import Law, Measure
+from propopt.sampling.laws.known import Law
+from propopt.sampling.laws.measures import Measure
 from propopt.sampling.laws.reference import Reference
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from propopt._typing import Attributions, Points, Values
 from propopt.batches import Budget
-from propopt.sampling.laws.measures import Known, Law
+from propopt.sampling.laws.known import KnownCells, Law
 from propopt.structures.boxes import Boxes, Products
 
 
@@ -52,7 +52,7 @@ class BoxMeans:
     law: Law
 
     @cached_property
-    def _known(self) -> Known:
+    def _known(self) -> KnownCells:
         return self.law.knows(self.boxes.sets)
 
     @cached_property

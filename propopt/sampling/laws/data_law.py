@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias, final
 
 import numpy as np
 
-from propopt._typing import Array, Points, Positions, Truths
-from propopt.sampling.laws.coded import CodedCells, CodedLaw
-from propopt.sampling.laws.numeric import NumericCells, NumericLaw
+from propopt._typing import Array, Points, Truths
+from propopt.sampling.laws.coded import CodedLaw
+from propopt.sampling.laws.known import KnownCells
+from propopt.sampling.laws.numeric import NumericLaw
 from propopt.sampling.laws.reference import Reference
-from propopt.structures.boxes import Measures, Sets
-from propopt.structures.boxes.sets import ranks
+from propopt.structures.boxes import Sets
 
 
 ColumnLaw: TypeAlias = NumericLaw | CodedLaw
-Cells: TypeAlias = NumericCells | CodedCells
 
 
 @final
@@ -119,77 +117,7 @@ class DataLaw:
 
     def knows(self, sets: Sets) -> KnownCells:
         """Sets as runs of observed values and as codes, each once."""
-        parts, places = [], np.full(len(sets), -1)
-        dropped = np.zeros(len(sets), dtype=bool)
-        n_known = 0
-        for j in np.unique(sets.column).tolist():
-            of_j = np.flatnonzero(sets.column == j)
-            cells: Cells = self.columns[j].cells(sets.take(of_j))
-            dropped[of_j] = cells.empty
-            told = np.flatnonzero(~cells.empty & ~cells.full)
-            _, first, place = np.unique(
-                ranks(key[told] for key in cells.keys),
-                return_index=True,
-                return_inverse=True,
-            )
-            places[of_j[told]] = place + n_known
-            n_known += len(first)
-            parts.append((j, cells.take(told[first])))
-        return KnownCells(places, dropped, tuple(parts))
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class KnownCells:
-    """The sets that a data law tells apart.
-
-    Parameters
-    ----------
-    places : array (U,)
-        The place of each set that was given among them; −1 if it holds everything.
-    dropped : array (U,)
-        Which sets that were given hold no observed value.
-    parts : tuple of (int, cells)
-        The sets of each column.
-    """
-
-    places: Positions
-    dropped: Truths
-    parts: Sequence[tuple[int, Cells]]
-
-    @cached_property
-    def column(self) -> Positions:
-        """Their columns, increasing, (V,)."""
-        counts = [len(cells.full) for _, cells in self.parts]
-        columns = np.array([j for j, _ in self.parts], dtype=np.intp)
-        return np.repeat(columns, counts)
-
-    @property
-    def row_bytes(self) -> int:
-        """The memory that the measures of one row take."""
-        return 32 * (1 + sum(cells.n_entries for _, cells in self.parts))
-
-    def measures(self, points: Points) -> Measures:
-        """Law and contrast of each set at each row."""
-        n_entries = 1 + sum(cells.n_entries for _, cells in self.parts)
-        law, contrast = np.zeros((2, n_entries, len(points)))
-        start = 1
-        for j, cells in self.parts:
-            own = slice(start, start + cells.n_entries)
-            cells.fill(points[:, j], law[own], contrast[own])
-            start = own.stop
-        return Measures(law, contrast, *self._entries)
-
-    @cached_property
-    def _entries(self) -> tuple[Positions, Positions, Positions]:
-        """The entries of each set in the tables of all columns; 0 for none."""
-        starts = np.cumsum([1, *(cells.n_entries for _, cells in self.parts)])
-        own = [
-            np.stack([np.where(entry < 0, 0, entry + first) for entry in cells.entries])
-            for (_, cells), first in zip(self.parts, starts, strict=False)
-        ]
-        start, stop, missing = np.concatenate([np.zeros((3, 0), np.intp), *own], axis=1)
-        return start, stop, missing
+        return KnownCells.of(sets, lambda j, of_j: self.columns[j].cells(of_j))
 
 
 def _notes(name: str, law: NumericLaw, x: Array, complete: bool) -> list[str]:
