@@ -84,7 +84,7 @@ class MissingPatternsWarning(PropoptWarning):
 
 
 class InexactBoxesWarning(PropoptWarning):
-    """Trees were read, and what was read differs from what the model answers."""
+    """Trees cannot be read, or what was read differs from what the model answers."""
 
 
 class InterruptedWarning(PropoptWarning):

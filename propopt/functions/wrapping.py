@@ -82,7 +82,8 @@ def wrap(
         several outputs the position of one.
     output : {"auto", "value", "probability", "log_odds", "margin"}
         What to explain: ``predict``, ``predict_proba``, log p/(1 − p), or
-        ``decision_function`` (its negative for the first of two classes). ``"auto"``
+        ``decision_function`` (its negative for the first of two classes), which for
+        LightGBM, XGBoost and CatBoost is the sum of their trees. ``"auto"``
         is the probability of a classifier, or its margin if it has no probabilities;
         for other models and for callables it is their value.
     step : float or "complex", optional

@@ -282,6 +282,15 @@ def test_trees_are_read_once_and_only_when_asked_for(monkeypatch):
     assert len(reads) == 1
 
 
+def test_trees_that_are_kept_in_another_way_are_sampled_with_a_warning():
+    model = HistGradientBoostingRegressor(max_iter=2).fit(X, Y)
+    function = po.wrap(model)
+    model._baseline_prediction = np.zeros((1, 0))  # noqa: SLF001
+    with pytest.warns(InexactBoxesWarning, match=r"cannot be read.*IndexError"):
+        assert function.boxes is None
+    assert function.boxes is None
+
+
 def test_functions_of_trees_are_pickled():
     function = po.wrap(RandomForestRegressor(2).fit(X, Y))
     assert function.boxes is not None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
 
 from propopt._typing import Points
+from propopt.errors import InexactBoxesWarning
 from propopt.functions.models.columns import FittedColumns
+from propopt.functions.models.outputs import name_of
 from propopt.structures.boxes import Boxes
 from propopt.structures.readers.trees.views import View
 from propopt.structures.registry import exact_boxes
@@ -51,7 +54,11 @@ class ReadTrees:
         view = self._view()
         if view is None:
             return None
-        return exact_boxes(self.model, output, self.index, view)
+        try:
+            return exact_boxes(self.model, output, self.index, view)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            _warn_unread(name_of(self.model), error)
+            return None
 
     def _view(self) -> View | None:
         if self.schema is not None:
@@ -64,3 +71,13 @@ class ReadTrees:
             return columns.table(points, Labels())
 
         return View.of_numbers(columns.count, table)
+
+
+def _warn_unread(name: str, error: Exception) -> None:
+    """Libraries may keep trees in another way in versions to come."""
+    warnings.warn(
+        f"{name}: its trees cannot be read, so means and slopes are sampled; the "
+        f"reason is {type(error).__name__}: {error}",
+        InexactBoxesWarning,
+        stacklevel=2,
+    )

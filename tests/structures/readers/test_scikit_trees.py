@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.ensemble import (
+    AdaBoostClassifier,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     GradientBoostingClassifier,
@@ -128,6 +129,24 @@ def test_margins_of_histograms_with_gaps_and_weights(data):
     model = HistGradientBoostingClassifier(max_iter=10)
     model.fit(data, CLASSES, sample_weight=WEIGHTS)
     agrees(boxes_of(model, "margin", 1, data), model.decision_function(data), data)
+
+
+@pytest.mark.parametrize("classes", [CLASSES, THREE], ids=["two", "three"])
+def test_votes_of_adaboost(classes):
+    tree = DecisionTreeClassifier(max_depth=2)
+    model = AdaBoostClassifier(tree, n_estimators=6, random_state=0).fit(X, classes)
+    margins = model.decision_function(X)
+    if classes is CLASSES:
+        margins = np.column_stack([-margins, margins])
+        for target in (0, 1):
+            truth = np.log(model.predict_proba(X)[:, [1 - target, target]])
+            boxes = boxes_of(model, "log_odds", target)
+            agrees(boxes, truth[:, 1] - truth[:, 0], tolerance=1e-13)
+    for target in range(margins.shape[1]):
+        agrees(boxes_of(model, "margin", target), margins[:, target])
+    assert boxes_of(model, "probability", 1) is None
+    forest = AdaBoostClassifier(RandomForestClassifier(2), n_estimators=2)
+    assert boxes_of(forest.fit(X, classes), "margin", 1) is None
 
 
 @pytest.mark.parametrize("loss", ["poisson", "gamma"])

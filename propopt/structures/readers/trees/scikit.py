@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import (
+    AdaBoostClassifier,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     GradientBoostingClassifier,
@@ -108,7 +110,37 @@ def _starts_constant(model: Any) -> bool:
     return isinstance(start, str) or type(start) in (DummyClassifier, DummyRegressor)
 
 
+def _boosted_votes(model: Any, output: Output, view: View) -> Boxes | None:
+    """Weighted votes of trees: 1 for a class that a leaf is of, −1/(K − 1) for others.
+
+    The margin of two classes is twice the vote for the second.
+    """
+    n_classes = len(model.classes_)
+    score = Scores(1 if n_classes == 2 else n_classes, logit=1.0).read(output)
+    if score is None or not all(map(_is_plain_tree, model.estimators_)):
+        return None
+    place, factor = (1, 2.0 * score.factor) if n_classes == 2 else score
+    shares = floats(model.estimator_weights_) / np.sum(model.estimator_weights_)
+    label, other = model.classes_[place], -1.0 / (n_classes - 1)
+    trees = []
+    for member, share in zip(model.estimators_, shares, strict=False):
+        votes = np.where(_is_of(label, member), 1.0, other)
+        trees.append(tree_of(member.tree_, factor * share * votes))
+    return boxes_of(trees, 0.0, view)
+
+
+def _is_plain_tree(member: Any) -> bool:
+    return type(member) in (DecisionTreeClassifier, ExtraTreeClassifier)
+
+
+def _is_of(label: Any, member: Any) -> NDArray[np.bool_]:
+    """Which nodes predict a class."""
+    winners: NDArray[Any] = member.classes_[member.tree_.value[:, 0, :].argmax(axis=1)]
+    return winners == label
+
+
 SCIKIT_TREES: Final[Mapping[type, Rule]] = {
+    AdaBoostClassifier: _boosted_votes,
     **dict.fromkeys((DecisionTreeRegressor, ExtraTreeRegressor), _regression_tree),
     **dict.fromkeys(
         (DecisionTreeClassifier, ExtraTreeClassifier), _classification_tree

@@ -1,0 +1,103 @@
+"""Trees whose nodes send several intervals to a side, as trees with one cut a node."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from propopt.structures.boxes import Boxes, SameColumn, Tree
+from propopt.structures.readers.trees import fans
+from propopt.structures.readers.trees.fans import Fan, fanned
+from propopt.structures.readers.trees.nodes import Nodes
+
+
+INF = np.inf
+N_CODES = 3
+VALUES = np.append(np.arange(-1.0, 8.0, 0.5), np.nan)
+
+
+def some_fan(rng, most):
+    ends = np.sort(rng.choice(np.arange(0.0, 7.0), rng.integers(0, most), False))
+    return Fan.of(ends, rng.random(len(ends) + 1) < 0.5)
+
+
+def some_tree(rng, depth):
+    """A tree of two columns of numbers and one of codes, and fans of its nodes."""
+    nodes, fan_of, places = Nodes(), {}, [(Nodes.root, depth)]
+    while places:
+        place, left = places.pop()
+        if left == 0 or rng.random() < 0.1:
+            nodes.leaf(place, float(rng.normal()))
+            continue
+        column, node = int(rng.integers(0, 3)), len(nodes)
+        codes = rng.random(N_CODES) < 0.5 if column == 2 else None
+        cut, missing = float(rng.integers(0, 7)), bool(rng.random() < 0.5)
+        places += [
+            (p, left - 1) for p in nodes.split(place, column, cut, missing, codes)
+        ]
+        if column < 2 and rng.random() < 0.5:
+            fan_of[node] = some_fan(rng, 6)
+    return nodes.tree(), fan_of
+
+
+def walk(tree, fan_of, point):
+    """The value of the leaf, by what nodes and fans say."""
+    node = 0
+    while tree.feature[node] >= 0:
+        x = point[tree.feature[node]]
+        if node in tree.left_codes:
+            left = tree.left_codes[node][int(x)]
+        elif np.isnan(x):
+            left = tree.missing_left[node]
+        elif node in fan_of:
+            fan = fan_of[node]
+            left = fan.left[np.searchsorted(fan.ends, x)]
+        else:
+            left = x <= tree.threshold[node]
+        node = tree.left[node] if left else tree.right[node]
+    return tree.value[node]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_trees_with_fans_are_what_their_fans_say(seed):
+    rng = np.random.default_rng(seed)
+    tree, fan_of = some_tree(rng, depth=5)
+    points = np.column_stack(
+        [
+            rng.choice(VALUES, 300),
+            rng.choice(VALUES, 300),
+            rng.integers(0, N_CODES, 300),
+        ]
+    )
+    truth = [walk(tree, fan_of, point) for point in points]
+    columns = (SameColumn(0), SameColumn(1), SameColumn(2, N_CODES))
+    found = fanned(tree, fan_of)
+    boxes = Boxes.of_trees([found], n_columns=3, maps=columns)
+    np.testing.assert_array_equal(boxes.value(points), truth)
+
+
+def test_fans_alternate_and_have_no_empty_runs():
+    left = np.array([True, True, False, True, False, False])
+    fan = Fan.of(np.array([1.0, 2.0, 2.0, 3.0, 4.0]), left)
+    # up to 2 left, of which the second 2 has nothing; up to 3 left; beyond right
+    np.testing.assert_array_equal(fan.ends, [3.0, INF])
+    np.testing.assert_array_equal(fan.left, [True, False])
+
+
+@pytest.mark.parametrize("side", [True, False])
+def test_what_sends_everything_to_one_side_stays_one_node(side):
+    tree = Tree.of([0, -1, -1], [0, 0, 0], [1, 0, 0], [2, 0, 0], [0, 1, 2], [1, 0, 0])
+    found = fanned(tree, {0: Fan.of(np.array([-INF]), np.array([not side, side]))})
+    boxes = Boxes.of_trees([found], n_columns=1)
+    expected = 1.0 if side else 2.0
+    np.testing.assert_array_equal(boxes.value(np.array([[-5.0], [5.0]])), expected)
+    np.testing.assert_array_equal(boxes.value(np.array([[np.nan]])), [1.0])
+
+
+def test_trees_that_would_be_too_large_are_not_made(monkeypatch):
+    rng = np.random.default_rng(0)
+    tree, _ = some_tree(rng, depth=5)
+    fan = {0: Fan.of(np.arange(10.0), np.arange(11) % 2 == 0)}
+    assert fanned(tree, fan) is not None
+    monkeypatch.setattr(fans, "MOST_NODES", 10)
+    assert fanned(tree, fan) is None
