@@ -15,7 +15,7 @@ from propopt.losses.base import Faithfulness
 from propopt.maps import Identity, LinearMap, PerPoint
 from propopt.penalties import Absolute, Penalty, Squared
 from propopt.tables.alignment import aligned_vector, read_attributions
-from propopt.tables.names import Labels, read_table
+from propopt.tables.names import Labels, read_points
 
 
 @final
@@ -125,7 +125,12 @@ class FunctionMatching(Faithfulness):
         sample_weights: object = None,
         name: str = "function_matching",
     ) -> None:
-        points, self._labels = read_table(X, "X")
+        points, self._labels = read_points(X, "X")
+        if np.isnan(points).any():
+            raise InvalidInput(
+                "X: numbers are missing, and what attributions predict there, wᵀx, has "
+                "no value; match gradients, which have effects of missing numbers"
+            )
         if perturbations is None:
             designs, target = _global_designs(points, self._labels, values, reference)
         elif reference is None:

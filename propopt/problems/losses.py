@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 from sklearn.gaussian_process.kernels import RBF
 
 from propopt import losses
+from propopt.errors import InvalidInput
 from propopt.losses import Objective, PropertyLoss
 from propopt.memory import require_memory
 from propopt.problems.extent import Extent
@@ -25,7 +26,7 @@ from propopt.problems.graphs import (
 )
 from propopt.problems.parts import part
 from propopt.problems.section import Finite, Nonnegative, Positive, Section
-from propopt.tables.names import Labels, read_table
+from propopt.tables.names import Labels, read_points
 
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class FunctionMatchingLoss(LossSection):
         X, f = subject.points, subject.function
         if self.reference is None:
             return losses.FunctionMatching(X, f.value(X))
-        names = Labels(features=read_table(X, "X")[1].features)
+        names = Labels(features=read_points(X, "X")[1].features)
         value = f.value(names.table(np.array([self.reference])))
         return losses.FunctionMatching(X, f.value(X), (self.reference, float(value[0])))
 
@@ -115,7 +116,13 @@ class KernelRobustnessLoss(LossSection):
     mean: Literal["per_feature", "none"] = "per_feature"
 
     def build(self, subject: Subject) -> PropertyLoss:
-        kernel = RBF(self.lengthscale)(np.asarray(subject.coordinates))
+        coordinates = np.asarray(subject.coordinates)
+        if np.isnan(coordinates).any():
+            raise InvalidInput(
+                "numbers are missing, and no kernel is positive definite for distances "
+                "between such rows; take pairwise_robustness, or an imputed table"
+            )
+        kernel = RBF(self.lengthscale)(coordinates)
         kernel[np.diag_indices_from(kernel)] += self.jitter
         return losses.KernelRobustness(kernel, mean=self.mean)
 

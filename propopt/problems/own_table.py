@@ -1,4 +1,4 @@
-"""A table of the user's own: a network on it, with defaults that can be read."""
+"""A table of the user's own: a model on it, with defaults that can be read."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 import pandas as pd
 
 from propopt.errors import InvalidInput, Refused
+from propopt.problems.subject.columns import missing_numbers
 from propopt.problems.subject.csv_tables import CsvTable
 
 
@@ -43,7 +44,8 @@ class OwnTable:
         """``data`` and ``model`` of a problem: a network with two hidden layers.
 
         Rows that are explained are not fitted; numbers are standardized. Of a
-        classifier the log-odds of the commonest label are explained.
+        classifier the log-odds of the commonest label are explained. Where numbers are
+        missing, which a network does not take, the model is gradient boosting.
 
         Raises
         ------
@@ -61,13 +63,9 @@ class OwnTable:
                 "standardize": True,
                 "categorical": _text_columns(table.drop(columns=self.target)),
             },
-            "model": {
-                "kind": "mlp",
-                "task": task,
-                "hidden": [32, 16],
-                "activation": "tanh",
-                **(_REGRESSION if task == "regression" else _log_odds(labels)),
-            },
+            "model": _boosting(task, labels)
+            if missing_numbers(table.drop(columns=self.target))
+            else _network(task, labels),
         }
 
     def _read(self) -> pd.DataFrame:
@@ -92,6 +90,18 @@ def _task_of(labels: pd.Series) -> Literal["classification", "regression"]:
     return "classification" if text or labels.nunique() <= 2 else "regression"
 
 
+def _network(task: str, labels: pd.Series) -> dict[str, Any]:
+    network = {"kind": "mlp", "task": task, "hidden": [32, 16], "activation": "tanh"}
+    if task == "regression":
+        return {**network, **_REGRESSION}
+    return {**network, "regularization": 1, **_log_odds(labels)}
+
+
+def _boosting(task: str, labels: pd.Series) -> dict[str, Any]:
+    boosting = {"kind": "hist_gradient_boosting", "task": task}
+    return boosting if task == "regression" else {**boosting, **_log_odds(labels)}
+
+
 _REGRESSION: Final = {"regularization": 10, "target": "standardized"}
 
 
@@ -100,7 +110,6 @@ def _log_odds(labels: pd.Series) -> dict[str, Any]:
     label = labels.mode().iloc[0]
     numeric = pd.api.types.is_numeric_dtype(labels)
     return {
-        "regularization": 1,
         "output": "log_odds",
         "target_class": label.item() if numeric else str(label),
     }

@@ -187,13 +187,13 @@ def test_what_can_be_swept_is_valid_and_nothing_is_fitted(said, depth):
 def test_only_deep_checks_read_the_values_of_later_rows(said, table, tmp_path):
     text = model("kind: linear", "y", CATEGORIES)
     long = pd.concat(50 * [table])
-    long.iloc[1500, 0] = np.nan
+    long.iloc[1500, 0] = np.inf
     long.to_csv(tmp_path / "table.csv", index=False)
     assert said(text, "check") == (0, "")
     assert said(text, "check", "--deep") == (
         2,
-        "file.yaml:2: data.csv: columns must be complete, and in these are values "
-        "missing or infinite: a",
+        "file.yaml:2: data.csv: numbers must be finite, and in these columns some are "
+        "infinite: a",
     )
 
 

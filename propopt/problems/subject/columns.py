@@ -1,4 +1,4 @@
-"""Columns of a table: numbers, or categories where declared, none of them missing."""
+"""Columns of a table: numbers, or categories where declared; some may be missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LARGEST = 1e100
 
 
 def read_columns(table: pd.DataFrame, data: Data, source: Source) -> pd.DataFrame:
-    """The columns as numbers, or categories where declared, none of them missing."""
+    """The columns as numbers, NaN where missing, or categories where declared."""
     _check_declared(table, data, source)
     if data.standardize and not data.numeric(table):
         raise source.error(("data", "standardize"), "there is no numeric column")
@@ -25,13 +25,13 @@ def read_columns(table: pd.DataFrame, data: Data, source: Source) -> pd.DataFram
     with source.blaming("data", "csv"):
         _check_numeric(table[numbers])
         floats, categories = table[numbers].astype(float), table[data.categorical]
-        sizes = np.abs(floats.to_numpy(dtype=float)).max(axis=0, initial=0)
-        incomplete = [*floats.columns[~np.isfinite(sizes)]]
-        incomplete += categories.columns[categories.isna().any()].tolist()
-        if incomplete:
+        cells = np.abs(np.nan_to_num(floats.to_numpy(dtype=float), posinf=np.inf))
+        sizes = cells.max(axis=0, initial=0)
+        infinite = floats.columns[np.isinf(sizes)]
+        if len(infinite):
             raise InvalidInput(
-                "columns must be complete, and in these are values missing or "
-                f"infinite: {', '.join(incomplete)}"
+                "numbers must be finite, and in these columns some are infinite: "
+                f"{', '.join(infinite)}"
             )
         large = floats.columns[sizes > _LARGEST]
         if len(large):
@@ -58,6 +58,12 @@ def _check_numeric(table: pd.DataFrame) -> None:
 def joined(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     """The columns of both; far faster than column by column where there are many."""
     return pd.concat([one, other], axis=1)
+
+
+def missing_numbers(table: pd.DataFrame) -> list[str]:
+    """The columns of numbers in which some are missing."""
+    numbers = table.select_dtypes("number")
+    return [str(column) for column in numbers.columns[numbers.isna().any()]]
 
 
 def _check_declared(table: pd.DataFrame, data: Data, source: Source) -> None:

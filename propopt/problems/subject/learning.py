@@ -21,12 +21,14 @@ from propopt.functions.models.outputs import (
     read_output,
 )
 from propopt.problems.sources.base import Source
+from propopt.problems.subject.columns import missing_numbers
 from propopt.problems.subject.models.base import (
     ModelSection,
     TaskKind,
     TaskSection,
 )
 from propopt.structures.pipelines import last_step
+from propopt.tables.names import listed
 from propopt.threads import threads_of_run
 
 
@@ -86,7 +88,7 @@ def fit(model: Any, table: Any, target: Any, seed: int) -> Any:
         with threads_of_run(len(table)):
             return seeded.fit(table, target)
     except ValueError as error:  # such as numbers whose squares are too large
-        raise InvalidInput(_not_fitted(target, error)) from None
+        raise InvalidInput(_not_fitted(target, _why(error, table))) from None
 
 
 def check_learning(
@@ -168,6 +170,18 @@ def _check_regression(target: pd.Series[Any], spec: ModelSection) -> None:
         raise InvalidInput(_not_fitted(target, why))
     if not np.isfinite(target.to_numpy(dtype=float)).all():
         raise InvalidInput(_not_fitted(target, "some values are infinite"))
+
+
+def _why(error: ValueError, table: Any) -> str:
+    """What an estimator says; of a table with missing numbers, that it has some."""
+    columns = missing_numbers(table) if isinstance(table, pd.DataFrame) else []
+    if not columns:
+        return str(error)
+    said = str(error).partition("\n")[0]
+    return (
+        f"numbers are missing in {listed(columns)}, and {said} An estimator that takes "
+        "them would do, or a pipeline that imputes them first"
+    )
 
 
 def _not_fitted(target: Any, why: object) -> str:

@@ -20,12 +20,14 @@ from propopt.problems.extent import (
 from propopt.problems.losses import GradientMatchingLoss
 from propopt.problems.schema import ProblemSchema
 from propopt.problems.sources.base import Source
+from propopt.problems.subject.columns import missing_numbers
 from propopt.problems.subject.data import Data
 from propopt.problems.subject.learning import check_learning, is_unfitted, task_of
 from propopt.problems.subject.models.base import Making, ModelSection
 from propopt.problems.subject.models.code import Code
 from propopt.problems.subject.rows import (
     Rows,
+    Split,
     order_of_rows,
     read_rows,
     split,
@@ -33,6 +35,7 @@ from propopt.problems.subject.rows import (
 )
 from propopt.problems.subject.subject import ModelFunction, Subject, flat, learn
 from propopt.structures.piecewise import is_piecewise_constant
+from propopt.tables.names import listed
 from propopt.tables.schema import Groups, TableSchema
 
 
@@ -56,12 +59,12 @@ def read_subject(
     rows, data = check_subject(schema, source, None, code), schema.data
     if rows is None:
         points, others = data.points(schema.seed)
-        make = _maker(schema, source, code, others, None)
+        make = _maker(schema, source, code, others, None, None)
         return Subject(points=points, others=others, make=make)
     table = split(rows, data, schema.seed)
-    make = _maker(schema, source, code, table.fitted, table.fitted_target)
     with source.blaming("data"):
-        columns = _coded(data, table.fitted)
+        columns = _coded(data, table)
+    make = _maker(schema, source, code, table.fitted, table.fitted_target, columns)
     return Subject(
         points=table.explained,
         others=table.fitted,
@@ -119,7 +122,18 @@ def check_subject(
         learned = order_of_rows(schema.seed, rows.n_rows)[data.explain or 0 :]
         target = target.iloc[learned]
     _check_model(schema, source, code, [*map(str, rows.features)], target)
+    _check_missing(schema, source, missing_numbers(rows.features))
     return rows
+
+
+def _check_missing(schema: ProblemSchema, source: Source, columns: list[str]) -> None:
+    """Refuse columns with missing numbers, where what is explained takes none."""
+    if schema.model is not None:
+        with source.blaming("model"):
+            schema.model.check_missing(columns)
+    elif columns:
+        message = f"a formula takes no missing numbers: {listed(columns)}"
+        raise source.error(("data", "csv"), message)
 
 
 def first_points(schema: ProblemSchema, rows: Rows | None, count: int) -> Any:
@@ -192,14 +206,22 @@ def _refuse_gradients(
 
 
 def _maker(
-    schema: ProblemSchema, source: Source, code: Code, table: Any, target: Any
+    schema: ProblemSchema,
+    source: Source,
+    code: Code,
+    table: Any,
+    target: Any,
+    columns: TableSchema | None,
 ) -> Callable[[], ModelFunction]:
     """What makes the function of a file."""
     if schema.function is not None:
         formula = schema.function
         return lambda: ModelFunction(formula.build())
     assert schema.model is not None  # by the schema
-    return partial(_model_function, schema, schema.model, source, code, table, target)
+    wrapped = partial(_wrapped, schema, schema.model, table, columns)
+    return partial(
+        _model_function, schema, schema.model, source, code, table, target, wrapped
+    )
 
 
 def _model_function(
@@ -209,18 +231,21 @@ def _model_function(
     code: Code,
     table: Any,
     target: Any,
+    wrapped: Callable[[Any], Function],
 ) -> ModelFunction:
     names = list(table) if isinstance(table, pd.DataFrame) else range(table.shape[1])
     model = _model(schema, spec, source, code, [str(name) for name in names])
-    wrapped = partial(_wrapped, schema, spec, table)
     with source.blaming("model"):
         return learn(model, table, target, wrapped, schema.seed)
 
 
 def _wrapped(
-    schema: ProblemSchema, spec: ModelSection, table: Any, model: Any
+    schema: ProblemSchema,
+    spec: ModelSection,
+    table: Any,
+    columns: TableSchema | None,
+    model: Any,
 ) -> Function:
-    columns = _coded(schema.data, table)
     function = wrap(model, spec.chosen_class, spec.output, data=columns)
     if getattr(model, "is_flat", False):
         function = replace(function, piecewise_constant=True)  # type: ignore[type-var]
@@ -230,9 +255,11 @@ def _wrapped(
     return spec.smooth.build(function, table, schema.seed)
 
 
-def _coded(data: Data, table: Any) -> TableSchema | None:
-    """What the columns hold, if any is not a number."""
-    return _columns(data, table) if data.categorical or data.groups else None
+def _coded(data: Data, table: Split) -> TableSchema | None:
+    """What the columns hold, if any is not a number, or some numbers are missing."""
+    absent = missing_numbers(table.explained) or missing_numbers(table.fitted)
+    told = data.categorical or data.groups or absent
+    return _columns(data, table.fitted) if told else None
 
 
 def _columns(data: Data, table: pd.DataFrame) -> TableSchema:

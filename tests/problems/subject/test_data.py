@@ -160,11 +160,11 @@ def test_categories_of_no_column_are_refused(write):
     )
 
 
-def test_column_with_gaps(write):
-    write("a,b,y\n1,2,3\n,1,2\n", "table.csv")
+def test_infinite_numbers_are_refused(write):
+    write("a,b,y\n1,2,3\ninf,,2\n", "table.csv")
     assert build(write(MODEL)) == (
-        "file.yaml:1: data.csv: columns must be complete, and in these are values "
-        "missing or infinite: a"
+        "file.yaml:1: data.csv: numbers must be finite, and in these columns some are "
+        "infinite: a"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -12,9 +13,11 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from propopt.errors import InvalidInput
 from propopt.problems.section import Label, Section
 from propopt.problems.subject.models.code import Code
 from propopt.problems.subject.models.smooth import Smooth
+from propopt.tables.names import listed
 
 
 TaskKind: TypeAlias = Literal["classification", "regression"]
@@ -63,6 +66,8 @@ class ModelSection(Section):
     """Whether it learns classes or numbers, as it is told."""
     needs_target: ClassVar[bool] = True
     """Whether it is fitted, to a table and its target."""
+    takes_missing: ClassVar[bool] = False
+    """Whether numbers may be missing, as far as this is known before it is fitted."""
 
     output: Literal["auto", "value", "probability", "log_odds", "margin"] = "auto"
     smooth: Smooth | None = Field(
@@ -91,6 +96,15 @@ class ModelSection(Section):
     def check_size(self, n_columns: int, n_outputs: int, n_rows: int) -> None:
         """Refuse, before it is fitted, a model that would not fit into memory."""
         del n_columns, n_outputs, n_rows
+
+    def check_missing(self, columns: Sequence[str]) -> None:
+        """Refuse columns of numbers in which some are missing, where that is known."""
+        if columns and not self.takes_missing:
+            raise InvalidInput(
+                f"{self.words} takes no missing numbers, and some are in "
+                f"{listed(columns)}; take kind: hist_gradient_boosting, or import a "
+                "pipeline that imputes them first"
+            )
 
     def check_table(self, model: Any, table: Any) -> None:
         """Refuse a table on which the model has no gradient worth its name."""

@@ -13,7 +13,7 @@ from propopt.errors import InvalidInput
 from propopt.functions import Function, SmoothedFunction, smoothed
 from propopt.functions.calls import Calls
 from propopt.problems.section import Positive, Section
-from propopt.tables.names import Labels, read_table
+from propopt.tables.names import Labels, read_points
 from propopt.tables.schema import TableSchema, array_scales
 
 
@@ -90,4 +90,4 @@ class Smooth(Section):
 
 
 def _deviations(table: Any) -> Any:
-    return array_scales(read_table(table, "X")[0], "std")
+    return array_scales(read_points(table, "X")[0], "std")

@@ -26,6 +26,7 @@ class TreesSection(TaskSection):
     """Trees: settings and defaults are those of the estimators of that name."""
 
     is_flat: ClassVar[bool] = True
+    takes_missing: ClassVar[bool] = True
     estimator: ClassVar[str]
     """The name of the class, without Classifier or Regressor."""
 
@@ -80,6 +81,7 @@ class GradientBoostingModel(TreesSection):
     """Gradient boosting."""
 
     words: ClassVar[str] = "gradient boosting"
+    takes_missing: ClassVar[bool] = False
     estimator: ClassVar[str] = "GradientBoosting"
 
     kind: Literal["gradient_boosting"]
