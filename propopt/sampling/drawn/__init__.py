@@ -4,8 +4,8 @@
   :class:`~propopt.sampling.drawn.design.Control`: what is taken off.
 - :class:`~propopt.sampling.drawn.sample.Sample`: draws and values, which can grow.
 
-``collected`` evaluates; ``cross_fitting`` and ``pair_sums`` are the estimates,
-``other_values`` the pairs and ``uniforms`` the streams.
+``collected`` evaluates; ``fitted``, ``cross_fitting`` and ``pair_sums`` are the
+estimates, ``other_values`` the pairs and ``uniforms`` the streams.
 """
 
 from propopt.sampling.drawn.design import Control, Design

@@ -11,6 +11,7 @@ import numpy as np
 from propopt._typing import Array
 from propopt.batches import row_blocks
 from propopt.sampling.drawn.design import Design, Evaluator
+from propopt.sampling.drawn.fitted import fitted
 from propopt.sampling.drawn.other_values import other_values
 from propopt.sampling.drawn.pair_sums import PairSums
 from propopt.sampling.drawn.uniforms import N_BLOCKS
@@ -33,6 +34,8 @@ class Collected:
         Those of the control.
     pairs : PairSums
         Contrasts by pairs.
+    means, slopes : array (B, N) and (B, N, D)
+        Of f in each block, by least squares over all draws.
     """
 
     design: Design
@@ -40,36 +43,47 @@ class Collected:
     values: Array
     known: Array | None
     pairs: PairSums
+    means: Array
+    slopes: Array
 
     def fill(self, start: int, stop: int) -> None:
-        """Draw ``start`` to ``stop`` of each block around all rows."""
-        for rows, draws in self._parts(start, stop):
-            self._fill(rows, draws)
-
-    def _parts(self, start: int, stop: int) -> Iterator[tuple[slice, slice]]:
+        """Draw ``start`` to ``stop`` of each block around all rows; fit all draws."""
         n_rows, width = self.design.points.shape
-        for rows in row_blocks(n_rows, width, copies=N_BLOCKS * max(stop - start, 1)):
-            n = rows.stop - rows.start
-            for part in row_blocks(stop - start, width, copies=N_BLOCKS * n):
-                yield rows, slice(start + part.start, start + part.stop)
+        first, second = self.design.uniforms(0, stop)
+        for rows in row_blocks(n_rows, width, copies=N_BLOCKS * stop):
+            V = self.design.law.draws(self.design.points[rows], first)
+            blocks = V.reshape(len(V), N_BLOCKS, stop, width)
+            others = second.reshape(N_BLOCKS, stop, width)
+            for draws in _parts(start, stop, width, len(V)):
+                self._fill(rows, draws, blocks[:, :, draws], others[:, draws])
+            known = None if self.known is None else self.known[rows]
+            fit = fitted(self.design, rows, blocks, self.values[rows], known)
+            self.means[:, rows], self.slopes[:, rows] = fit
 
-    def _fill(self, rows: slice, draws: slice) -> None:
-        """Some draws around some rows, and their alternatives."""
-        points, control = self.design.points[rows], self.design.control
-        first, second = self.design.uniforms(draws.start, draws.stop)
-        V = self.design.law.draws(points, first)
-        around = Around(points, V, second)
-        blocks = (len(V), N_BLOCKS, draws.stop - draws.start)
+    def _fill(self, rows: slice, draws: slice, V: Array, uniforms: Array) -> None:
+        """Values at some draws (n, B, s, D) around some rows, and contrasts there."""
+        control, n, width = self.design.control, len(V), V.shape[-1]
+        around = Around(
+            self.design.points[rows],
+            V.reshape(n, -1, width),
+            uniforms.reshape(-1, width),
+        )
         f = around.values(self.evaluate)
-        self.values[rows, :, draws] = f.reshape(blocks)
-        c = around.contrasts(self.design, self.evaluate, f).reshape(*blocks, -1)
+        self.values[rows, :, draws] = f.reshape(V.shape[:3])
+        c = around.contrasts(self.design, self.evaluate, f).reshape(V.shape)
         if control is None or self.known is None:
             self.pairs.add(rows, c)
             return
         m = around.values(control.evaluate)
-        self.known[rows, :, draws] = m.reshape(blocks)
-        known = around.contrasts(self.design, control.evaluate, m).reshape(*blocks, -1)
+        self.known[rows, :, draws] = m.reshape(V.shape[:3])
+        known = around.contrasts(self.design, control.evaluate, m).reshape(V.shape)
         self.pairs.add_controlled(rows, c, known)
+
+
+def _parts(start: int, stop: int, width: int, n_rows: int) -> Iterator[slice]:
+    """Draws of each block of which tables are built at once."""
+    for part in row_blocks(stop - start, width, copies=N_BLOCKS * n_rows):
+        yield slice(start + part.start, start + part.stop)
 
 
 @final

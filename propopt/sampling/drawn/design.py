@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import TypeAlias, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from propopt._typing import Array, Attributions, Points, Values
+from propopt._typing import Array, Attributions, Points, Truths, Values
 from propopt.sampling.drawn.other_values import n_other_values
 from propopt.sampling.drawn.uniforms import N_BLOCKS, Uniforms
 from propopt.sampling.laws.data_law import DataLaw
@@ -83,7 +82,12 @@ class Design:
         return fewest_draws(self.law, self.paired, self.control is not None)
 
     @cached_property
-    def fitted(self) -> NDArray[np.bool_]:
+    def moving(self) -> Truths:
+        """Which columns are terms of the least squares, in whatever rows, (D,)."""
+        return moving_columns(self.law) & (not self.paired)
+
+    @cached_property
+    def fitted(self) -> Truths:
         """Where slopes are by least squares, (N, D)."""
         return self.law.has_slopes(self.points) & (not self.paired)
 
@@ -96,10 +100,16 @@ class Design:
 
 def fewest_draws(law: DataLaw, paired: bool, controlled: bool) -> int:
     """The fewest draws: fits over nine of ten blocks need two for each term."""
-    moving = [
-        column
-        for column in law.columns
-        if isinstance(column, NumericLaw) and len(column.values) > 1
-    ]
-    terms = 1 + (0 if paired else len(moving)) + controlled
+    n_moving = 0 if paired else int(moving_columns(law).sum())
+    terms = 1 + n_moving + controlled
     return N_BLOCKS * -(-2 * terms // (N_BLOCKS - 1))
+
+
+def moving_columns(law: DataLaw) -> Truths:
+    """Which columns have draws of several numbers, (D,)."""
+    return np.array(
+        [
+            isinstance(column, NumericLaw) and len(column.values) > 1
+            for column in law.columns
+        ]
+    )

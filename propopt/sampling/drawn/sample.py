@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 
-from propopt._typing import Array, Points
-from propopt.batches import row_blocks
+from propopt._typing import Array
 from propopt.errors import InvalidInput
 from propopt.sampling.drawn.collected import Collected
-from propopt.sampling.drawn.cross_fitting import BlockSlopes, KnownTerm, cross_fitted
+from propopt.sampling.drawn.cross_fitting import BlockSlopes
 from propopt.sampling.drawn.design import Design, Evaluator
 from propopt.sampling.drawn.pair_sums import PairSums
 from propopt.sampling.drawn.uniforms import N_BLOCKS
@@ -37,6 +36,8 @@ class Sample:
         Those of the control.
     pairs : PairSums
         Contrasts by pairs.
+    fit : BlockSlopes
+        Means and slopes by least squares.
 
     Examples
     --------
@@ -56,7 +57,8 @@ class Sample:
     evaluate: Evaluator
     values: Array
     known: Array | None
-    pairs: PairSums = field(repr=False)
+    pairs: PairSums
+    fit: BlockSlopes
 
     @classmethod
     def of(cls, design: Design, evaluate: Evaluator, n_draws: int) -> Sample:
@@ -76,7 +78,10 @@ class Sample:
         shape = (len(design.points), N_BLOCKS, 0)
         known = None if design.control is None else np.empty(shape)
         none = PairSums.empty(*design.points.shape)
-        return cls(design, evaluate, np.empty(shape), known, none).extended(n_draws)
+        fit = BlockSlopes(np.empty(0), np.empty(0))
+        return cls(design, evaluate, np.empty(shape), known, none, fit).extended(
+            n_draws
+        )
 
     @property
     def n_draws(self) -> int:
@@ -102,46 +107,19 @@ class Sample:
         known = None if self.known is None else np.empty(shape)
         if known is not None:
             known[:, :, :start] = self.known
-        Collected(self.design, self.evaluate, values, known, pairs).fill(start, stop)
-        return replace(self, values=values, known=known, pairs=pairs)
+        n_rows, width = self.design.points.shape
+        fit = BlockSlopes(
+            np.empty((N_BLOCKS, n_rows)), np.empty((N_BLOCKS, n_rows, width))
+        )
+        Collected(self.design, self.evaluate, values, known, pairs, *fit).fill(
+            start, stop
+        )
+        return replace(self, values=values, known=known, pairs=pairs, fit=fit)
 
     def blocks(self) -> BlockSlopes:
         """Means of f and attributions from each block of draws, each unbiased."""
-        n_rows, width = self.design.points.shape
-        means = np.empty((N_BLOCKS, n_rows))
-        slopes = np.empty((N_BLOCKS, n_rows, width))
-        for rows in row_blocks(n_rows, width, copies=self.n_draws):
-            means[:, rows], slopes[:, rows] = self._fitted(rows)
-        by_pairs = self._paired()
-        return BlockSlopes(means, np.where(self.design.fitted, slopes, by_pairs))
-
-    def _fitted(self, rows: slice) -> BlockSlopes:
-        """Means and slopes by least squares."""
-        design = self.design
-        points = design.points[rows]
-        centers, variances = design.law.moments(points)
-        moves = (variances > 0.0) & (not design.paired)
-        scales = np.sqrt(np.where(moves, variances, 1.0))
-        z = self._standard(points, centers, np.where(moves, 1.0 / scales, 0.0))
-        known = None
-        if design.control is not None and self.known is not None:
-            control = design.control
-            known = KnownTerm(
-                self.known[rows],
-                control.means[rows],
-                control.attributions[rows] * scales,
-            )
-        means, slopes = cross_fitted(z, self.values[rows], known)
-        return BlockSlopes(means, slopes / scales)
-
-    def _standard(self, points: Points, centers: Array, inverse: Array) -> Array:
-        """Draws z (n, B, s, D); zero in columns that do not move."""
-        first, _ = self.design.uniforms(0, self.n_draws // N_BLOCKS)
-        V = self.design.law.draws(points, first)
-        still = inverse == 0.0
-        z = (V - np.where(still, 0.0, centers)[:, None]) * inverse[:, None]
-        z[np.broadcast_to(still[:, None], z.shape)] = 0.0
-        return z.reshape(len(points), N_BLOCKS, -1, points.shape[1])
+        slopes = np.where(self.design.fitted, self.fit.slopes, self._paired())
+        return BlockSlopes(self.fit.means, slopes)
 
     def _paired(self) -> Array:
         """Attributions by pairs, (B, N, D)."""
