@@ -34,7 +34,7 @@ def assert_all_known(X, y, seeds):
     for seed in seeds:
         for name, model in smooth_models(X, y).items():
             found = jump_test(po.wrap(model), X, rng=seed)
-            assert found.kind in ("smooth", "strongly curved"), (name, found)
+            assert found.kind == "smooth", (name, found)
             assert found.J <= 0.03, (name, found)
         for name, model in jumping_models(X, y, boosters()).items():
             found = jump_test(po.wrap(model), X, rng=seed)

@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from forests import TABLES, ForestCase
+from exact_forests import TABLES, ForestCase
 
 import propopt as po
 from propopt.curvature.hessian import QuadraticPart

@@ -1,79 +1,67 @@
-"""Forests whose slopes under the data law are known exactly, and by draws."""
+"""Trees made at random, and what they answer by walking from node to node."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.ensemble import RandomForestRegressor
 
-import propopt as po
-from propopt.estimates import Estimate
+from propopt.structures.boxes import Tree
 
 
-TABLES = {"diabetes": load_diabetes, "breast cancer": load_breast_cancer}
-N_DRAWS = 500
+def random_tree(rng, n_features, depth, *, coded=(), n_codes=4, at=(-1.5, 1.5)):
+    """A tree of columns of numbers, and of codes where they are ``coded``."""
+    feature, threshold, missing_left = [], [], []
+    left, right, value, left_codes = [], [], [], {}
+
+    def grow(levels):
+        node = len(feature)
+        inner = levels > 0 and (levels == depth or rng.random() < 0.8)
+        k = int(rng.integers(n_features)) if inner else -1
+        feature.append(k)
+        threshold.append(round(rng.uniform(*at), 1))
+        missing_left.append(rng.random() < 0.5)
+        value.append(rng.normal())
+        left.append(-1)
+        right.append(-1)
+        if k in coded:
+            left_codes[node] = rng.random(n_codes) < 0.5
+        if inner:
+            left[node] = grow(levels - 1)
+            right[node] = grow(levels - 1)
+        return node
+
+    grow(depth)
+    return Tree.of(feature, threshold, left, right, value, missing_left, left_codes)
 
 
-@dataclass(frozen=True)
-class ForestCase:
-    """A forest of a table of scikit-learn, and some of its rows.
+def walk(tree, rows):
+    """Values of the leaves that rows, as the model sees them, end in; node by node."""
+    values = np.empty(len(rows))
+    stack = [(0, np.arange(len(rows)))]
+    while stack:
+        node, here = stack.pop()
+        k = tree.feature[node]
+        if k < 0:
+            values[here] = tree.value[node]
+            continue
+        x = rows[here, k]
+        left = x <= tree.threshold[node]
+        if node in tree.left_codes:
+            listed = np.flatnonzero(tree.left_codes[node])
+            left = np.isin(x, listed)
+        left = np.where(np.isnan(x), tree.missing_left[node], left)
+        stack += [(tree.left[node], here[left]), (tree.right[node], here[~left])]
+    return values
 
-    Draws are common to all rows: their errors go together.
-    """
 
-    name: str
-    n_rows: int = 120
+def walk_all(trees, rows):
+    """Sums over trees at each row."""
+    return sum(walk(tree, rows) for tree in trees)
 
-    @cached_property
-    def table(self):
-        X, y = TABLES[self.name](return_X_y=True)
-        return X, y
 
-    @cached_property
-    def forest(self):
-        X, y = self.table
-        forest = RandomForestRegressor(
-            20, max_depth=5, max_features=0.5, random_state=0
-        )
-        return forest.fit(X, y)
-
-    @cached_property
-    def rows(self):
-        X, _ = self.table
-        return X[np.random.default_rng(0).permutation(len(X))[: self.n_rows]]
-
-    @cached_property
-    def sizes(self):
-        return self.table[0].std(axis=0)
-
-    @cached_property
-    def exact(self) -> Estimate:
-        law = po.smoothed(po.wrap(self.forest), law="data", data=self.table[0])
-        estimate = law.estimate(self.rows).scaled(self.sizes)
-        assert estimate.exact
-        return estimate
-
-    def drawn(self, seed: int) -> Estimate:
-        """Of the same forest, which nobody can read."""
-        hidden = po.wrap(lambda X: self.forest.predict(X))
-        law = po.smoothed(
-            hidden, law="data", data=self.table[0], n_samples=N_DRAWS, rng=seed
-        )
-        return law.estimate(self.rows).scaled(self.sizes)
-
-    @cached_property
-    def robust(self):
-        return po.PairwiseRobustness(po.knn_graph(self.rows / self.sizes, 8))
-
-    def objective(self, target, strength: float):
-        """Matching and robustness, 2b·mean degree being the strength."""
-        degree = self.robust.graph.similarities.sum() / self.n_rows
-        return po.GradientMatching(target) + strength / (2.0 * degree) * self.robust
-
-    def true_excess(self, W, strength: float) -> float:
-        """F_G(W) − F_G* for the exact target."""
-        objective = self.objective(self.exact, strength)
-        return objective.value(W) - po.solve(objective).objective
+def some_rows(rng, n_rows, n_features, *, coded=(), n_codes=4, missing=0.2):
+    """Rows of numbers with one decimal, some of them missing, and of codes."""
+    rows = rng.normal(size=(n_rows, n_features)).round(1)
+    rows[rng.random(rows.shape) < missing] = np.nan
+    for k in coded:
+        rows[:, k] = rng.integers(n_codes, size=n_rows)
+    return rows
