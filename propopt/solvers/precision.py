@@ -1,0 +1,59 @@
+"""How precise an explanation is for a better or a worse estimate of its target."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from propopt.errors import InvalidInput
+from propopt.estimates import Estimate
+from propopt.losses import GradientMatching, Objective, PropertyLoss
+from propopt.solvers.solving import solve
+
+
+def target_error_of(objective: Objective | PropertyLoss, estimate: Estimate) -> float:
+    """The relative target error of the optimum that aims at another estimate.
+
+    It is what more draws are to bring down: the optimum is solved for, as its objective
+    is what the error is relative to.
+
+    Parameters
+    ----------
+    objective : Objective
+        With one gradient-matching loss.
+    estimate : Estimate
+        In place of its target.
+
+    Returns
+    -------
+    float
+        NaN where the error of the estimate is not known, 0 where it is exact.
+
+    Raises
+    ------
+    InvalidInput
+        If not one loss of the objective is gradient matching.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from propopt.estimates import Estimate
+    >>> from propopt.solvers.precision import target_error_of
+    >>> noise = np.random.default_rng(0).normal(size=(10, 5, 2))
+    >>> slopes = np.arange(10.0).reshape(5, 2)
+    >>> few, many = (
+    ...     Estimate.of_blocks(slopes + size * noise, source="noise", n_draws=n)
+    ...     for n, size in ((100, 0.2), (400, 0.1))
+    ... )
+    >>> objective = po.GradientMatching(few) + po.PairwiseRobustness(po.chain_graph(5))
+    >>> round(target_error_of(objective, few) / target_error_of(objective, many), 1)
+    4.0
+    """
+    weighed = Objective.of(objective)
+    own = [loss for loss in weighed.losses if isinstance(loss, GradientMatching)]
+    if len(own) != 1:
+        raise InvalidInput(
+            f"objective: expected one gradient-matching loss, got {len(own)}"
+        )
+    other = GradientMatching(estimate, own[0].norm, name=own[0].name)
+    terms = ((c, other if loss is own[0] else loss) for c, loss in weighed.terms)
+    return solve(replace(weighed, terms=tuple(terms))).target_error
