@@ -84,7 +84,7 @@ class ConstrainedPart:
         Refused
             If no squared loss of W itself has a weight.
         """
-        inner = self._part.hessian(weights)
+        inner = self.inner.hessian(weights)
         return inner if self.totals is None else Tangential(inner, self.totals.axis)
 
     @cached_property
@@ -92,8 +92,15 @@ class ConstrainedPart:
         """What rows add up to; None where nothing says so."""
         return Totals.of(self.program.bounds)
 
+    def free(self, E: Array) -> Array:
+        """What of errors (..., D) can move a complete W: all but their part along u."""
+        if self.totals is None:
+            return E
+        return np.asarray(E - (E @ self.totals.axis)[..., None] * self.totals.axis)
+
     @cached_property
-    def _part(self) -> QuadraticPart:
+    def inner(self) -> QuadraticPart:
+        """H of V, for what is :meth:`free`."""
         losses, totals = self.program.losses, self.totals
         if totals is not None:
             losses = tuple(_Curving(loss, totals.loss(loss).map) for loss in losses)

@@ -14,6 +14,7 @@ from propopt.checks import sealed
 from propopt.curvature.eigenbasis import Eigenbasis
 from propopt.curvature.excess import Scatter
 from propopt.curvature.hessian import QuadraticPart
+from propopt.curvature.tangential import ConstrainedPart
 from propopt.estimates import Estimate
 from propopt.losses import (
     Faithfulness,
@@ -22,6 +23,7 @@ from propopt.losses import (
     Program,
     PropertyLoss,
 )
+from propopt.losses.restricted import is_complete
 from propopt.penalties import Squared
 from propopt.results.target_error import (
     Relation,
@@ -151,10 +153,11 @@ class Aim:
         squared = (isinstance(x.penalty, Squared) for x in self.program.losses)
         pairs = zip(weights[: len(self.program.losses)], squared, strict=True)
         is_quadratic = all(fits for weight, fits in pairs if weight > 0)
-        return "about" if is_quadratic and not self.program.bounds else "at most"
+        is_free = all(map(is_complete, self.program.bounds))
+        return "about" if is_quadratic and is_free else "at most"
 
     def _priced(self, weights: Array, multipliers: Sequence[float]) -> Array:
-        """Weights of all losses that :attr:`_quadratic_part` has."""
+        """Weights of all losses that :attr:`_constrained` has."""
         bounds = self.program.bounds
         prices = [*multipliers, *(0.0 for _ in bounds)]  # zero where there are too few
         pairs = zip(prices, bounds, strict=False)
@@ -168,8 +171,9 @@ class Aim:
         if loss not in self._scatters:
             blocks = _estimate(loss).blocks
             assert blocks is not None, "it is drawn"
+            free = self._constrained.free(blocks)
             self._scatters[loss] = Scatter(
-                self._quadratic_part, blocks, self.known.energy
+                self._quadratic_part, free, self.known.energy
             )
         return self._scatters[loss]
 
@@ -178,16 +182,25 @@ class Aim:
         return {}
 
     @cached_property
-    def _quadratic_part(self) -> QuadraticPart:
-        """Of the losses and the bounded ones, but for limits of zero.
+    def _constrained(self) -> ConstrainedPart:
+        """Of the losses and the bounded ones, where rows add up to what is given.
 
-        Their multipliers are infinite. Without them H is smaller, and its inverse
-        larger: what is at most that stays so.
+        Other limits of zero, whose multipliers are infinite, are left out. Without them
+        H is smaller, and its inverse larger: what is at most that stays so.
         """
-        bounded = (bound.loss for bound in self.program.bounds if bound.limit > 0.0)
+        bounds = self.program.bounds
+        bounded = (bound.loss for bound in bounds if bound.limit > 0.0)
         losses = (*self.program.losses, *bounded)
-        program = Program(losses, (), self.program.shape)
-        return QuadraticPart(program, self.known.bases)
+        kept = tuple(bound for bound in bounds if is_complete(bound))
+        return ConstrainedPart(Program(losses, kept, self.program.shape))
+
+    @cached_property
+    def _quadratic_part(self) -> QuadraticPart:
+        """H for errors that are free; of eigenbases that are known already, if any."""
+        part = self._constrained
+        if part.totals is not None:
+            return part.inner
+        return QuadraticPart(part.program, self.known.bases)
 
 
 def _known_exactly(loss: PropertyLoss) -> str | None:

@@ -279,3 +279,25 @@ def test_what_cannot_be_is_refused(forest, settings, message):
 def test_a_constant_function_has_nothing_to_share():
     best = po.explain(lambda table: np.ones(len(table)), X[:9], units="output")
     np.testing.assert_array_equal(best.attributions, np.zeros((9, 6)))
+
+
+def test_errors_of_complete_attributions_are_those_of_the_blocks(smooth):
+    best = po.explain(smooth, X[:40], data=X, units="output", robustness=0.1)
+    [matching, robust] = best.program.losses
+    [bound] = best.program.bounds
+    constraint = po.Completeness(
+        bound.loss.target.ravel(), bound.loss.map.weights
+    )  # the same, as it was given
+    optima = [
+        po.solve(
+            po.GradientMatching(block) + 0.1 * robust, subject_to=[constraint]
+        ).attributions
+        for block in matching.estimate.blocks
+    ]
+    errors = np.std(optima, axis=0, ddof=1) / np.sqrt(len(optima))
+    np.testing.assert_allclose(best.standard_errors, errors, atol=1e-12)
+    assert best.target.relation == "about"
+    # F of the mean's optimum, less the optimum, for the target of one block
+    apart = np.array(optima) - best.attributions
+    excess = sum(np.vdot(d, d) + 0.1 * robust.map.energy(d) for d in apart) / (10 * 9)
+    assert best.target.value == pytest.approx(excess, rel=1e-9)

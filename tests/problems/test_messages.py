@@ -13,7 +13,7 @@ TOP = (
     "sweep, limits, baselines, plot, pick, attributions, solver, tolerance, explain"
 )
 POINT_GRAPHS = "'gaussian', 'grid_gaussian', 'knn', 'threshold', 'complete' or 'chain'"
-METHODS = "'gradient', 'smoothgrad', 'lime', 'lime_package' or 'shap'"
+METHODS = "'gradient', 'smoothgrad', 'lime', 'lime_package', 'shap' or 'tree_shap'"
 FORMULAS = (
     "'power', 'interactions', 'sine', 'sine_of_exponential', "
     "'linear_plus_sine_of_exponential', 'linear_plus_sine', 'quadratic_plus_sine' or "
