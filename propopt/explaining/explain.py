@@ -158,7 +158,7 @@ def explain(
     >>> best.to_frame().shape, best.parameters["weight rule"]
     ((30, 4), 'knee of the curve')
     """
-    if graph is None and _is_alone(X, data):
+    if units == "scaled" and graph is None and _is_alone(X, data):
         alone = Explainer(
             model,
             data,

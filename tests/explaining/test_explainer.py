@@ -253,3 +253,8 @@ def test_missing_numbers_count_in_distances_as_in_graphs():
         squares = np.where(odd, 1.0, np.nan_to_num((points - row) ** 2)).sum(axis=1)
         near = found.details["reference_rows"][n]
         np.testing.assert_allclose(squares[near], np.sort(squares)[:8], rtol=1e-12)
+
+
+def test_contributions_of_one_row_need_other_rows_beside_it():
+    with pytest.raises(InvalidInput, match="robustness compares rows"):
+        po.explain(black_box, X_NEW.iloc[[3]], data=X, units="output")
