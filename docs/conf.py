@@ -1,5 +1,9 @@
-"""Sphinx: ``sphinx-build docs build/docs``."""
+"""Sphinx: ``sphinx-build docs build/docs``; code cells of pages are run for it."""
 
 project = "propopt"
 author = "The propopt developers"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 600
+nb_merge_streams = True

@@ -220,7 +220,8 @@ def _refuse_other_function(fitted: FittedRows, values: Array, source: Path) -> N
     """Compare what a model says, and what is made of it, with what is stored."""
     columns = fitted.reference.labels.of_columns()
     rows = fitted.rows[:CHECKED_TARGETS]
-    targets = fitted.rule.function.gradient_at(rows, columns) * fitted.rule.sizes
+    rule = fitted.rule
+    targets = rule.scaled(rule.function.estimate_at(rows, columns)).values
     found = fitted.function.value_at(fitted.rows[: len(values)], columns)
     stored = fitted.reference.details["gradient"][: len(rows)]
     for what, now, then in (("value", found, values), ("target", targets, stored)):

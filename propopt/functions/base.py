@@ -110,7 +110,22 @@ class Function(ABC):
         >>> Power(degree=3).estimate([[1.0, 2.0]]).source
         'exact'
         """
-        points, labels = self.read(X)
+        return self.estimate_at(*self.read(X))
+
+    def estimate_at(self, points: Points, labels: Labels) -> Estimate:
+        """:meth:`estimate` at points that :meth:`read` gave, or others of that kind.
+
+        Parameters
+        ----------
+        points : array (N, D)
+            Numbers and codes; not checked.
+        labels : Labels
+            The names of their rows and columns.
+
+        Returns
+        -------
+        Estimate
+        """
         before = self.calls.rows
         values = self.gradient_at(points, labels)
         return Estimate(

@@ -18,6 +18,7 @@ from explainer_cases import (
     same,
     taken,
 )
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression
 
 import propopt as po
@@ -154,3 +155,17 @@ def test_a_saved_explanation_is_no_explainer(tmp_path):
     po.Explainer(black_box, data=X).fit().reference_.save(tmp_path / "it.npz")
     with pytest.raises(InvalidInput, match="not a saved explainer"):
         po.Explainer.load(tmp_path / "it.npz", black_box)
+
+
+def test_effects_of_missing_numbers_are_no_slopes_after_loading(tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.stack([rng.normal(size=60), 1000.0 * rng.normal(size=60)], axis=1)
+    X[::4, 1] = np.nan
+    model = HistGradientBoostingRegressor(max_iter=5, min_samples_leaf=5)
+    model.fit(X, np.nan_to_num(X[:, 1]))
+    explainer = po.Explainer(model, data=X, robustness=0.1).fit()
+    explainer.save(tmp_path / "explainer.npz")
+    again = po.Explainer.load(tmp_path / "explainer.npz", model)
+    np.testing.assert_array_equal(
+        again.explain(X[:3]).attributions, explainer.explain(X[:3]).attributions
+    )

@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import final
 
-import pandas as pd
-from numpy.typing import ArrayLike
-
 from propopt._typing import Attributions, Points, Values
 from propopt.estimates import Estimate
 from propopt.functions.base import Function
@@ -67,8 +64,7 @@ class ExactMean(Function):
         """Those of the function, which is not called any more."""
         return self.function.calls
 
-    def estimate(self, X: ArrayLike | pd.DataFrame) -> Estimate:
-        points, labels = self.read(X)
+    def estimate_at(self, points: Points, labels: Labels) -> Estimate:
         return Estimate(
             values=self.gradient_at(points, labels),
             source=EXACT_BOXES,

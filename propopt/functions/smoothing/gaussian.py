@@ -145,10 +145,9 @@ class SmoothedFunction(Function):
         _, errors = self._slopes_and_errors(points, labels)
         return self._named(errors, X, labels)
 
-    def estimate(self, X: ArrayLike | pd.DataFrame) -> Estimate:
-        points, labels = self.read(X)
+    def estimate_at(self, points: Points, labels: Labels) -> Estimate:
         if self._exact(points, labels) is None:
-            return super().estimate(X)
+            return super().estimate_at(points, labels)
         return Estimate(
             values=self.gradient_at(points, labels),
             source=EXACT_BOXES,

@@ -89,8 +89,8 @@ class SampledMean(Function):
         """Those of the function."""
         return self.function.calls
 
-    def estimate(self, X: ArrayLike | pd.DataFrame) -> Estimate:
-        return self.growing(X).estimate
+    def estimate_at(self, points: Points, labels: Labels) -> Estimate:
+        return self._growing_at(points, labels, self.n_samples, None).estimate
 
     def growing(
         self,
@@ -115,9 +115,13 @@ class SampledMean(Function):
         InvalidInput
             If these draws are too few for slopes, or evaluations too few for draws.
         """
-        points, labels = self.read(X)
-        design = self._design(points)
         first = self.n_samples if n_draws is None else n_draws
+        return self._growing_at(*self.read(X), first, max_evaluations)
+
+    def _growing_at(
+        self, points: Points, labels: Labels, first: int, max_evaluations: int | None
+    ) -> GrowingEstimate:
+        design = self._design(points)
         if max_evaluations is not None:
             require_affordable(design.per_draw, design.fewest, max_evaluations)
             first = min(first, affordable_draws(design.per_draw, max_evaluations))
