@@ -12,9 +12,10 @@ import pytest
 from box_functions import BoxFunction
 from random_trees import random_tree, some_rows
 from scipy.stats import norm
+from sklearn.ensemble import GradientBoostingRegressor
 
 import propopt as po
-from propopt.errors import InexactBoxesWarning, InvalidInput
+from propopt.errors import InexactBoxesWarning, InvalidInput, Refused
 from propopt.functions import ExactMean
 from propopt.sampling.laws import BoxMeans, DataLaw, Reference
 from propopt.structures.boxes import Boxes, SameColumn, Tree
@@ -186,6 +187,49 @@ def test_a_reference_can_be_given_as_one():
     assert smooth.law.reference is reference
     expected = po.smoothed(FUNCTION, law="data", data=X).gradient(X)
     np.testing.assert_array_equal(smooth.gradient(X), expected)
+
+
+def test_models_that_take_no_missing_values_say_so_themselves():
+    """Though boxes would know a side for them."""
+    model = GradientBoostingRegressor(n_estimators=3).fit(X, X[:, 0])
+    rows = X[:5].copy()
+    rows[2, 1] = np.nan
+    function = po.wrap(model)
+    by_data = po.smoothed(function, law="data", data=X)
+    by_noise = po.smoothed(function, 0.5, data=X)
+    assert by_data.estimate(X).exact
+    for smooth in (by_data, by_noise):
+        with pytest.raises(InvalidInput, match="missing values in 'x1'"):
+            smooth.value(rows)
+        assert smooth.value(X[:5]).shape == (5,)
+
+
+def test_boxes_that_differ_where_values_are_missing_are_not_believed():
+    table = X.copy()
+    other_side = tuple(replace(t, missing_left=~t.missing_left) for t in TREES)
+    function = BoxFunction(other_side, BOXES)
+    rows = X[:5].copy()
+    rows[:, 0] = np.nan
+    smooth = po.smoothed(function, law="data", data=table)
+    smooth.gradient(X)
+    with (
+        pytest.warns(InexactBoxesWarning),
+        pytest.raises(Refused, match="give a reference table with such rows"),
+    ):
+        smooth.gradient(rows)
+    with pytest.warns(InexactBoxesWarning):
+        sampled = po.smoothed(function, law="data", data=np.concatenate([table, rows]))
+    assert not sampled.estimate(rows).exact
+
+
+def test_columns_that_are_rarely_missing_are_compared_there():
+    table = np.tile(X, (31, 1))
+    table[1001, 2] = np.nan  # no row of every third
+    function = BoxFunction(TREES, BOXES)
+    smooth = po.smoothed(function, law="data", data=table)
+    assert function.calls.trials == 828
+    smooth.gradient(table[1000:1010])
+    assert function.calls.trials == 828
 
 
 def test_exact_means_are_pickled():

@@ -7,10 +7,11 @@ from functools import cached_property
 from typing import final
 
 from propopt._typing import Attributions, Points, Values
+from propopt.errors import Refused
 from propopt.estimates import Estimate
 from propopt.functions.base import Function
 from propopt.functions.calls import Calls
-from propopt.functions.smoothing.checked import EXACT_BOXES
+from propopt.functions.smoothing.checked import EXACT_BOXES, CheckedBoxes
 from propopt.sampling.laws import BoxMeans, DataLaw
 from propopt.structures.boxes import Boxes
 from propopt.tables.names import Labels
@@ -35,11 +36,14 @@ class ExactMean(Function):
         The law of the columns.
     sum_of_boxes : Boxes
         What f is.
+    checked : CheckedBoxes
+        The same, compared with f at the reference rows.
     """
 
     function: Function
     law: DataLaw
     sum_of_boxes: Boxes
+    checked: CheckedBoxes
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.function!r}, {self.law!r})"
@@ -61,7 +65,7 @@ class ExactMean(Function):
 
     @cached_property
     def calls(self) -> Calls:
-        """Those of the function, which is not called any more."""
+        """Those of the function, which is hardly called any more."""
         return self.function.calls
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
@@ -74,11 +78,20 @@ class ExactMean(Function):
             notes=self.law.notes(points),
         )
 
-    def _value(self, points: Points, _: Labels, /) -> Values:
-        return self._means.of(points)[0]
+    def _value(self, points: Points, labels: Labels, /) -> Values:
+        return self._means_at(points, labels).of(points)[0]
 
-    def _gradient(self, points: Points, _: Labels, /) -> Attributions:
-        return self._means.of(points)[1]
+    def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
+        return self._means_at(points, labels).of(points)[1]
+
+    def _means_at(self, points: Points, labels: Labels) -> BoxMeans:
+        if self.checked.at(points, labels) is None:
+            raise Refused(
+                f"{self.function!r}: where values are missing its trees were read "
+                "otherwise than it answers; give a reference table with such rows, and "
+                "it is sampled"
+            )
+        return self._means
 
     @cached_property
     def _means(self) -> BoxMeans:

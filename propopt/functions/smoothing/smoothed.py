@@ -172,10 +172,10 @@ def _by_data(
     function: Function, data: Any, n_samples: int | None, seed: int, paired: bool
 ) -> ExactMean | SampledMean:
     reference = _read_reference(function, data, seed)
-    boxes = CheckedBoxes.of(function).at(reference.points, reference.labels)
-    law = DataLaw(reference)
+    checked, law = CheckedBoxes.of(function), DataLaw(reference)
+    boxes = checked.at(reference.points, reference.labels)
     if boxes is not None:
-        return ExactMean(function, law, boxes)
+        return ExactMean(function, law, boxes, checked)
     control = function.margin_boxes
     if n_samples is None:
         fewest = fewest_draws(law, paired, control is not None)
