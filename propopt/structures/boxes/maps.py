@@ -64,8 +64,6 @@ def largest_at_most(
     thresholds that no number is under. Where it is known to lie is a pair of numbers
     ``between`` for each threshold, low ≤ x ≤ high.
     """
-    if isinstance(column, SameColumn):
-        return thresholds
     everywhere = np.full(len(thresholds), np.inf)
     low, high = map(_rank, between or (-everywhere, everywhere))
     # g(−∞) need not be known: the lower end stands for "none", the upper may be g(∞)

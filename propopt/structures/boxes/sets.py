@@ -200,6 +200,8 @@ def _contain(sets: Sets, values: Array) -> Truths:
 
 
 def _widened(members: Truths, width: int) -> Truths:
+    if members.shape[1] == width:
+        return members
     return np.pad(members, ((0, 0), (0, width - members.shape[1])))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from propopt._typing import Array, Positions, Truths
 from propopt.errors import InvalidInput
-from propopt.structures.boxes.maps import ColumnMap, largest_at_most
+from propopt.structures.boxes.maps import ColumnMap, SameColumn, largest_at_most
 from propopt.structures.boxes.sets import Sets
 
 
@@ -161,40 +161,69 @@ def _ways_up(
 
 def _sides(tree: Tree, inner: Positions, columns: Sequence[ColumnMap]) -> Sets:
     """What goes left at each inner node, then what goes right, by the table."""
-    places: list[Positions] = []
-    parts: list[Sets] = []
-    for k in np.unique(tree.feature[inner]):
-        at = np.flatnonzero(tree.feature[inner] == k)
-        column = columns[k]
-        asked = _asked_codes if column.n_codes is not None else _asked_numbers
-        parts.append(asked(tree, inner[at], column))
-        places.append(np.concatenate([at, at + len(inner)]))
-    if not parts:
+    found = list(_asked(tree, inner, columns))
+    if not found:
         return Sets.of_numbers([], [], [], [])
-    return Sets.concatenate(parts).take(np.argsort(np.concatenate(places)))
+    places = [np.concatenate([at, at + len(inner)]) for at, _ in found]
+    sets = Sets.concatenate([sets for _, sets in found])
+    return sets.take(np.argsort(np.concatenate(places)))
 
 
-def _asked_numbers(tree: Tree, nodes: Positions, column: ColumnMap) -> Sets:
-    """Intervals of a numeric column of the table: left of the nodes, then right."""
-    if any(int(node) in tree.left_codes for node in nodes):
-        raise InvalidInput(
-            f"column {column.source}: the model asks for categories of a column that "
-            "is numeric in the table; declare it categorical, "
-            "data=po.TableSchema.of(X, categorical=[...])"
-        )
-    cuts = largest_at_most(column, tree.threshold[nodes])
-    missing = _goes_left(tree, nodes, column(np.array([np.nan])))[:, 0]
-    nothing = np.full(len(nodes), np.inf)
+def _asked(
+    tree: Tree, inner: Positions, columns: Sequence[ColumnMap]
+) -> Iterator[tuple[Positions, Sets]]:
+    """Which inner nodes, and the sets of their left sides, then of their right ones."""
+    feature = tree.feature[inner]
+    asked = np.unique(feature).tolist()
+    same = [k for k in asked if _is_as_it_is(columns[k])]
+    if same:
+        at = np.flatnonzero(np.isin(feature, same))
+        source = np.array([column.source for column in columns])[feature[at]]
+        cuts, missing = tree.threshold[inner[at]], tree.missing_left[inner[at]]
+        _refuse_codes(tree, inner[at], source)
+        yield at, _intervals(source, cuts, missing)
+    for k in sorted(set(asked) - set(same)):
+        at = np.flatnonzero(feature == k)
+        of_column = _asked_numbers if columns[k].n_codes is None else _asked_codes
+        yield at, of_column(tree, inner[at], columns[k])
+
+
+def _is_as_it_is(column: ColumnMap) -> bool:
+    return isinstance(column, SameColumn) and column.n_codes is None
+
+
+def _refuse_codes(tree: Tree, nodes: Positions, source: Positions) -> None:
+    for node, j in zip(nodes.tolist(), source.tolist(), strict=True):
+        if node in tree.left_codes:
+            raise InvalidInput(
+                f"column {j}: the model asks for categories of a column that is "
+                "numeric in the table; declare it categorical, "
+                "data=po.TableSchema.of(X, categorical=[...])"
+            )
+
+
+def _intervals(source: Positions, cuts: Array, missing: Truths) -> Sets:
+    """All up to each cut, with NaN where ``missing``, and then the rest."""
+    nothing = np.full(len(cuts), np.inf)
     return Sets.of_numbers(
-        np.full(2 * len(nodes), column.source),
+        np.concatenate([source, source]),
         np.concatenate([-nothing, cuts]),
         np.concatenate([cuts, nothing]),
         np.concatenate([missing, ~missing]),
     )
 
 
+def _asked_numbers(tree: Tree, nodes: Positions, column: ColumnMap) -> Sets:
+    """Intervals of a numeric column of the table that the model sees otherwise."""
+    source = np.full(len(nodes), column.source)
+    _refuse_codes(tree, nodes, source)
+    cuts = largest_at_most(column, tree.threshold[nodes])
+    missing = _goes_left(tree, nodes, column(np.array([np.nan])))[:, 0]
+    return _intervals(source, cuts, missing)
+
+
 def _asked_codes(tree: Tree, nodes: Positions, column: ColumnMap) -> Sets:
-    """Codes of a categorical column of the table: left of the nodes, then right."""
+    """Codes of a categorical column of the table."""
     codes = np.arange(column.n_codes or 0, dtype=np.float64)
     left = _goes_left(tree, nodes, column(codes))
     return Sets.of_codes(
