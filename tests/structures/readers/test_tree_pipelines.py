@@ -227,6 +227,17 @@ def test_steps_that_give_tables(final, tolerance):
     agrees(boxes_of(model, data=frame), model.predict(frame), frame, tolerance)
 
 
+def test_scalers_of_tables_of_float32_compute_in_float32():
+    frame = table()[["size", "weight"]].astype("float32")
+    steps = StandardScaler(), MinMaxScaler((-0.01, 0.01))
+    model = make_pipeline(*steps, HistGradientBoostingRegressor(max_iter=30))
+    model.fit(frame, Y)
+    agrees(boxes_of(model, data=frame), model.predict(frame), frame)
+    mixed = frame.assign(count=table()["count"])
+    model.fit(mixed, Y)
+    agrees(boxes_of(model, data=mixed), model.predict(mixed), mixed)
+
+
 def test_columns_of_a_transformer_are_found_by_their_names():
     """Whatever the order of the table that it is given now."""
     frame = table()[["size", "count", "weight"]]

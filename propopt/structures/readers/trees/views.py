@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array, Points
 from propopt.structures.boxes import SameColumn
-from propopt.tables.columns import Coded, OneHot
+from propopt.tables.columns import Coded, Numeric, OneHot
 from propopt.tables.frames import as_frame
 from propopt.tables.names import Labels
 from propopt.tables.schema import TableSchema
@@ -70,6 +70,9 @@ class Codes:
 
     column: int
 
+
+FARTHEST_SINGLE: Final = 1e30
+"""Steps that compute in float32 are asked for no larger numbers."""
 
 Source: TypeAlias = Same | Rising | Steps | Codes
 """Where a column comes from that a model sees."""
@@ -126,7 +129,7 @@ class View:
         return cls(
             tuple(SameColumn(j, count) for j, count in enumerate(counts)),
             np.array(start),
-            lambda points: schema.decode(points, Labels()),
+            lambda points: schema.decode(_in_their_precision(points, schema), Labels()),
             tuple(source_of[label] for label in schema.header),
             plain=not schema.categorical.any(),
         )
@@ -198,6 +201,16 @@ def as_numbers(table: Any) -> Array:
     if frame is not None:
         return frame.table.to_numpy(dtype=np.float64, na_value=np.nan)
     return as_array(table).astype(np.float64)
+
+
+def _in_their_precision(points: Points, schema: TableSchema) -> Points:
+    """Numbers of columns of float32 as these hold them, so that steps see float32."""
+    rounded = np.array(points)
+    for j, column in enumerate(schema.columns):
+        if isinstance(column, Numeric) and column.plain == np.float32:
+            near = np.clip(points[:, j], -FARTHEST_SINGLE, FARTHEST_SINGLE)
+            rounded[:, j] = near.astype(np.float32)
+    return rounded
 
 
 def _taken(table: Any, columns: NDArray[np.intp]) -> Any:
