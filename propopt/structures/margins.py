@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, final
 
 from sklearn.ensemble import (
@@ -59,8 +60,11 @@ def _behind_steps(pipeline: Pipeline) -> Margins | None:
     margins = margins_of(pipeline.steps[-1][1])
     if margins is None or len(pipeline.steps) == 1:
         return margins
-    scores, before = margins.scores, pipeline[:-1]
-    return replace(margins, scores=lambda table: scores(before.transform(table)))
+    return replace(margins, scores=partial(_after, pipeline[:-1], margins.scores))
+
+
+def _after(steps: Pipeline, scores: Callable[[Any], Array], table: Any) -> Array:
+    return scores(steps.transform(table))
 
 
 def _searched(model: Any) -> Margins | None:
@@ -78,7 +82,7 @@ def _gradient_boosting(model: GradientBoostingClassifier) -> Margins:
 
 def _lightgbm(model: Any) -> Margins:
     return Margins(
-        lambda table: model.predict(table, raw_score=True),
+        partial(model.predict, raw_score=True),
         lambda: _lightgbm_logit(model.booster_),
     )
 
@@ -97,7 +101,7 @@ def _lightgbm_logit(booster: Any) -> float | None:
 
 def _xgboost(model: Any) -> Margins:
     return Margins(
-        lambda table: model.predict(table, output_margin=True),
+        partial(model.predict, output_margin=True),
         lambda: _xgboost_logit(model.get_booster()),
     )
 
@@ -109,7 +113,7 @@ def _xgboost_logit(booster: Any) -> float | None:
 
 def _catboost(model: Any) -> Margins:
     return Margins(
-        lambda table: model.predict(table, prediction_type="RawFormulaVal"),
+        partial(model.predict, prediction_type="RawFormulaVal"),
         lambda: _catboost_logit(model),
     )
 

@@ -139,7 +139,10 @@ def test_margins_behind_steps_and_searches(model, tolerance):
         ),
     ):
         for output in ("margin", "log_odds"):
-            is_read(po.wrap(whole, output=output), X, tolerance)
+            function = po.wrap(whole, output=output)
+            is_read(function, X, tolerance)
+            again = pickle.loads(pickle.dumps(function))
+            np.testing.assert_array_equal(again.value(X), function.value(X))
 
 
 def test_forests_are_read_by_probability():

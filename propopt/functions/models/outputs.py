@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from propopt._typing import Array
 from propopt.errors import InvalidInput
 from propopt.structures.margins import margins_of
 from propopt.structures.pipelines import last_step
@@ -114,12 +116,15 @@ def call_of(model: Any, output: str) -> Call | None:
     if margins is not None and output == "log_odds" and len(model.classes_) == 2:
         logit = margins.find_logit()
         if logit is not None:  # probabilities near 1 lose what is known of 1 − p
-            scores = margins.scores
-            method = Sparing(lambda table: logit * np.asarray(scores(table)))
-            return Call(method, "margin")
+            times = partial(_times, logit, margins.scores)
+            return Call(Sparing(times), "margin")
     if has_method(model, METHODS[output]):
         return Call(Sparing(getattr(model, METHODS[output])), output)
     return None if margins is None else Call(Sparing(margins.scores), "margin")
+
+
+def _times(factor: float, scores: Callable[[Any], object], table: Any) -> Array:
+    return factor * np.asarray(scores(table), dtype=np.float64)
 
 
 def name_of(model: Any) -> str:
