@@ -68,7 +68,10 @@ def wrap(
     all of scikit-learn, for torch modules (in their own precision, by autograd; see
     ``docs/images.md``), and for whatever is a :class:`Function` already. All else is
     differentiated numerically, by :func:`central_differences`; ``gradient_method`` of
-    the result tells which.
+    the result tells which. A model that nothing is known of is tested once before that,
+    by some thousand evaluations between the rows: of one that jumps a warning says so,
+    and ``jumps`` of the result (:func:`propopt.functions.jump_test`). Who gives ``step``
+    or ``gradient`` has said what is wanted.
 
     Parameters
     ----------

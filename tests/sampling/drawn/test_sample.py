@@ -55,9 +55,9 @@ def test_each_block_is_unbiased(paired, n_codes):
         Sample.of(Design(law, rows, seed, paired), boxes.value, 60).blocks().slopes
         for seed in range(30)
     ]
-    for block in (0, 7):
-        mean = np.mean([blocks[block] for blocks in found], axis=0)
-        spread = np.std([blocks[block] for blocks in found], axis=0, ddof=1)
+    for some in ([0], [7], range(N_BLOCKS)):
+        values = [blocks[some].mean(axis=0) for blocks in found]
+        mean, spread = np.mean(values, axis=0), np.std(values, axis=0, ddof=1)
         moved = spread > 1e-9
         scores = (mean - expected)[moved] / (spread[moved] / np.sqrt(30))
         assert np.abs(scores).max() < 7.0
