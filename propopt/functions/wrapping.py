@@ -70,8 +70,8 @@ def wrap(
     differentiated numerically, by :func:`central_differences`; ``gradient_method`` of
     the result tells which. A model that nothing is known of is tested once before that,
     by some thousand evaluations between the rows: of one that jumps a warning says so,
-    and ``jumps`` of the result (:func:`propopt.functions.jump_test`). Who gives ``step``
-    or ``gradient`` has said what is wanted.
+    and ``jumps`` of the result (:func:`propopt.functions.jump_test`). Whoever gives
+    ``step`` or ``gradient`` has said what is wanted.
 
     Parameters
     ----------
