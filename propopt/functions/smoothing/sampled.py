@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
@@ -159,7 +159,7 @@ class SampledMean(Function):
         """How many rows the model will be given for an estimate, exactly."""
         points, _ = self.read(X)
         first = self.n_samples if n_draws is None else n_draws
-        return first * self._design(points).per_draw
+        return first * self._uncontrolled(points).per_draw
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
         design = self._design(points)
@@ -184,12 +184,15 @@ class SampledMean(Function):
         return Sample.of(design, evaluate, n_draws)
 
     def _design(self, points: Points) -> Design:
-        control = None if self.control is None else self._known(self.control, points)
-        return Design(self.law, points, self.seed, self.paired, control)
+        design = self._uncontrolled(points)
+        if self.control is None:
+            return design
+        means, attributions = BoxMeans(self.control, self.law).of(points)
+        control = Control(self.control.value, means, attributions)
+        return replace(design, control=control)
 
-    def _known(self, boxes: Boxes, points: Points) -> Control:
-        means, attributions = BoxMeans(boxes, self.law).of(points)
-        return Control(boxes.value, means, attributions, "margin")
+    def _uncontrolled(self, points: Points) -> Design:
+        return Design(self.law, points, self.seed, self.paired)
 
     @property
     def _source(self) -> str:

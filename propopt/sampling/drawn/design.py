@@ -32,14 +32,11 @@ class Control:
         E m(V) at each row.
     attributions : array (N, D)
         Those of m at each row.
-    name : str
-        For messages.
     """
 
     evaluate: Evaluator
     means: Values
     attributions: Attributions
-    name: str
 
 
 @final

@@ -245,7 +245,7 @@ def sigmoid(m):
 
 def with_control(boxes, law, rows, seed, paired=False):
     means, attributions = BoxMeans(boxes, law).of(rows)
-    control = Control(boxes.value, means, attributions, "margin")
+    control = Control(boxes.value, means, attributions)
     return Design(law, rows, seed, paired, control)
 
 
