@@ -196,6 +196,8 @@ def test_dust_counts_as_zero_and_zero_has_to_stay():
     W = [[1.0, 1e-13, 0.5]]
     assert agreement(W, [[1.0, -1e-13, 0.5]]).signs == 1.0
     assert agreement(W, [[1.0, 1e-3, 0.5]]).signs == pytest.approx(2 / 3)
+    dust = [[1.0, 2e-14, 1e-14]]  # two that are zero have no order
+    assert agreement(dust, [[1.0, 0.0, 0.0]]).ranks == 1.0
 
 
 def test_rows_of_zeros_agree_with_each_other_and_with_nothing_else():
