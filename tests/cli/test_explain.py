@@ -156,6 +156,14 @@ def test_the_graph_and_the_units_are_those_of_the_file(tmp_path, out):
     assert parameters["scale"] == "std"
 
 
+def test_shares_stand_beside_losses(look, out, capsys):
+    assert explain(look, "-o", out) == 0
+    picked = json.loads((out / "look.json").read_text())["picked"]
+    assert picked["shares"].keys() == picked["losses"].keys()
+    kept = picked["shares"]["gradient_matching"]
+    assert f"{100 * kept:.1f} % of faithfulness kept" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("command", ["sweep", "explain", "check"])
 def test_code_that_a_file_names_runs_only_where_it_is_allowed(
     command, tmp_path, capsys, monkeypatch
