@@ -40,7 +40,7 @@ from .losses import Smoothness as Smoothness
 from .losses import Sparsity as Sparsity
 from .results.conclusions.certain import Certain as Certain
 from .results.conclusions.shares import Shares as Shares
-from .results.conclusions.stability import Stability as Stability
+from .results.conclusions.stability import ConclusionStability as ConclusionStability
 from .results.explanation import Explanation as Explanation
 from .solvers import solve as solve
 from .tables.schema import TableSchema as TableSchema

@@ -23,7 +23,7 @@ MAKERS = {
     ),
     po.Certain: lambda: po.solve(OBJECTIVE).certain(),
     po.Shares: lambda: po.solve(OBJECTIVE).shares(),
-    po.Stability: lambda: po.solve(OBJECTIVE).stability(),
+    po.ConclusionStability: lambda: po.solve(OBJECTIVE).stability(),
 }
 each_result = pytest.mark.parametrize("kind", MAKERS, ids=lambda kind: kind.__name__)
 

@@ -17,7 +17,7 @@ from propopt.results.conclusions.certain import (
 from propopt.results.conclusions.ends import Ends
 from propopt.results.conclusions.orders import OrderBy
 from propopt.results.conclusions.shares import Shares, shares_of, weighted
-from propopt.results.conclusions.stability import TOP, Stability, stability_of
+from propopt.results.conclusions.stability import TOP, ConclusionStability, stability_of
 from propopt.results.conclusions.variations import Solve
 
 
@@ -125,7 +125,7 @@ def stability(
     objective: Objective | PropertyLoss | None = None,
     *,
     solve: Solve | None = None,
-) -> Stability:
+) -> ConclusionStability:
     """Whether signs, largest features and order survive other settings.
 
     The weight of each loss beside faithfulness goes from a half to two, in nine steps;
@@ -145,7 +145,7 @@ def stability(
 
     Returns
     -------
-    Stability
+    ConclusionStability
         With a table of what varied.
 
     Raises

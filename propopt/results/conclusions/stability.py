@@ -33,7 +33,7 @@ TOP = 3
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Stability:
+class ConclusionStability:
     """How much of what an explanation says survives when its settings vary.
 
     Parameters
@@ -52,8 +52,8 @@ class Stability:
     >>> best = po.solve(
     ...     po.GradientMatching(G) + 0.25 * po.PairwiseRobustness(po.chain_graph(3))
     ... )
-    >>> best.stability()
-    Stability(weight of pairwise_robustness: signs 83.3 %, top 1 66.7 %, ranks 0.33)
+    >>> print(*best.stability().in_words())
+    weight of pairwise_robustness: signs 83.3 %, top 1 66.7 %, ranks 0.33
     """
 
     agreements: tuple[Agreement, ...]
@@ -107,7 +107,7 @@ class Stability:
         write_stability(path, asdict(self))
 
     @classmethod
-    def load(cls, path: str | Path) -> Stability:
+    def load(cls, path: str | Path) -> ConclusionStability:
         """Read what :meth:`save` wrote.
 
         Raises
@@ -130,7 +130,7 @@ class Stability:
             ).replace("%", " %")
 
     def __repr__(self) -> str:
-        return f"Stability({'; '.join(map(printable, self.in_words()))})"
+        return f"ConclusionStability({'; '.join(map(printable, self.in_words()))})"
 
     def _repr_html_(self) -> str:
         head = ("varied", "signs", "of Σ|w|", f"top {self.k}", "ranks")
@@ -157,7 +157,7 @@ class Stability:
 
 def stability_of(
     best: Explanation, program: Program, k: int, solve: Solve | None
-) -> Stability:
+) -> ConclusionStability:
     """See :meth:`propopt.Explanation.stability`.
 
     Raises
@@ -178,4 +178,4 @@ def stability_of(
             "stability: expected a weighted loss beside faithfulness, or a target with "
             f"draws, got {', '.join(best.weights) or best.method!r}: nothing varies"
         )
-    return Stability(agreements=agreements, k=top)
+    return ConclusionStability(agreements=agreements, k=top)

@@ -87,7 +87,7 @@ class ClosedForm(Optima):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Solved(Optima):
+class BySolver(Optima):
     """By a solver, for losses of any kind and with bounds."""
 
     solve: Solve
@@ -117,7 +117,7 @@ def optima_for(best: Explanation, program: Program, solve: Solve | None) -> Opti
         If there is no closed form, and no solver was given.
     """
     if solve is not None:
-        return Solved(solve)
+        return BySolver(solve)
     odd = [
         loss.name
         for loss in program.losses

@@ -17,7 +17,7 @@ import propopt as po
 from propopt.errors import InvalidInput, Refused
 from propopt.estimates import Estimate
 from propopt.results.conclusions.agreement import Agreement
-from propopt.results.conclusions.stability import Stability
+from propopt.results.conclusions.stability import ConclusionStability
 from propopt.results.conclusions.variations import FACTORS
 
 
@@ -232,14 +232,14 @@ def test_the_worst_setting_is_named():
 def test_it_is_saved_and_shown(tmp_path):
     stability = po.solve(objective()).stability()
     stability.save(tmp_path / "stability")
-    again = Stability.load(tmp_path / "stability.npz")
+    again = ConclusionStability.load(tmp_path / "stability.npz")
     assert again == stability
     assert "<table>" in again._repr_html_()
     stability.to_csv(tmp_path / "stability.csv")
     assert stability.signs == min(a.signs for a in stability.agreements)
     po.solve(objective()).save(tmp_path / "best")
     with pytest.raises(InvalidInput, match="not a saved stability"):
-        Stability.load(tmp_path / "best.npz")
+        ConclusionStability.load(tmp_path / "best.npz")
 
 
 def test_after_loading_the_objective_has_to_be_given(tmp_path):
