@@ -94,6 +94,8 @@ def stability_in_words(best: Explanation) -> str:
     """Whether conclusions survive other weights, neighbours and draws."""
     if best.shape[0] > MOST_STABLE:
         return f"not computed for more than {MOST_STABLE:,} rows: see stability()"
+    if best.program is None:
+        return "not computed: attributions were optimized in the metric of effects"
     weighed = sum(weight > 0.0 for weight in best.weights.values())
     drawn = best.target is not None and best.target.n_blocks > 0
     if weighed < 2 and not drawn:
