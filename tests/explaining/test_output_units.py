@@ -158,6 +158,16 @@ def test_drawn_orders_estimate_exact_shapley_values(smooth):
     assert (drawn.values[:, 4:] == 0.0).all()
 
 
+def test_orders_walked_both_ways_are_exact_for_pairs_of_features():
+    table = X[["a", "b", "c"]]
+    function = po.wrap(lambda P: P[:, 0] * P[:, 1] - P[:, 1] * P[:, 2], data=None)
+    rule = rows_of(function, table[:1].to_numpy())
+    drawn = rule.of(table[5:15].to_numpy(), "shapley").estimate
+    exact = all_orders(function, table[5:15].to_numpy(), table[:1].to_numpy())
+    np.testing.assert_allclose(drawn.values, exact, atol=1e-12)
+    assert drawn.standard_errors.max() <= 1e-12
+
+
 def test_every_block_of_drawn_orders_adds_up(smooth):
     drawn = rows_of(po.wrap(smooth, data=X)).of(X[:10], "shapley")
     sums = drawn.estimate.blocks.sum(axis=2)
