@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Literal, final
+from typing import Any, Literal, final
 
 import numpy as np
+import pandas as pd
 
 from propopt._typing import Array, Points
 from propopt.checks import read_array, refuse_overflow
 from propopt.errors import InvalidInput
-from propopt.estimates import Estimate
+from propopt.estimates import Estimate, Units
 from propopt.losses.base import Faithfulness
 from propopt.maps import Identity, LinearMap, PerPoint
 from propopt.penalties import Absolute, Penalty, Squared
-from propopt.tables.alignment import aligned_vector, read_attributions
+from propopt.tables.alignment import aligned_vector, is_shap, read_attributions
 from propopt.tables.names import Labels, read_points
 
 
@@ -53,6 +54,7 @@ class GradientMatching(Faithfulness):
             self.G, self._labels = G.values, G.labels
         else:
             self.G, self._labels = read_attributions(G, "G")
+        self.units = _units_of(G)
         refuse_overflow(self.G, "G")
         self.norm = norm
         self.name = name
@@ -171,6 +173,16 @@ class FunctionMatching(Faithfulness):
     @property
     def labels(self) -> Labels:
         return self._labels
+
+
+def _units_of(G: Any) -> Units | None:
+    """The units of a target; None of plain numbers, which do not say."""
+    if isinstance(G, pd.DataFrame | np.ndarray):  # a column may have any name
+        return None
+    if isinstance(getattr(G, "labels", None), Labels):  # an explanation, an estimate
+        units: Units = G.units
+        return units
+    return "output" if is_shap(G) else None
 
 
 def _global_designs(

@@ -33,6 +33,7 @@ from propopt.results.deferred import Deferred, WhenRead
 from propopt.results.later import Later, WhenAsked, settled
 from propopt.results.saving import read_fields, trusted_fields, write_fields
 from propopt.results.shap_package import explanation_of_shap, shap_of_explanation
+from propopt.results.slopes import slopes_of_contributions
 from propopt.results.target_error import TargetError
 from propopt.tables.alignment import aligned_vector
 from propopt.tables.names import Labels, read_groups
@@ -410,6 +411,7 @@ class Explanation:
         return explanation.certified(objective, subject_to=subject_to)
 
     to_shap = shap_of_explanation
+    to_slopes = slopes_of_contributions
     from_shap = classmethod(explanation_of_shap)
     certain = certain
     shares = shares

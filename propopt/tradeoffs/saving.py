@@ -74,7 +74,7 @@ def read_trade_offs(path: str | Path) -> tuple[list[Explanation], dict[str, Any]
     source = archive_path(path)
     version, header, arrays = _TRADE_OFFS.read(source)
     try:
-        header = header if version > 1 else {"ends": None, **header}
+        header = header if version > 1 else {"ends": None, "units": None, **header}
         check_header(header, _KINDS)
         if version < 2:
             header = _with_targets(header)
@@ -155,6 +155,10 @@ _OWN: Kinds = {
     "interrupted": (lambda value: isinstance(value, bool), "true or false"),
     "optimized": (_is_count, "an integer >= 0"),
     "ends": (are_ends, "losses at both ends, or null"),
+    "units": (
+        lambda value: value in (None, "gradient", "output", "scaled"),
+        "'gradient', 'output', 'scaled' or null",
+    ),
 }
 _KINDS: Kinds = {
     **_OWN,

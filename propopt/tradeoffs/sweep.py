@@ -40,6 +40,7 @@ from propopt.solvers import (
     Task,
     Transposed,
 )
+from propopt.tradeoffs.distances import units_of_target
 from propopt.tradeoffs.plan import ByLoss, SweepPlan, SweepPoint
 from propopt.tradeoffs.table import TradeOffs
 from propopt.workers import in_workers, read_workers
@@ -162,6 +163,7 @@ class _Done:
             failures=tuple(map(str, self.failures)),
             interrupted=self.interrupted,
             ends=ends,
+            units=units_of_target(measured),
         )
 
 

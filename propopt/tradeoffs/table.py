@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from propopt.errors import InvalidInput, SolverFailure, UnsolvedWarning
+from propopt.estimates import Units
 from propopt.memory import require_memory
 from propopt.output.csv import write_csv
 from propopt.output.gaps import target_in_words
@@ -25,6 +25,7 @@ from propopt.results.deferred import is_deferred
 from propopt.results.explanation import Explanation
 from propopt.results.later import WhenAsked
 from propopt.tradeoffs.card import trade_offs_html
+from propopt.tradeoffs.distances import distance_of, why_not_compared
 from propopt.tradeoffs.loss_units import units_of_losses
 from propopt.tradeoffs.saving import read_trade_offs, write_trade_offs
 
@@ -48,6 +49,8 @@ class TradeOffs:
         True if the sweep was stopped before its end.
     ends : Ends or None
         The losses at both ends of every trade-off, from which shares follow.
+    units : {"gradient", "output", "scaled"} or None
+        Those of the target of gradient matching; None where they are not known.
     """
 
     optimized: tuple[Explanation, ...]
@@ -56,6 +59,7 @@ class TradeOffs:
     failures: tuple[str, ...] = ()
     interrupted: bool = False
     ends: WhenAsked[Ends] = WhenAsked()
+    units: Units | None = None
 
     @property
     def explanations(self) -> tuple[Explanation, ...]:
@@ -71,12 +75,18 @@ class TradeOffs:
 
     @property
     def on_front(self) -> NDArray[np.bool_]:
-        """True where no other is at least as good in every loss and better in one."""
-        values = self.values
+        """True where no other is at least as good in every loss and better in one.
+
+        Baselines in other units than the target are nowhere on it.
+        """
+        alike = np.ones(len(self.explanations), dtype=bool)
+        for place, baseline in enumerate(self.baselines, start=len(self.optimized)):
+            alike[place] = why_not_compared(baseline, self.units) is None
+        values = np.where(alike[:, None], self.values, np.inf)
         no_worse = (values[:, None, :] <= values[None, :, :]).all(axis=2)
         better = (values[:, None, :] < values[None, :, :]).any(axis=2)
         beaten: NDArray[np.bool_] = np.any(no_worse & better, axis=0)
-        return ~beaten
+        return ~beaten & alike
 
     def certified(self, tolerance: float) -> bool:
         """True if each optimum is certified to a relative gap of ``tolerance``."""
@@ -156,9 +166,15 @@ class TradeOffs:
         ``excess`` is the least relative excess of the baseline's objective over the
         optimum, min_c (F_c(baseline) − F_c*)/F_c* over the weights c of the sweep: even
         for the weights that suit it best, that much was left on the table.
-        ``weight.<loss>`` are those weights.
+        ``weight.<loss>`` are those weights. A baseline in other units than the target
+        has no excess, and ``not_compared`` says why: put it in these units first, by
+        :meth:`Explanation.to_slopes` or :meth:`Explanation.scaled`.
         """
-        return _with_counts(pd.DataFrame([self._distance(b) for b in self.baselines]))
+        rows = (
+            distance_of(baseline, self.optimized, self.losses, self.units)
+            for baseline in self.baselines
+        )
+        return _with_counts(pd.DataFrame(list(rows)))
 
     def to_frame(self) -> pd.DataFrame:
         """One row per explanation, with the columns of the CSV files.
@@ -217,6 +233,7 @@ class TradeOffs:
             "interrupted": self.interrupted,
             "optimized": len(proved),
             "ends": None if self.ends is None else plain_ends(self.ends),
+            "units": self.units,
         }
         write_trade_offs(path, [*proved, *self.baselines], header)
 
@@ -241,6 +258,7 @@ class TradeOffs:
             failures=tuple(header["failures"]),
             interrupted=header["interrupted"],
             ends=ends_of(header["ends"]),
+            units=header["units"],
         )
 
     def plot(
@@ -329,16 +347,6 @@ class TradeOffs:
         shares = self.ends.shares(explanation.losses)
         return {column: shares[name] for name, column in self.share_columns.items()}
 
-    def _distance(self, baseline: Explanation) -> dict[str, Any]:
-        row: dict[str, Any] = {"method": baseline.method}
-        row |= _prefixed("parameter", baseline.parameters)
-        row |= _prefixed("loss", {name: baseline.losses[name] for name in self.losses})
-        excesses = [(_excess(baseline, best), best) for best in self.optimized]
-        if excesses:
-            excess, best = min(excesses, key=lambda pair: pair[0])
-            row |= {"excess": excess, **_prefixed("weight", best.rates)}
-        return row
-
 
 def _target(explanation: Explanation) -> str | None:
     """What is known of the error of its target, in words; None for a baseline."""
@@ -353,18 +361,6 @@ def _require_room(optimized: Sequence[Explanation]) -> None:
         f"the attributions of {len(unread)} explanations",
         "save the front() alone, or single explanations",
     )
-
-
-def _excess(baseline: Explanation, best: Explanation) -> float:
-    """(F(baseline) − F*)/F* for the weights of ``best``; infinite where one of them is.
-
-    The multiplier of a limit of zero is no weight.
-    """
-    if not all(map(math.isfinite, best.rates.values())):
-        return math.inf
-    value = sum(c * baseline.losses[name] for name, c in best.rates.items())
-    optimum = sum(c * best.losses[name] for name, c in best.rates.items())
-    return value / optimum - 1.0 if optimum > 0 else float(np.inf if value else 0.0)
 
 
 def _with_counts(frame: pd.DataFrame) -> pd.DataFrame:

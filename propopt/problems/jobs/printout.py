@@ -69,6 +69,17 @@ def print_trade_offs(
         distances = _with_settings(trade_offs.distances())
         title = "Baselines: above the best possible objective by at least the excess"
         _show(title, distances[["method", *losses, "excess"]], console)
+        for words in _not_compared(distances):
+            console.print(words, markup=False)
+
+
+def _not_compared(distances: pd.DataFrame) -> Iterator[str]:
+    """Why baselines have no excess, a sentence each."""
+    if "not_compared" not in distances:
+        return
+    told = distances[["method", "not_compared"]].dropna()
+    for method, reason in told.itertuples(index=False):
+        yield f"{method} is not compared: {reason}"
 
 
 def _with_settings(frame: pd.DataFrame) -> pd.DataFrame:

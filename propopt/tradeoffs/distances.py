@@ -1,0 +1,80 @@
+"""How far a baseline lies above the optima, where the two can be compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from propopt.estimates import Units
+from propopt.losses import GradientMatching, Objective
+from propopt.results.explanation import Explanation
+
+
+_IN_WORDS = {
+    "gradient": "slopes",
+    "scaled": "slopes times a scale",
+    "output": "parts of the output",
+}
+
+
+def units_of_target(objective: Objective) -> Units | None:
+    """The units that gradient matching is in; None where they are not known."""
+    units = {
+        loss.units for loss in objective.losses if isinstance(loss, GradientMatching)
+    }
+    return units.pop() if len(units) == 1 else None
+
+
+def why_not_compared(baseline: Explanation, units: Units | None) -> str | None:
+    """Why losses of a baseline mean nothing beside a target; None if they do."""
+    if units is None or baseline.units == units:
+        return None
+    return f"it is {_IN_WORDS[baseline.units]}, and the target {_IN_WORDS[units]}"
+
+
+def distance_of(
+    baseline: Explanation,
+    optimized: Sequence[Explanation],
+    losses: Sequence[str],
+    units: Units | None,
+) -> dict[str, Any]:
+    """The row of a baseline: its settings, its losses, and its least excess.
+
+    Parameters
+    ----------
+    baseline : Explanation
+        With the losses measured.
+    optimized : sequence of Explanation
+        The optima.
+    losses : sequence of str
+        Names of the losses.
+    units : {"gradient", "output", "scaled"} or None
+        Those of the target.
+    """
+    row: dict[str, Any] = {"method": baseline.method}
+    row |= {f"parameter.{name}": value for name, value in baseline.parameters.items()}
+    row |= {f"loss.{name}": baseline.losses[name] for name in losses}
+    reason = why_not_compared(baseline, units)
+    if reason is not None:
+        return {**row, "excess": math.nan, "not_compared": reason}
+    excesses = [(_excess(baseline, best), best) for best in optimized]
+    if not excesses:
+        return row
+    excess, best = min(excesses, key=lambda pair: pair[0])
+    weights = {f"weight.{name}": rate for name, rate in best.rates.items()}
+    return {**row, "excess": excess, **weights}
+
+
+def _excess(baseline: Explanation, best: Explanation) -> float:
+    """(F(baseline) − F*)/F* for the weights of ``best``; infinite where one of them is.
+
+    The multiplier of a limit of zero is no weight.
+    """
+    if not all(map(math.isfinite, best.rates.values())):
+        return math.inf
+    value = sum(c * baseline.losses[name] for name, c in best.rates.items())
+    optimum = sum(c * best.losses[name] for name, c in best.rates.items())
+    if optimum > 0:
+        return value / optimum - 1.0
+    return math.inf if value else 0.0

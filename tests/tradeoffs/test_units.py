@@ -1,0 +1,97 @@
+"""Baselines in other units than the target are not compared with it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import propopt as po
+from propopt.errors import InvalidInput
+from propopt.estimates import Estimate
+from propopt.explainers import Gradient, Shap
+from propopt.functions import Power
+
+
+X = np.random.default_rng(0).normal(size=(12, 3))
+CUBE = Power(3)
+GRAPH = po.PairwiseRobustness(po.knn_graph(X, 3))
+WEIGHTS = {"pairwise_robustness": [0.1, 1.0]}
+SLOPES = Gradient().explain(CUBE, X)
+
+
+def contributions(units="output"):
+    pytest.importorskip("shap")
+    return Shap(background=np.zeros((1, 3)), units=units).explain(CUBE, X)
+
+
+def swept(target, *baselines):
+    return po.sweep(po.GradientMatching(target) + GRAPH, WEIGHTS, baselines)
+
+
+@pytest.mark.parametrize("target", [SLOPES, CUBE.estimate(X)])
+def test_contributions_are_not_compared_with_slopes(target):
+    curve = swept(target, contributions(), contributions("gradient"))
+    table = curve.distances()
+    assert np.isnan(table["excess"][0])
+    assert (
+        table["not_compared"][0] == "it is parts of the output, and the target slopes"
+    )
+    assert table["excess"][1] > 0
+    assert pd.isna(table["not_compared"][1])
+    assert not curve.on_front[-2]
+
+
+def test_scaled_slopes_are_compared_with_scaled_slopes():
+    scaled = SLOPES.scaled([1.0, 2.0, 3.0])
+    table = swept(scaled, scaled, SLOPES).distances()
+    assert np.isfinite(table["excess"][0])
+    assert "target slopes times a scale" in table["not_compared"][1]
+
+
+def test_contributions_are_compared_with_contributions():
+    table = swept(contributions(), contributions()).distances()
+    assert np.isfinite(table["excess"][0])
+    assert "not_compared" not in table
+
+
+def test_numbers_that_do_not_say_their_units_are_compared_with_all():
+    curve = swept(SLOPES.attributions, contributions())
+    assert curve.units is None
+    assert np.isfinite(curve.distances()["excess"][0])
+
+
+def test_a_target_says_its_units():
+    assert po.GradientMatching(SLOPES).units == "gradient"
+    scaled = Estimate(values=np.ones((2, 2)), source="made", units="scaled")
+    assert po.GradientMatching(scaled).units == "scaled"
+    assert po.GradientMatching(np.ones((2, 2))).units is None
+
+
+def test_units_are_saved(tmp_path):
+    curve = swept(SLOPES, contributions())
+    curve.save(tmp_path / "curve.npz")
+    same = po.TradeOffs.load(tmp_path / "curve.npz")
+    pd.testing.assert_frame_equal(same.distances(), curve.distances())
+
+
+def test_contributions_become_the_slopes_of_the_package():
+    slopes = contributions().to_slopes(X, np.zeros(3))
+    expected = contributions("gradient")
+    np.testing.assert_allclose(slopes.attributions, expected.attributions, rtol=1e-12)
+    assert slopes.units == "gradient"
+    assert np.isfinite(swept(SLOPES, slopes).distances()["excess"][0])
+
+
+@pytest.mark.parametrize(
+    ("explanation", "points", "reference", "sentence"),
+    [
+        (SLOPES, X, np.zeros(3), "expected contributions"),
+        (None, X[:, :2], np.zeros(3), "X: expected shape"),
+        (None, X, np.zeros(2), "reference: expected shape"),
+    ],
+)
+def test_what_has_no_slopes_is_refused(explanation, points, reference, sentence):
+    given = contributions() if explanation is None else explanation
+    with pytest.raises(InvalidInput, match=sentence):
+        given.to_slopes(points, reference)
