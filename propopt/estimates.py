@@ -106,6 +106,36 @@ class Estimate:
             notes=tuple(notes),
         )
 
+    @staticmethod
+    def blocks_of_left_out(values: Attributions, left_out: Array) -> Array:
+        """Blocks of an estimate that is no mean of blocks, such as least squares.
+
+        Parameters
+        ----------
+        values : array (N, D)
+            The estimate Ĝ from all draws.
+        left_out : array (B, N, D)
+            Ĝ_(b), those with one block of draws left out.
+
+        Returns
+        -------
+        array (B, N, D)
+            Ĝ − (B − 1)(Ĝ_(b) − mean): their mean is Ĝ, and what is estimated from their
+            scatter is the jackknife (Tukey 1958). Blocks of which it is the mean come
+            back as they are.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from propopt.estimates import Estimate
+        >>> blocks = np.array([1.0, 5.0, 9.0]).reshape(3, 1, 1)
+        >>> left_out = np.array([7.0, 5.0, 3.0]).reshape(3, 1, 1)
+        >>> Estimate.blocks_of_left_out(np.array([[5.0]]), left_out).ravel()
+        array([1., 5., 9.])
+        """
+        apart = left_out - left_out.mean(axis=0)
+        return np.asarray(values - (len(left_out) - 1) * apart)
+
     @property
     def standard_errors(self) -> Array | None:
         """Of each value, (N, D): scatter of the blocks/√B; None where not known."""

@@ -67,6 +67,14 @@ class AntitheticPairs:
         slopes[:, self.moved] = odd @ self._inverse
         return slopes
 
+    def slopes_without(self, odd: Array, left_out: NDArray[np.intp]) -> Attributions:
+        """The slopes where some of the pairs are left out, (n, D)."""
+        design = np.delete(self.noise[:, self.moved], left_out, axis=0)
+        products = np.delete(odd, left_out, axis=1) @ design
+        slopes = np.zeros((len(odd), len(self.moved)))
+        slopes[:, self.moved] = np.linalg.solve(design.T @ design, products.T).T
+        return slopes
+
     def errors(self, odd: Array) -> Attributions:
         """Standard errors of the slopes, for residuals of unequal variance (n, D)."""
         # HC3: Var g_d = Σ_s P_sd² r_s² / (1 − h_s)²,  h the leverages

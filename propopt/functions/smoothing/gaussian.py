@@ -21,8 +21,10 @@ from propopt.functions.calls import Calls
 from propopt.functions.missing import missing_rows, refuse_missing
 from propopt.functions.models.tabular import CATEGORY_EFFECT
 from propopt.functions.smoothing.checked import EXACT_BOXES, CheckedBoxes
+from propopt.functions.smoothing.paired import Effects, PairedValues
 from propopt.memory import require_memory
 from propopt.sampling.antithetic import AntitheticPairs
+from propopt.sampling.drawn.uniforms import N_BLOCKS
 from propopt.sampling.laws import BoxMeans, GaussianLaw
 from propopt.tables.atoms import atoms_of
 from propopt.tables.columns import Coded
@@ -147,7 +149,7 @@ class SmoothedFunction(Function):
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
         if self._exact(points, labels) is None:
-            return super().estimate_at(points, labels)
+            return self._estimate(points, labels)
         return Estimate(
             values=self.gradient_at(points, labels),
             source=EXACT_BOXES,
@@ -223,26 +225,54 @@ class SmoothedFunction(Function):
     def _slopes_and_errors(
         self, points: Points, labels: Labels
     ) -> tuple[Attributions, Attributions]:
-        if self.function.observed is None:
-            absent = self.missing_columns(points, labels)
-            refuse_missing(points, absent, repr(self))
+        self._refuse_missing(points, labels)
         exact = self._exact(points, labels)
         if exact is not None:
             return exact.of(points)[1], np.zeros(points.shape)
-        evaluate, pairs = self._evaluator(labels), self._pairs(points.shape[1])
         slopes, errors = np.empty(points.shape), np.empty(points.shape)
+        for rows, drawn in self._drawn(points, labels):
+            slopes[rows], errors[rows] = drawn.slopes(), drawn.errors()
+        return slopes, errors
+
+    def _estimate(self, points: Points, labels: Labels) -> Estimate:
+        """The slopes, and blocks by leaving out a tenth of the pairs at a time."""
+        self._refuse_missing(points, labels)
+        before = self.calls.rows
+        slopes, without = np.empty(points.shape), np.empty((N_BLOCKS, *points.shape))
+        tenths = np.array_split(np.arange(self.n_samples), N_BLOCKS)
+        for rows, drawn in self._drawn(points, labels):
+            slopes[rows] = drawn.slopes()
+            for block, pairs in zip(without, tenths, strict=True):
+                block[rows] = drawn.slopes(pairs)
+        enough = self.n_samples >= N_BLOCKS
+        return Estimate(
+            values=slopes,
+            source=self.gradient_method,
+            blocks=Estimate.blocks_of_left_out(slopes, without) if enough else None,
+            n_draws=2 * self.n_samples,
+            evaluations=self.calls.rows - before,
+            labels=labels,
+            effects=self.effects_at(points),
+        )
+
+    def _drawn(
+        self, points: Points, labels: Labels
+    ) -> Iterator[tuple[slice, PairedValues]]:
+        """Some rows at a time, with the values at their pairs."""
+        evaluate, pairs = self._evaluator(labels), self._pairs(points.shape[1])
         for rows in row_blocks(len(points), self.n_samples, copies=4):
             ahead, behind = pairs.sides(evaluate, points[rows])
-            odd = 0.5 * (ahead - behind)
-            slopes[rows], errors[rows] = pairs.slopes(odd), pairs.errors(odd)
             even = _even(ahead, behind)
-            for column, effects in self._effects(evaluate, points[rows], even):
-                of_column = slopes[rows, column], errors[rows, column]
-                _put(*of_column, slice(None), effects)
-            for column, some, effects in self._missing(evaluate, points[rows], even):
-                of_column = slopes[rows, column], errors[rows, column]
-                _put(*of_column, some, effects)
-        return slopes, errors
+            effects: tuple[Effects, ...] = (
+                *self._effects(evaluate, points[rows], even),
+                *self._missing(evaluate, points[rows], even),
+            )
+            yield rows, PairedValues(pairs, 0.5 * (ahead - behind), effects)
+
+    def _refuse_missing(self, points: Points, labels: Labels) -> None:
+        if self.function.observed is None:
+            absent = self.missing_columns(points, labels)
+            refuse_missing(points, absent, repr(self))
 
     def _missing(
         self, evaluate: Evaluate, points: Points, even: Array
@@ -267,8 +297,8 @@ class SmoothedFunction(Function):
 
     def _effects(
         self, evaluate: Evaluate, points: Points, even: Array
-    ) -> Iterator[tuple[int, Array]]:
-        """Each categorical column, with its effects over each pair (n, S)."""
+    ) -> Iterator[tuple[int, slice, Array]]:
+        """Each categorical column, all rows, its effects over each pair (n, S)."""
         pairs = self._pairs(points.shape[1])
         columns = () if self.schema is None else self.schema.columns
         for j, column in enumerate(columns):
@@ -282,7 +312,7 @@ class SmoothedFunction(Function):
                 changed[:, j] = code
                 with_code = _even(*pairs.sides(evaluate, changed))
                 effects[others] += share * (even[others] - with_code)
-            yield j, effects
+            yield j, slice(None), effects
 
     def _exact(self, points: Points, labels: Labels) -> BoxMeans | None:
         """Means of the boxes that the function is, once they are believed."""
@@ -335,14 +365,6 @@ class SmoothedFunction(Function):
     @property
     def _scale_in_words(self) -> str:
         return f"{self.scale:.4g}" if self.scale.ndim == 0 else "per feature"
-
-
-def _put(
-    slopes: Array, errors: Array, rows: slice | NDArray[np.intp], effects: Array
-) -> None:
-    """Means over pairs (n, S), and their errors, at some rows of a column."""
-    slopes[rows] = effects.mean(axis=1)
-    errors[rows] = effects.std(axis=1, ddof=1) / math.sqrt(effects.shape[1])
 
 
 def _even(ahead: Array, behind: Array) -> Array:
