@@ -14,7 +14,7 @@ from propopt.sampling.laws.known import KnownCells, Law
 from propopt.structures.boxes import Boxes, Products
 
 
-BLOCKS: Final = Budget(2**25, 32)
+MEANS_AT_ONCE: Final = Budget(2**25, 32)
 """The largest arrays that are built at once; their size never changes a result."""
 
 
@@ -74,7 +74,7 @@ class BoxMeans:
         values = np.empty(len(points))
         attributions = np.empty(points.shape)
         row_bytes = self._known.row_bytes + self._products.row_bytes
-        for rows in BLOCKS.blocks(len(points), row_bytes):
+        for rows in MEANS_AT_ONCE.blocks(len(points), row_bytes):
             values[rows], attributions[rows] = self._block(points[rows])
         return values, attributions
 

@@ -17,7 +17,7 @@ from propopt.structures.boxes.sets import Sets
 from propopt.structures.boxes.trees import LeafSets, Tree, leaf_sets
 
 
-BLOCKS: Final = Budget(2**25)
+VALUES_AT_ONCE: Final = Budget(2**25)
 """The largest array that is built at once; its size never changes a result."""
 
 DOUBLE_TOLERANCE: Final = 1e-9
@@ -181,7 +181,7 @@ class Boxes:
         array (N,)
         """
         values = np.empty(len(points))
-        for rows in BLOCKS.blocks(len(points), max(1, 8 * len(self.sets))):
+        for rows in VALUES_AT_ONCE.blocks(len(points), max(1, 8 * len(self.sets))):
             inside = self.sets.contain(points[rows])
             values[rows] = self._values_inside(inside)
         return values
@@ -193,7 +193,7 @@ class Boxes:
         packed = np.packbits(inside, axis=1)
         packed = np.concatenate([packed, np.full((1, packed.shape[1]), 255, np.uint8)])
         total = np.full(n_points, self.base)
-        for some in BLOCKS.blocks(len(self.values), 16 * n_points):
+        for some in VALUES_AT_ONCE.blocks(len(self.values), 16 * n_points):
             held = np.bitwise_and.reduce(packed[self.paths[some]], axis=1)
             held = np.unpackbits(held, axis=1, count=n_points)
             total += self.values[some] @ held

@@ -102,11 +102,11 @@ class Products:
         return float(self.values[self.lengths == 0].sum())
 
     @cached_property
-    def lots(self) -> tuple[Lot, ...]:
+    def lots(self) -> tuple[SameLength, ...]:
         """All products of at least one factor, in lots of as many factors each."""
         return tuple(self._of_same_lengths())
 
-    def _of_same_lengths(self) -> Iterator[Lot]:
+    def _of_same_lengths(self) -> Iterator[SameLength]:
         lengths = self.lengths
         for length in range(1, self.paths.shape[1] + 1):
             which = np.flatnonzero(lengths == length)
@@ -115,13 +115,13 @@ class Products:
                 some = which[start : start + size]
                 yield self._lot(self.values[some], self.paths[some, :length].T)
 
-    def _lot(self, values: Array, paths: Positions) -> Lot:
+    def _lot(self, values: Array, paths: Positions) -> SameLength:
         factors, place = np.unique(paths, return_inverse=True)
         place = place.reshape(paths.shape)
         scatter = (np.tile(values, len(paths)), (place.ravel(), np.arange(paths.size)))
         n = len(factors)
         by_column = (np.ones(n), (self.column[factors], np.arange(n)))
-        return Lot(
+        return SameLength(
             factors,
             place,
             sp.csr_array(values[None, :]),
@@ -130,7 +130,7 @@ class Products:
         )
 
 
-class Lot(NamedTuple):
+class SameLength(NamedTuple):
     """L products of K factors each."""
 
     factors: Positions
