@@ -22,7 +22,7 @@ from propopt.structures.readers.linear import LINEAR_MODELS
 from propopt.structures.readers.perceptrons import PERCEPTRONS
 from propopt.structures.readers.transforms import SKLEARN_TRANSFORMS
 from propopt.structures.readers.trees.reading import read_boxes
-from propopt.structures.readers.trees.scores import Output
+from propopt.structures.readers.trees.scores import TreeOutput
 from propopt.structures.readers.trees.views import View
 
 
@@ -71,7 +71,7 @@ def exact_boxes(model: Any, output: str, index: int | None, view: View) -> Boxes
     view : View
         The table, and what the model is given of it.
     """
-    return read_boxes(model, Output(output, index), view)
+    return read_boxes(model, TreeOutput(output, index), view)
 
 
 def _exact_transform(step: Any) -> Network | None:

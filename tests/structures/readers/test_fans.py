@@ -8,7 +8,7 @@ import pytest
 from propopt.structures.boxes import Boxes, SameColumn, Tree
 from propopt.structures.readers.trees import fans
 from propopt.structures.readers.trees.fans import Fan, fanned
-from propopt.structures.readers.trees.nodes import Nodes
+from propopt.structures.readers.trees.nodes import NodeList
 
 
 INF = np.inf
@@ -23,7 +23,7 @@ def some_fan(rng, most):
 
 def some_tree(rng, depth):
     """A tree of two columns of numbers and one of codes, and fans of its nodes."""
-    nodes, fan_of, places = Nodes(), {}, [(Nodes.root, depth)]
+    nodes, fan_of, places = NodeList(), {}, [(NodeList.root, depth)]
     while places:
         place, left = places.pop()
         if left == 0 or rng.random() < 0.1:

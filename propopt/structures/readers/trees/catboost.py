@@ -13,29 +13,35 @@ from typing import Any, Final
 
 import numpy as np
 
+from propopt._typing import Truths
 from propopt.structures.boxes import Boxes, Tree
-from propopt.structures.readers.trees.nodes import Nodes, Truths
+from propopt.structures.readers.trees.nodes import NodeList
 from propopt.structures.readers.trees.rounding import at_most_in_single
-from propopt.structures.readers.trees.scores import Output, Rule, Scores, boxes_of
+from propopt.structures.readers.trees.scores import (
+    Scores,
+    TreeOutput,
+    TreeRule,
+    boxes_of,
+)
 from propopt.structures.readers.trees.views import View
 
 
-LOGITS: Final = frozenset({"CrossEntropy", "Logloss"})
+_LOGITS: Final = frozenset({"CrossEntropy", "Logloss"})
 """Losses whose score is the log-odds."""
 
-VALUES: Final = frozenset(
+_VALUES: Final = frozenset(
     {"Expectile", "Huber", "LogCosh", "Lq", "MAE", "MAPE", "Quantile", "RMSE"}
 )
 """Losses whose scores are what is predicted."""
 
 
-def _model(model: Any, output: Output, view: View) -> Boxes | None:
+def _model(model: Any, output: TreeOutput, view: View) -> Boxes | None:
     """A bias and the sum of trees, all times a scale."""
     saved = _saved(model)
     scale, biases = saved["scale_and_bias"]
     loss = str(model.get_all_params().get("loss_function", "")).partition(":")[0]
-    logit = 1.0 if loss in LOGITS else None
-    score = Scores(len(biases), loss in VALUES, logit).read(output)
+    logit = 1.0 if loss in _LOGITS else None
+    score = Scores(len(biases), loss in _VALUES, logit).read(output)
     if score is None or not _is_of_numbers(saved):
         return None
     weight = score.factor * scale
@@ -105,8 +111,8 @@ def _tree(
     structure: Mapping[str, Any], columns: _Columns, weight: float, index: int
 ) -> Tree:
     """A tree whose nodes differ from each other."""
-    nodes = Nodes()
-    places = [(structure, Nodes.root)]
+    nodes = NodeList()
+    places = [(structure, NodeList.root)]
     while places:
         node, place = places.pop()
         if "split" not in node:
@@ -124,7 +130,7 @@ def _tree(
     return nodes.tree()
 
 
-CATBOOST_TREES: Final[Mapping[tuple[str, str], Rule]] = dict.fromkeys(
+CATBOOST_TREES: Final[Mapping[tuple[str, str], TreeRule]] = dict.fromkeys(
     (
         ("catboost", "CatBoost"),
         ("catboost", "CatBoostClassifier"),

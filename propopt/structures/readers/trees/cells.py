@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from propopt._typing import Array
-from propopt.structures.readers.trees.views import as_numbers
+from propopt.structures.readers.trees.views import table_numbers
 from propopt.tables.frames import as_frame
 
 
@@ -26,7 +26,7 @@ def coded_numbers(table: Any, categories: Sequence[Sequence[Any] | None]) -> Arr
     """
     frame = as_frame(table, "X")
     if frame is None:
-        return as_numbers(table)
+        return table_numbers(table)
     known = iter(categories)
     columns = [
         _codes(column, next(known, None))

@@ -8,16 +8,16 @@ from typing import Final, NamedTuple, final
 
 import numpy as np
 
-from propopt._typing import Array
+from propopt._typing import Array, Truths
 from propopt.structures.boxes import Tree
-from propopt.structures.readers.trees.nodes import Nodes, Truths
+from propopt.structures.readers.trees.nodes import NodeList
 
 
 MOST_NODES: Final = 50_000
 """Of one tree: one that would have more is not made."""
 
 
-class Interval(NamedTuple):
+class Span(NamedTuple):
     """Numbers low < x ≤ high, and whether NaN is with them."""
 
     low: float = -np.inf
@@ -29,13 +29,13 @@ class Interval(NamedTuple):
         """Whether nothing is in it."""
         return not (self.missing or self.low < self.high)
 
-    def up_to(self, end: float, *, missing: bool) -> Interval:
+    def up_to(self, end: float, *, missing: bool) -> Span:
         """Its numbers up to an end."""
-        return Interval(self.low, min(self.high, end), self.missing and missing)
+        return Span(self.low, min(self.high, end), self.missing and missing)
 
-    def beyond(self, end: float, *, missing: bool) -> Interval:
+    def beyond(self, end: float, *, missing: bool) -> Span:
         """Its numbers beyond an end."""
-        return Interval(max(self.low, end), self.high, self.missing and missing)
+        return Span(max(self.low, end), self.high, self.missing and missing)
 
 
 @final
@@ -63,7 +63,7 @@ class Fan:
         last = np.append(left[1:] != left[:-1], True)
         return cls(ends[last], left[last])
 
-    def runs_in(self, interval: Interval) -> list[tuple[float, bool]]:
+    def runs_in(self, interval: Span) -> list[tuple[float, bool]]:
         """Ends and sides of the runs that numbers of an interval are in."""
         if interval.low >= interval.high:
             return []
@@ -108,7 +108,7 @@ class _Place(NamedTuple):
     """A node of the tree that is yet to grow."""
 
     node: int
-    intervals: Mapping[int, Interval]
+    intervals: Mapping[int, Span]
     """What comes to it, by columns."""
 
     child: int
@@ -119,11 +119,11 @@ class _Growing:
     """A tree that grows node by node from another, without branches that none take."""
 
     def __init__(self, tree: Tree, fans: Mapping[int, Fan]) -> None:
-        self.old, self.fans, self.new = tree, fans, Nodes()
+        self.old, self.fans, self.new = tree, fans, NodeList()
 
     def tree(self) -> Tree | None:
         """The whole tree."""
-        places = [_Place(0, {}, Nodes.root)]
+        places = [_Place(0, {}, NodeList.root)]
         while places:
             if len(self.new) > MOST_NODES:
                 return None
@@ -139,7 +139,7 @@ class _Growing:
             return []
         if node in old.left_codes:
             return self._grow_codes(place, column)
-        interval = place.intervals.get(column, Interval())
+        interval = place.intervals.get(column, Span())
         return self._grow_numbers(place, column, interval)
 
     def _grow_codes(self, place: _Place, column: int) -> list[_Place]:
@@ -150,9 +150,7 @@ class _Growing:
             place._replace(node=int(self.old.right[place.node]), child=right),
         ]
 
-    def _grow_numbers(
-        self, place: _Place, column: int, interval: Interval
-    ) -> list[_Place]:
+    def _grow_numbers(self, place: _Place, column: int, interval: Span) -> list[_Place]:
         """A chain of nodes, each of which sends its first run left."""
         missing_left = bool(self.old.missing_left[place.node])
         *runs, last = self._runs(place.node, interval)
@@ -167,7 +165,7 @@ class _Growing:
         _, left = last
         return [*places, self._behind(place, left, column, interval, place.child)]
 
-    def _runs(self, node: int, interval: Interval) -> list[tuple[float, bool]]:
+    def _runs(self, node: int, interval: Span) -> list[tuple[float, bool]]:
         """Ends and sides of what comes to a node, with one for NaN alone."""
         cut = Fan.of(self.old.threshold[[node]], np.array([True, False]))
         runs = self.fans.get(node, cut).runs_in(interval)
@@ -177,7 +175,7 @@ class _Growing:
         return runs
 
     def _behind(
-        self, place: _Place, left: bool, column: int, interval: Interval, child: int
+        self, place: _Place, left: bool, column: int, interval: Span, child: int
     ) -> _Place:
         side = self.old.left if left else self.old.right
         intervals = {**place.intervals, column: interval}

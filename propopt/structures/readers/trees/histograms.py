@@ -15,14 +15,19 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
 )
 
+from propopt._typing import Truths
 from propopt.structures.boxes import Boxes, Tree
-from propopt.structures.readers.trees.nodes import Truths
-from propopt.structures.readers.trees.scores import Output, Rule, Scores, boxes_of
+from propopt.structures.readers.trees.scores import (
+    Scores,
+    TreeOutput,
+    TreeRule,
+    boxes_of,
+)
 from propopt.structures.readers.trees.steps import behind
 from propopt.structures.readers.trees.views import View
 
 
-def _boosting(model: Any, output: Output, view: View) -> Boxes | None:
+def _boosting(model: Any, output: TreeOutput, view: View) -> Boxes | None:
     """A baseline and the sum of trees of each score."""
     rounds = model._predictors  # noqa: SLF001
     score = _scores(model).read(output)
@@ -70,6 +75,6 @@ def _bits(words: NDArray[np.uint32]) -> Truths:
     return np.unpackbits(little, bitorder="little").astype(bool)
 
 
-HISTOGRAM_TREES: Final[Mapping[type, Rule]] = dict.fromkeys(
+HISTOGRAM_TREES: Final[Mapping[type, TreeRule]] = dict.fromkeys(
     (HistGradientBoostingClassifier, HistGradientBoostingRegressor), _boosting
 )

@@ -11,15 +11,21 @@ from typing import Any, Final
 
 import numpy as np
 
+from propopt._typing import Truths
 from propopt.structures.boosters import LightGBMBooster
 from propopt.structures.boxes import Boxes, Tree
 from propopt.structures.readers.trees.cells import coded_numbers
-from propopt.structures.readers.trees.nodes import Nodes, Truths
-from propopt.structures.readers.trees.scores import Output, Rule, Scores, boxes_of
+from propopt.structures.readers.trees.nodes import NodeList
+from propopt.structures.readers.trees.scores import (
+    Scores,
+    TreeOutput,
+    TreeRule,
+    boxes_of,
+)
 from propopt.structures.readers.trees.views import View
 
 
-VALUES: Final = frozenset(
+_VALUES: Final = frozenset(
     {
         "fair",
         "huber",
@@ -34,15 +40,15 @@ VALUES: Final = frozenset(
 """Objectives whose scores are what is predicted."""
 
 
-def _estimator(model: Any, output: Output, view: View) -> Boxes | None:
+def _estimator(model: Any, output: TreeOutput, view: View) -> Boxes | None:
     return _booster(model.booster_, output, view)
 
 
-def _native(model: LightGBMBooster, output: Output, view: View) -> Boxes | None:
+def _native(model: LightGBMBooster, output: TreeOutput, view: View) -> Boxes | None:
     return _booster(model.booster, output, view)
 
 
-def _booster(booster: Any, output: Output, view: View) -> Boxes | None:
+def _booster(booster: Any, output: TreeOutput, view: View) -> Boxes | None:
     """The sum of trees, tree i of score i mod K.
 
     Of random forests scores are sums, too, but all that is made of them is of the mean.
@@ -67,12 +73,12 @@ def _scores(model: Mapping[str, Any]) -> Scores:
     objective, *settings = str(model.get("objective", "")).split()
     given = dict(s.split(":") for s in settings if ":" in s)
     logit = float(given.get("sigmoid", 1.0)) if objective == "binary" else None
-    plain = objective in VALUES and "sqrt" not in settings
+    plain = objective in _VALUES and "sqrt" not in settings
     return Scores(model["num_tree_per_iteration"], plain, logit)
 
 
 def _tree(structure: Mapping[str, Any], weight: float) -> Tree | None:
-    nodes = Nodes()
+    nodes = NodeList()
     places = [(structure, nodes.root)]
     while places:
         node, place = places.pop()
@@ -106,7 +112,7 @@ def _split(node: Mapping[str, Any]) -> tuple[float, bool, Truths | None] | None:
             return None
 
 
-LIGHTGBM_TREES: Final[Mapping[tuple[str, str], Rule]] = {
+LIGHTGBM_TREES: Final[Mapping[tuple[str, str], TreeRule]] = {
     **dict.fromkeys(
         (
             ("lightgbm", "LGBMClassifier"),

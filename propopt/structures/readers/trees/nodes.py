@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
+from propopt._typing import Truths
 from propopt.structures.boxes import Tree
 
 
-Truths: TypeAlias = NDArray[np.bool_]
-
-
-class Nodes:
+class NodeList:
     """The nodes of a tree so far.
 
     A place is where a node is put: 2 i for the left of node i, 2 i + 1 for its right,
@@ -21,7 +16,7 @@ class Nodes:
 
     Examples
     --------
-    >>> nodes = Nodes()
+    >>> nodes = NodeList()
     >>> left, right = nodes.split(nodes.root, 3, 0.5, False)
     >>> nodes.leaf(left, 1.0)
     >>> nodes.leaf(right, 2.0)

@@ -9,10 +9,9 @@ from typing import Any, Final, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt._typing import Array
+from propopt._typing import Array, Truths
 from propopt.structures.boxes import Tree
 from propopt.structures.boxes.maps import ColumnMap, largest_at_most
-from propopt.structures.readers.trees.nodes import Truths
 from propopt.structures.readers.trees.views import Rising, Steps, View
 
 

@@ -10,16 +10,16 @@ from propopt.structures.readers.trees.catboost import CATBOOST_TREES
 from propopt.structures.readers.trees.histograms import HISTOGRAM_TREES
 from propopt.structures.readers.trees.lightgbm import LIGHTGBM_TREES
 from propopt.structures.readers.trees.scikit import SCIKIT_TREES
-from propopt.structures.readers.trees.scores import Output, Rule
+from propopt.structures.readers.trees.scores import TreeOutput, TreeRule
 from propopt.structures.readers.trees.sums import SUMS
 from propopt.structures.readers.trees.views import View
 from propopt.structures.readers.trees.xgboost import XGBOOST_TREES
 
 
-OWN: Final[Mapping[type, Rule]] = {**SCIKIT_TREES, **HISTOGRAM_TREES}
+_OF_SCIKIT: Final[Mapping[type, TreeRule]] = {**SCIKIT_TREES, **HISTOGRAM_TREES}
 """Classes that are trees themselves."""
 
-OTHERS: Final[Mapping[tuple[str, str], Rule]] = {
+_OF_OTHERS: Final[Mapping[tuple[str, str], TreeRule]] = {
     **CATBOOST_TREES,
     **LIGHTGBM_TREES,
     **XGBOOST_TREES,
@@ -27,7 +27,7 @@ OTHERS: Final[Mapping[tuple[str, str], Rule]] = {
 """Those of libraries that are not imported, by their package and name."""
 
 
-def read_boxes(model: Any, output: Output, view: View) -> Boxes | None:
+def read_boxes(model: Any, output: TreeOutput, view: View) -> Boxes | None:
     """The boxes of an output of a fitted model, by the columns of the table.
 
     Parameters
@@ -35,7 +35,7 @@ def read_boxes(model: Any, output: Output, view: View) -> Boxes | None:
     model : estimator
         Fitted; of a class that is known, not of a subclass, which may predict by
         another rule.
-    output : Output
+    output : TreeOutput
         What is wanted of it.
     view : View
         What it is given.
@@ -50,5 +50,5 @@ def read_boxes(model: Any, output: Output, view: View) -> Boxes | None:
     if kind in SUMS:
         return SUMS[kind](model, output, view, read_boxes)
     package = kind.__module__.partition(".")[0]
-    rule = OWN.get(kind) or OTHERS.get((package, kind.__name__))
+    rule = _OF_SCIKIT.get(kind) or _OF_OTHERS.get((package, kind.__name__))
     return None if rule is None else rule(model, output, view)

@@ -10,17 +10,16 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt._typing import Array
+from propopt._typing import Array, Truths
 from propopt.structures.boxes import Tree
 from propopt.structures.readers.trees.fans import Fan, fanned
-from propopt.structures.readers.trees.nodes import Truths
 from propopt.structures.readers.trees.questions import (
     Numbers,
     Questions,
     code_runs,
     ends_asked,
 )
-from propopt.structures.readers.trees.views import Codes, Steps, View
+from propopt.structures.readers.trees.views import CodedColumn, Steps, View
 
 
 def resolved(trees: Sequence[Tree], view: View, numbers: Numbers) -> list[Tree] | None:
@@ -62,12 +61,12 @@ def _columns(
 ) -> Mapping[int, _Column]:
     """What the model sees in each column that it asks for."""
     ends, asked = ends_asked(trees), Questions(view, numbers)
-    numeric = [k for k in ends if not isinstance(view.sources[k], Codes)]
+    numeric = [k for k in ends if not isinstance(view.sources[k], CodedColumn)]
     missing, cuts = asked.missing(numeric), asked.cuts(ends)
     columns: dict[int, _Column] = {}
     for k in ends:
         match view.sources[k]:
-            case Codes(column):
+            case CodedColumn(column):
                 columns[k] = _Categories(column, asked.codes(k))
             case Steps(column) as source:
                 columns[k] = _Runs(column, missing[k], *asked.steps(k, source))

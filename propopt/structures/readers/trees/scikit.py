@@ -31,7 +31,12 @@ from propopt._typing import Array
 from propopt.structures.boxes import Boxes, Tree
 from propopt.structures.readers.parameters import floats
 from propopt.structures.readers.trees.rounding import at_most_in_single
-from propopt.structures.readers.trees.scores import Output, Rule, Scores, boxes_of
+from propopt.structures.readers.trees.scores import (
+    Scores,
+    TreeOutput,
+    TreeRule,
+    boxes_of,
+)
 from propopt.structures.readers.trees.views import View
 
 
@@ -48,27 +53,27 @@ def tree_of(nodes: Any, value: Array) -> Tree:
     )
 
 
-def _regression_tree(model: Any, output: Output, view: View) -> Boxes | None:
+def _regression_tree(model: Any, output: TreeOutput, view: View) -> Boxes | None:
     return _mean([model], output, view) if output.name == "value" else None
 
 
-def _regression_forest(model: Any, output: Output, view: View) -> Boxes | None:
+def _regression_forest(model: Any, output: TreeOutput, view: View) -> Boxes | None:
     if output.name != "value":
         return None
     return _mean(model.estimators_, output, view)
 
 
-def _classification_tree(model: Any, output: Output, view: View) -> Boxes | None:
+def _classification_tree(model: Any, output: TreeOutput, view: View) -> Boxes | None:
     return _mean([model], output, view) if output.name == "probability" else None
 
 
-def _classification_forest(model: Any, output: Output, view: View) -> Boxes | None:
+def _classification_forest(model: Any, output: TreeOutput, view: View) -> Boxes | None:
     if output.name != "probability":
         return None
     return _mean(model.estimators_, output, view)
 
 
-def _mean(members: Any, output: Output, view: View) -> Boxes | None:
+def _mean(members: Any, output: TreeOutput, view: View) -> Boxes | None:
     """The mean of outputs of trees: values of regression, shares of classes."""
     trees = [
         tree_of(member.tree_, _leaf_values(member, output) / len(members))
@@ -77,14 +82,14 @@ def _mean(members: Any, output: Output, view: View) -> Boxes | None:
     return boxes_of(trees, 0.0, view)
 
 
-def _leaf_values(member: Any, output: Output) -> Array:
+def _leaf_values(member: Any, output: TreeOutput) -> Array:
     """Of ``value`` (n, outputs, classes) those of a class, or of one of the outputs."""
     index = output.index or 0
     values = floats(member.tree_.value)
     return values[:, 0, index] if output.name == "probability" else values[:, index, 0]
 
 
-def _boosting(model: Any, output: Output, view: View) -> Boxes | None:
+def _boosting(model: Any, output: TreeOutput, view: View) -> Boxes | None:
     """What the first model predicts, and η times the sum of trees of each score."""
     score = _boosted_scores(model).read(output)
     if score is None or not _starts_constant(model):
@@ -110,7 +115,7 @@ def _starts_constant(model: Any) -> bool:
     return isinstance(start, str) or type(start) in (DummyClassifier, DummyRegressor)
 
 
-def _boosted_votes(model: Any, output: Output, view: View) -> Boxes | None:
+def _boosted_votes(model: Any, output: TreeOutput, view: View) -> Boxes | None:
     """Weighted votes of trees: 1 for a class that a leaf is of, −1/(K − 1) for others.
 
     The margin of two classes is twice the vote for the second.
@@ -139,7 +144,7 @@ def _is_of(label: Any, member: Any) -> NDArray[np.bool_]:
     return winners == label
 
 
-SCIKIT_TREES: Final[Mapping[type, Rule]] = {
+SCIKIT_TREES: Final[Mapping[type, TreeRule]] = {
     AdaBoostClassifier: _boosted_votes,
     **dict.fromkeys((DecisionTreeRegressor, ExtraTreeRegressor), _regression_tree),
     **dict.fromkeys(

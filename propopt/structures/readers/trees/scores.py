@@ -9,12 +9,12 @@ from typing import Any, NamedTuple, TypeAlias, final
 from propopt.structures.boxes import DOUBLE_TOLERANCE, Boxes, Tree
 from propopt.structures.readers.trees.questions import Numbers
 from propopt.structures.readers.trees.resolving import resolved
-from propopt.structures.readers.trees.views import View, as_numbers
+from propopt.structures.readers.trees.views import View, table_numbers
 
 
 @final
 @dataclass(frozen=True)
-class Output:
+class TreeOutput:
     """What is wanted of a model.
 
     Parameters
@@ -30,11 +30,11 @@ class Output:
     index: int | None
 
 
-Rule: TypeAlias = Callable[[Any, Output, View], Boxes | None]
+TreeRule: TypeAlias = Callable[[Any, TreeOutput, View], Boxes | None]
 """What reads an output of a fitted model in a view; None where it is not exact."""
 
 
-class Score(NamedTuple):
+class TreeScore(NamedTuple):
     """One score of a model, and the factor that the output has of it."""
 
     place: int
@@ -61,11 +61,11 @@ class Scores:
     is_value: bool = False
     logit: float | None = None
 
-    def read(self, output: Output) -> Score | None:
+    def read(self, output: TreeOutput) -> TreeScore | None:
         """The score that an output is; None if it is none of them."""
         match output.name:
             case "value" if self.is_value:
-                return Score(output.index or 0)
+                return TreeScore(output.index or 0)
             case "margin":
                 return self._margin(output, 1.0)
             case "log_odds" if self.logit is not None and self.count == 1:
@@ -73,18 +73,18 @@ class Scores:
             case _:
                 return None
 
-    def _margin(self, output: Output, factor: float) -> Score:
+    def _margin(self, output: TreeOutput, factor: float) -> TreeScore:
         """Two classes share one score, which is that of the second."""
         if self.count > 1:
-            return Score(output.index or 0, factor)
-        return Score(0, -factor if output.index == 0 else factor)
+            return TreeScore(output.index or 0, factor)
+        return TreeScore(0, -factor if output.index == 0 else factor)
 
 
 def boxes_of(
     trees: Sequence[Tree],
     base: float,
     view: View,
-    numbers: Numbers = as_numbers,
+    numbers: Numbers = table_numbers,
     tolerance: float = DOUBLE_TOLERANCE,
 ) -> Boxes | None:
     """The boxes of a sum of trees by the columns of a view.

@@ -43,18 +43,18 @@ from sklearn.preprocessing import (
 from propopt._typing import Array
 from propopt.structures.pipelines import is_passthrough
 from propopt.structures.readers.trees.views import (
-    Codes,
+    CodedColumn,
+    ColumnSource,
     Rising,
     Same,
-    Source,
     Steps,
     View,
-    as_numbers,
+    table_numbers,
 )
 
 
-Sources: TypeAlias = tuple[Source, ...]
-Rule: TypeAlias = Callable[[Any, View], Sources | None]
+Sources: TypeAlias = tuple[ColumnSource, ...]
+StepRule: TypeAlias = Callable[[Any, View], Sources | None]
 """From a fitted step and what it sees to the sources of its columns, or None."""
 
 
@@ -89,7 +89,7 @@ def _rising(_step: Any, view: View) -> Sources:
     return tuple(map(_monotone, view.sources))
 
 
-def _monotone(source: Source) -> Source:
+def _monotone(source: ColumnSource) -> ColumnSource:
     return Rising(source.column) if isinstance(source, Same) else source
 
 
@@ -148,9 +148,11 @@ def _encoded(step: Any, view: View) -> Sources | None:
     return None if None in sources else tuple(s for s in sources if s is not None)
 
 
-def _steps_of(source: Source, categories: Any, others: bool) -> Source | None:
+def _steps_of(
+    source: ColumnSource, categories: Any, others: bool
+) -> ColumnSource | None:
     match source:
-        case Codes() | Steps():
+        case CodedColumn() | Steps():
             return source
         case Same(column):
             numbers = pd.to_numeric(pd.Series(categories), errors="coerce").dropna()
@@ -170,7 +172,9 @@ def _function(step: Any, view: View) -> Sources | None:
             points[:, source.column] = np.roll(_PROBES, source.column)
     try:
         given = view.sees(points)
-        same = np.array_equal(as_numbers(given), as_numbers(step.transform(given)))
+        same = np.array_equal(
+            table_numbers(given), table_numbers(step.transform(given))
+        )
     except (TypeError, ValueError):  # text is no number
         return None
     return view.sources if same else None
@@ -181,7 +185,7 @@ _PROBES: Final[Array] = np.array([0.0, -2.5, 1e-9, -3e7, 0.1, 7.0, 12345.678, 1.
 
 def _in_parts(step: Any, view: View) -> Sources | None:
     """Of a transformer for each part of the columns, what each makes of its own."""
-    parts: dict[int, Source] = {}
+    parts: dict[int, ColumnSource] = {}
     for name, part, columns in step.transformers_:
         if isinstance(part, str) and part == "drop":
             continue
@@ -227,7 +231,7 @@ def _chosen(sources: Sources, kept: Any) -> Sources:
     return tuple(s for s, keep in zip(sources, kept, strict=True) if keep)
 
 
-STEPS: Final[Mapping[type, Rule]] = {
+STEPS: Final[Mapping[type, StepRule]] = {
     ColumnTransformer: _in_parts,
     FeatureUnion: _in_union,
     FunctionTransformer: _function,

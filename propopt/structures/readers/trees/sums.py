@@ -31,15 +31,15 @@ from propopt._typing import Array
 from propopt.structures.boxes import Boxes
 from propopt.structures.readers.linear import LINEAR_REGRESSORS
 from propopt.structures.readers.parameters import floats
-from propopt.structures.readers.trees.scores import Output, Rule, Scores
+from propopt.structures.readers.trees.scores import Scores, TreeOutput, TreeRule
 from propopt.structures.readers.trees.steps import behind
 from propopt.structures.readers.trees.views import View
 
 
-SumRule: TypeAlias = Callable[[Any, Output, View, Rule], Boxes | None]
-"""As :data:`Rule`, with what reads the parts."""
+SumRule: TypeAlias = Callable[[Any, TreeOutput, View, TreeRule], Boxes | None]
+"""As :data:`TreeRule`, with what reads the parts."""
 
-METHODS: Final = {
+_OF_MEMBERS: Final = {
     "decision_function": "margin",
     "predict": "value",
     "predict_proba": "probability",
@@ -59,18 +59,22 @@ def _sum(
     return Boxes.sum_of(total)
 
 
-def _pipeline(model: Any, output: Output, view: View, read: Rule) -> Boxes | None:
+def _pipeline(
+    model: Any, output: TreeOutput, view: View, read: TreeRule
+) -> Boxes | None:
     seen: View | None = view
     for _, step in model.steps[:-1]:
         seen = None if seen is None else behind(step, seen)
     return None if seen is None else read(model.steps[-1][1], output, seen)
 
 
-def _searched(model: Any, output: Output, view: View, read: Rule) -> Boxes | None:
+def _searched(
+    model: Any, output: TreeOutput, view: View, read: TreeRule
+) -> Boxes | None:
     return read(model.best_estimator_, output, view)
 
 
-def _voting(model: Any, output: Output, view: View, read: Rule) -> Boxes | None:
+def _voting(model: Any, output: TreeOutput, view: View, read: TreeRule) -> Boxes | None:
     """The weighted mean of predictions, or of probabilities."""
     classifies = type(model) is VotingClassifier
     if output.name != ("probability" if classifies else "value"):
@@ -93,7 +97,9 @@ def _is_dropped(member: Any) -> bool:
     return isinstance(member, str) and member == "drop"
 
 
-def _bagging(model: Any, output: Output, view: View, read: Rule) -> Boxes | None:
+def _bagging(
+    model: Any, output: TreeOutput, view: View, read: TreeRule
+) -> Boxes | None:
     """The mean over members, each of which is given an array of its own columns."""
     classifies = type(model) is BaggingClassifier
     if output.name != ("probability" if classifies else "value"):
@@ -109,13 +115,15 @@ def _bagging(model: Any, output: Output, view: View, read: Rule) -> Boxes | None
     return _sum(parts, 0.0, view)
 
 
-def _own_class(member: Any, output: Output) -> Output | None:
+def _own_class(member: Any, output: TreeOutput) -> TreeOutput | None:
     """The class as a member counts it, which may not have seen all."""
     known = np.flatnonzero(np.asarray(member.classes_) == output.index)
-    return Output(output.name, int(known[0])) if len(known) > 0 else None
+    return TreeOutput(output.name, int(known[0])) if len(known) > 0 else None
 
 
-def _stacking(model: Any, output: Output, view: View, read: Rule) -> Boxes | None:
+def _stacking(
+    model: Any, output: TreeOutput, view: View, read: TreeRule
+) -> Boxes | None:
     """A linear model of what the members predict."""
     final = model.final_estimator_
     score = _final_scores(final).read(output)
@@ -138,18 +146,22 @@ def _final_scores(final: Any) -> Scores:
     return Scores(1)
 
 
-def _outputs_of_members(model: Any) -> list[tuple[Any, Output]]:
+def _outputs_of_members(model: Any) -> list[tuple[Any, TreeOutput]]:
     """What the final model is given: of two classes the probability of the second."""
     outputs = []
     for member, method in zip(model.estimators_, model.stack_method_, strict=True):
         n_classes = len(getattr(member, "classes_", []))
         shared = n_classes == 2 or method == "predict"
         indices = [1 if n_classes == 2 else None] if shared else range(n_classes)
-        outputs += [(member, Output(METHODS[method], index)) for index in indices]
+        outputs += [
+            (member, TreeOutput(_OF_MEMBERS[method], index)) for index in indices
+        ]
     return outputs
 
 
-def _transformed(model: Any, output: Output, view: View, read: Rule) -> Boxes | None:
+def _transformed(
+    model: Any, output: TreeOutput, view: View, read: TreeRule
+) -> Boxes | None:
     """What is learned of y in other units, in those of y: for a scaler affine."""
     units = _units(model.transformer_)
     part = read(model.regressor_, output, view)
@@ -183,11 +195,13 @@ def _units(scaler: Any) -> tuple[float, float] | None:
     return float(slope), float(intercept)
 
 
-def _one_of_several(model: Any, output: Output, view: View, read: Rule) -> Boxes | None:
+def _one_of_several(
+    model: Any, output: TreeOutput, view: View, read: TreeRule
+) -> Boxes | None:
     """A model for each output."""
     if output.name != "value" or output.index is None:
         return None
-    return read(model.estimators_[output.index], Output("value", None), view)
+    return read(model.estimators_[output.index], TreeOutput("value", None), view)
 
 
 SUMS: Final[Mapping[type, SumRule]] = {

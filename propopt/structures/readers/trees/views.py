@@ -65,7 +65,7 @@ class Steps:
 
 @final
 @dataclass(frozen=True)
-class Codes:
+class CodedColumn:
     """Codes of a category of the table through any map."""
 
     column: int
@@ -74,7 +74,7 @@ class Codes:
 FARTHEST_SINGLE: Final = 1e30
 """Steps that compute in float32 are asked for no larger numbers."""
 
-Source: TypeAlias = Same | Rising | Steps | Codes
+ColumnSource: TypeAlias = Same | Rising | Steps | CodedColumn
 """Where a column comes from that a model sees."""
 
 
@@ -91,7 +91,7 @@ class View:
         A row that the model takes.
     sees : callable
         From rows of the table (n, D) to what the part is given.
-    sources : tuple of Source (M,)
+    sources : tuple of ColumnSource (M,)
         Where each column comes from of what the part is given.
     plain : bool
         Whether it is given the numbers of the table as they are.
@@ -100,7 +100,7 @@ class View:
     table: tuple[SameColumn, ...]
     start: Array
     sees: Callable[[Points], Any]
-    sources: tuple[Source, ...]
+    sources: tuple[ColumnSource, ...]
     plain: bool
 
     @classmethod
@@ -113,9 +113,9 @@ class View:
     @classmethod
     def of_schema(cls, schema: TableSchema) -> View:
         """A table with categories, given to a model as the DataFrame it was."""
-        source_of: dict[Any, Source] = {}
+        source_of: dict[Any, ColumnSource] = {}
         for j, column in enumerate(schema.columns):
-            source = Codes(j) if isinstance(column, Coded) else Same(j)
+            source = CodedColumn(j) if isinstance(column, Coded) else Same(j)
             labels = column.members if isinstance(column, OneHot) else (column.name,)
             source_of.update(dict.fromkeys(labels, source))
         counts = [
@@ -145,7 +145,9 @@ class View:
         frame = as_frame(self.sees(self.start[None, :]), "X")
         return None if frame is None else frame.table.columns.tolist()
 
-    def through(self, step: Callable[[Any], Any], sources: Sequence[Source]) -> View:
+    def through(
+        self, step: Callable[[Any], Any], sources: Sequence[ColumnSource]
+    ) -> View:
         """The view behind a step, whose columns have these sources."""
         start = self.start.copy()
         for source in sources:
@@ -195,7 +197,7 @@ def as_array(table: Any) -> NDArray[Any]:
     return table.toarray() if sp.issparse(table) else np.asarray(table)
 
 
-def as_numbers(table: Any) -> Array:
+def table_numbers(table: Any) -> Array:
     """The same in float64, with NaN for what is missing, (n, M)."""
     frame = as_frame(table, "X")
     if frame is not None:

@@ -14,20 +14,24 @@ from typing import Any, Final
 import numpy as np
 import scipy.sparse as sp
 
-from propopt._typing import Array
+from propopt._typing import Array, Truths
 from propopt.structures.boosters import XGBoostBooster
 from propopt.structures.boxes import SINGLE_TOLERANCE, Boxes, Tree
 from propopt.structures.readers.trees.cells import coded_numbers
-from propopt.structures.readers.trees.nodes import Truths
 from propopt.structures.readers.trees.rounding import below_in_single
-from propopt.structures.readers.trees.scores import Output, Rule, Scores, boxes_of
+from propopt.structures.readers.trees.scores import (
+    Scores,
+    TreeOutput,
+    TreeRule,
+    boxes_of,
+)
 from propopt.structures.readers.trees.views import View
 
 
-LOGITS: Final = frozenset({"binary:logistic", "reg:logistic"})
+_LOGITS: Final = frozenset({"binary:logistic", "reg:logistic"})
 """Objectives whose score is the log-odds."""
 
-VALUES: Final = frozenset(
+_VALUES: Final = frozenset(
     {
         "binary:logitraw",
         "rank:map",
@@ -43,7 +47,7 @@ VALUES: Final = frozenset(
 """Objectives whose scores are what is predicted."""
 
 
-def _estimator(model: Any, output: Output, view: View) -> Boxes | None:
+def _estimator(model: Any, output: TreeOutput, view: View) -> Boxes | None:
     """Predictions end with the best round, where training stopped early."""
     missing = model.get_params(deep=False).get("missing", np.nan)
     if missing is not None and not np.isnan(missing):
@@ -54,11 +58,11 @@ def _estimator(model: Any, output: Output, view: View) -> Boxes | None:
     return _booster(booster, rounds, output, view)
 
 
-def _native(model: XGBoostBooster, output: Output, view: View) -> Boxes | None:
+def _native(model: XGBoostBooster, output: TreeOutput, view: View) -> Boxes | None:
     return _booster(model.booster, 0, output, view)
 
 
-def _booster(booster: Any, rounds: int, output: Output, view: View) -> Boxes | None:
+def _booster(booster: Any, rounds: int, output: TreeOutput, view: View) -> Boxes | None:
     """The sum of the trees of the first rounds, or of all where that is 0."""
     learner = json.loads(booster.save_raw("json"))["learner"]
     if learner["gradient_booster"]["name"] not in ("dart", "gbtree"):
@@ -80,7 +84,7 @@ def _scores(learner: Mapping[str, Any]) -> Scores:
     objective = learner["objective"]["name"]
     parameters = learner["learner_model_param"]
     count = max(int(parameters["num_class"]), int(parameters.get("num_target", 1)), 1)
-    return Scores(count, objective in VALUES, 1.0 if objective in LOGITS else None)
+    return Scores(count, objective in _VALUES, 1.0 if objective in _LOGITS else None)
 
 
 def _own_trees(
@@ -182,7 +186,7 @@ def _numbers(table: Any, categories: Sequence[Any]) -> Array:
     return coded_numbers(table, categories)
 
 
-XGBOOST_TREES: Final[Mapping[tuple[str, str], Rule]] = {
+XGBOOST_TREES: Final[Mapping[tuple[str, str], TreeRule]] = {
     **dict.fromkeys(
         (
             ("xgboost", "XGBClassifier"),
