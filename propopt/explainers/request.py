@@ -51,6 +51,11 @@ class Request:
             return np.zeros(self.points.shape[1], dtype=bool)
         return schema.categorical
 
+    @property
+    def fixed(self) -> NDArray[np.bool_]:
+        """Codes of categories and missing numbers: what no noise moves, (N, D)."""
+        return np.isnan(self.points) | self.categorical
+
     def value(self, points: Array) -> Array:
         """Values of f at points (..., D), as an array of shape (...)."""
         rows = points.reshape(-1, points.shape[-1])

@@ -6,10 +6,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, final
 
+import numpy as np
+
 from propopt._typing import Array, Points
 from propopt.errors import InvalidInput
 from propopt.functions import Function
-from propopt.tables.names import Labels, differ, read_table
+from propopt.tables.names import Labels, differ, read_points
 from propopt.tables.schema import ColumnScale, TableSchema, array_scales
 
 
@@ -56,7 +58,7 @@ class NumericInputs(Inputs):
         return self.count
 
     def read(self, X: Any, what: str) -> tuple[Points, Labels]:
-        points, labels = read_table(X, what)
+        points, labels = read_points(X, what)
         if points.shape[1] != self.n_features:
             raise InvalidInput(
                 f"{what}: expected {self.n_features} features as in fit, got "
@@ -66,6 +68,7 @@ class NumericInputs(Inputs):
             raise InvalidInput(
                 f"{what}: its columns are not those of fit, in that order"
             )
+        _refuse_missing(points, what)
         places = points if self.sizes is None else points / self.sizes
         return places, Labels(labels.points, labels.features or self.names)
 
@@ -91,8 +94,25 @@ class TableInputs(Inputs):
         return len(self.schema.names)
 
     def read(self, X: Any, what: str) -> tuple[Points, Labels]:
-        _, labels = self.schema.encode(X, what)
+        points, labels = self.schema.encode(X, what)
+        _refuse_missing(points, what)
         return self.schema.coordinates(X, self.scale), labels
+
+
+def _refuse_missing(points: Points, what: str) -> None:
+    """Refuse what has no place for a kernel.
+
+    Distances with missing numbers are no distances of points, and a kernel of them is
+    not positive definite.
+    """
+    absent = np.isnan(points)
+    if absent.any():
+        raise InvalidInput(
+            f"{what}: numbers are missing (NaN) in {int(absent.any(axis=1).sum())} of "
+            f"{len(points)} rows, and no kernel is positive definite between such "
+            "rows; impute them (sklearn.impute.SimpleImputer(add_indicator=True)), or "
+            "take po.Explainer, which takes them as they are"
+        )
 
 
 def read_inputs(
@@ -102,7 +122,8 @@ def read_inputs(
     if isinstance(function, Function) and function.schema is not None:
         inputs = TableInputs(function.schema, scale)
         return inputs, *inputs.read(X, "X")
-    points, labels = read_table(X, "X")
+    points, labels = read_points(X, "X")
+    _refuse_missing(points, "X")
     sizes = None if scale is None else array_scales(points, scale)
     numeric = NumericInputs(points.shape[1], labels.features, sizes)
     return numeric, points if sizes is None else points / sizes, labels

@@ -68,7 +68,8 @@ class AttributionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # 
         if sp.issparse(X):
             return  # refused where tables are read
         try:
-            validate_data(self, _alike_named(X), **how)
+            # NaN is refused by what reads X
+            validate_data(self, _alike_named(X), ensure_all_finite="allow-nan", **how)
         except ValueError as error:
             raise InvalidInput(str(error)) from None
 

@@ -80,11 +80,8 @@ class FaithfulnessCorrelation(FaithfulnessMetric):
         keys = Perturbations(
             scale=1.0, n_samples=self.n_samples, distribution="uniform"
         )
-        n_points, n_features = task.points.shape
-        every = np.zeros(n_features, dtype=bool)
-        return Sampling(
-            perturbations=keys, n_points=n_points, fixed=every, rng=task.rng
-        )
+        every = np.zeros(task.points.shape, dtype=bool)
+        return Sampling(perturbations=keys, fixed=every, rng=task.rng)
 
     def _pairs(
         self, task: Request, attributions: Attributions, values: Array

@@ -44,7 +44,7 @@ class PredictionGap(Noisy, FaithfulnessMetric):
             moved = points[rows, None] + noise * noisy[rows, None]
             return np.abs(task.value(moved) - values[rows, None])
 
-        sampling = self._sampling(task.categorical, len(points), task.rng)
+        sampling = self._sampling(task.fixed, task.rng)
         return sampling.reduced(gap, lambda gaps: gaps.mean(axis=1))
 
     @abstractmethod

@@ -117,7 +117,7 @@ class Infidelity(Noisy, FaithfulnessMetric):
             change = values[rows, None] - task.value(points[rows, None] - noise)
             return np.stack([forecast, change], axis=-1)
 
-        sampling = self._sampling(task.categorical, len(points), task.rng)
+        sampling = self._sampling(task.fixed, task.rng)
         for _, forecasts in sampling.rows(pairs):
             yield forecasts
 

@@ -17,7 +17,7 @@ from propopt.errors import InvalidInput
 from propopt.explainers import Baseline
 from propopt.functions import Function
 from propopt.tables.alignment import aligned
-from propopt.tables.names import Labels, read_table
+from propopt.tables.names import Labels, read_points
 from propopt.tables.schema import TableSchema
 
 
@@ -128,7 +128,7 @@ class MethodAtPoints:
         cls, explain: ExplanationMethod, X: object, function: Function | None
     ) -> Self:
         if function is None:
-            points, labels = read_table(X, "X")
+            points, labels = read_points(X, "X")
             return cls(explain=explain, points=points, labels=labels, schema=None)
         points, labels = function.read(X)
         return cls(
@@ -141,11 +141,10 @@ class MethodAtPoints:
         return self(self.points)
 
     @property
-    def categorical(self) -> NDArray[np.bool_]:
-        """Which columns hold codes of categories, shape (D,)."""
-        if self.schema is None:
-            return np.zeros(self.points.shape[1], dtype=bool)
-        return self.schema.categorical
+    def fixed(self) -> NDArray[np.bool_]:
+        """Codes of categories and missing numbers: what no noise moves, (N, D)."""
+        absent = np.isnan(self.points)
+        return absent if self.schema is None else absent | self.schema.categorical
 
     def __call__(self, points: Array) -> Attributions:
         """Attributions at points (..., D), as an array of the same shape."""

@@ -23,7 +23,8 @@ Statistic: TypeAlias = Callable[[slice, Array], Array]
 class Noisy:
     """The settings that all metrics with perturbations share.
 
-    Codes of categories, where the function has a schema, are never perturbed.
+    Codes of categories, where the function has a schema, and numbers that are missing
+    are never perturbed.
 
     Parameters
     ----------
@@ -49,15 +50,8 @@ class Noisy:
             scale=self.scale, n_samples=self.n_samples, distribution=self.distribution
         )
 
-    def _sampling(
-        self, categorical: NDArray[np.bool_], n_points: int, rng: np.random.Generator
-    ) -> Sampling:
-        return Sampling(
-            perturbations=self._perturbations(),
-            n_points=n_points,
-            fixed=categorical,
-            rng=rng,
-        )
+    def _sampling(self, fixed: NDArray[np.bool_], rng: np.random.Generator) -> Sampling:
+        return Sampling(perturbations=self._perturbations(), fixed=fixed, rng=rng)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,32 +62,30 @@ class Sampling:
     ----------
     perturbations : Perturbations
         The law of ε.
-    n_points : int
-        N.
-    fixed : bool array (D,)
-        Columns that are not perturbed: codes of categories.
+    fixed : bool array (N, D)
+        What is not perturbed: codes of categories, and numbers that are missing.
     rng : numpy.random.Generator
         Where the draws come from.
     """
 
     perturbations: Perturbations
-    n_points: int
     fixed: NDArray[np.bool_]
     rng: np.random.Generator
 
     def rows(self, statistic: Statistic) -> Iterator[tuple[slice, Array]]:
         """The statistic (n, S, ...) of all S samples, for consecutive rows."""
-        shape = (self.n_points, len(self.fixed))
+        shape = self.fixed.shape
         blocks = self.perturbations.blocks(shape, self.rng, split=True)
         for rows, pieces in groupby(blocks, key=itemgetter(0)):
-            values = [statistic(rows, self._free(noise)) for _, noise in pieces]
+            values = [statistic(rows, self._free(rows, noise)) for _, noise in pieces]
             yield rows, np.concatenate(values, axis=1)
 
     def reduced(self, statistic: Statistic, reduce: Callable[[Array], Array]) -> Array:
         """One number per row, (N,): ``reduce`` of its statistic (n, S)."""
         return np.concatenate([reduce(values) for _, values in self.rows(statistic)])
 
-    def _free(self, noise: Array) -> Array:
-        if self.fixed.any():
-            noise[..., self.fixed] = 0
+    def _free(self, rows: slice, noise: Array) -> Array:
+        fixed = self.fixed[rows, None]
+        if fixed.any():
+            noise[np.broadcast_to(fixed, noise.shape)] = 0
         return noise

@@ -54,7 +54,7 @@ class Sensitivity(Noisy, RobustnessMetric):
             moved = method(points[rows, None] + noise)
             return np.linalg.norm(moved - W[rows, None], axis=-1)
 
-        sampling = self._sampling(method.categorical, len(points), rng)
+        sampling = self._sampling(method.fixed, rng)
         change = sampling.reduced(distance, reduce)
         if self.units == "absolute":
             return change
@@ -155,10 +155,10 @@ class LocalLipschitz(Noisy, RobustnessMetric):
         def ratio(rows: slice, noise: Array) -> Array:
             moved = points[rows, None] + noise
             change = np.linalg.norm(method(moved) - W[rows, None], axis=-1)
-            step = np.linalg.norm(moved - points[rows, None], axis=-1)
+            step = np.linalg.norm(np.nan_to_num(moved - points[rows, None]), axis=-1)
             return np.where(step == 0, np.nan, quotient(change, step))
 
-        sampling = self._sampling(method.categorical, len(points), rng)
+        sampling = self._sampling(method.fixed, rng)
         return sampling.reduced(ratio, largest_defined)
 
 

@@ -49,7 +49,7 @@ class Stability(Noisy):
     def _largest(
         self, method: MethodAtPoints, rng: np.random.Generator, ratio: Statistic
     ) -> Array:
-        sampling = self._sampling(method.categorical, len(method.points), rng)
+        sampling = self._sampling(method.fixed, rng)
         return sampling.reduced(ratio, lambda ratios: ratios.max(axis=1))
 
 
@@ -90,7 +90,8 @@ class RelativeInputStability(Stability, RobustnessMetric):
         def ratio(rows: slice, noise: Array) -> Array:
             x = points[rows, None]
             change = self._relative_change(method(x + noise), W[rows, None])
-            step = self._relative_change(x + noise, x)
+            there = np.nan_to_num(x)  # what is missing does not change
+            step = self._relative_change(there + noise, there)
             return change / np.maximum(step, self.floor)
 
         return self._largest(method, rng, ratio)

@@ -52,16 +52,24 @@ class GraphSection(Section):
         """
 
 
+SamePattern: TypeAlias = Annotated[
+    bool, Field(description="drop edges between rows that miss other numbers")
+]
+
+
 class GaussianGraph(GraphSection):
     """exp(−‖x − x'‖²/2Λ²)."""
 
     kind: Literal["gaussian"] = "gaussian"
     lengthscale: Positive | None = None
     cutoff: Annotated[float, Field(gt=0, lt=1)] | None = None
+    same_pattern: SamePattern = False
 
     def build(self, X: Any, n_nodes: int) -> graphs.Graph:
         del n_nodes
-        return graphs.gaussian_graph(X, self.lengthscale, cutoff=self.cutoff)
+        return graphs.gaussian_graph(
+            X, self.lengthscale, cutoff=self.cutoff, same_pattern=self.same_pattern
+        )
 
     def check(self, n_nodes: int) -> None:
         if self.cutoff is None:
@@ -86,6 +94,7 @@ class KnnGraph(GraphSection):
     n_neighbors: Count
     weights: Literal["uniform", "gaussian"] = "uniform"
     lengthscale: Positive | None = Field(None, description="of gaussian weights")
+    same_pattern: SamePattern = False
 
     @model_validator(mode="after")
     def _lengthscale_of_gaussian(self) -> KnnGraph:
@@ -96,7 +105,11 @@ class KnnGraph(GraphSection):
     def build(self, X: Any, n_nodes: int) -> graphs.Graph:
         del n_nodes
         return graphs.knn_graph(
-            X, self.n_neighbors, weights=self.weights, lengthscale=self.lengthscale
+            X,
+            self.n_neighbors,
+            weights=self.weights,
+            lengthscale=self.lengthscale,
+            same_pattern=self.same_pattern,
         )
 
     def check(self, n_nodes: int) -> None:
@@ -112,10 +125,11 @@ class ThresholdGraph(GraphSection):
 
     kind: Literal["threshold"]
     threshold: Nonnegative
+    same_pattern: SamePattern = False
 
     def build(self, X: Any, n_nodes: int) -> graphs.Graph:
         del n_nodes
-        return graphs.threshold_graph(X, self.threshold)
+        return graphs.threshold_graph(X, self.threshold, same_pattern=self.same_pattern)
 
 
 class CompleteGraph(GraphSection):

@@ -142,8 +142,8 @@ def test_bad_tables_are_named(rng):
         GaussianProcessExplainer().fit(X, X[:3])
     with pytest.raises(InvalidInput, match="X_new: expected 2 features"):
         explainer.explain(np.ones((1, 3)))
-    with pytest.raises(InvalidInput, match="not finite"):
-        explainer.explain([[0.0, np.nan]])
+    with pytest.raises(InvalidInput, match="are infinite"):
+        explainer.explain([[0.0, np.inf]])
     with pytest.raises(InvalidInput, match="weights: expected a pair"):
         explainer.explain_path(X, [1.0])
     named = GaussianProcessExplainer().fit(pd.DataFrame(X, columns=["a", "b"]), X)

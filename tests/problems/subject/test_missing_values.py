@@ -1,0 +1,173 @@
+"""Tables of problem files with empty cells: models that take them, and the others."""
+
+from __future__ import annotations
+
+import types
+
+import numpy as np
+import pandas as pd
+import pytest
+from problem_texts import build
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.pipeline import make_pipeline
+
+import propopt as po
+from propopt.cli import main
+from propopt.problems.subject.models.code import Code
+
+
+TEXT = """\
+data: {csv: table.csv, target: y, explain: 20, standardize: true, CATEGORIES}
+model: {MODEL}
+objective:
+  gradient_matching: 1
+  pairwise_robustness: {weight: 0.5, graph: {kind: knn, n_neighbors: 4}}
+baselines: [{method: gradient}]
+"""
+
+
+@pytest.fixture
+def table(tmp_path, rng):
+    frame = pd.DataFrame(rng.normal(size=(80, 3)), columns=["a", "b", "c"])
+    frame["y"] = frame["a"] - 2 * frame["b"]
+    frame["a"] = frame["a"].mask(rng.random(80) < 0.2)
+    frame["c"] = frame["c"].mask(rng.random(80) < 0.2)
+    frame["city"] = rng.choice(["Rome", "Oslo", None], 80)
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    return frame
+
+
+def text(model, categories="categorical: [city]"):
+    return TEXT.replace("CATEGORIES", categories).replace("MODEL", model)
+
+
+def read(path, code=Code.REFUSED):
+    return po.problems.read_problem(path, code=code)
+
+
+FLAT = ["hist_gradient_boosting", "forest", "extra_trees", "lightgbm"]
+
+
+@pytest.mark.parametrize("kind", FLAT)
+def test_trees_are_fitted_to_empty_cells_and_explained(kind, table, write):
+    if kind == "lightgbm":
+        pytest.importorskip("lightgbm")
+    size = {"hist_gradient_boosting": "max_iter"}.get(kind, "n_estimators")
+    leaf = {"lightgbm": "min_child_samples"}.get(kind, "min_samples_leaf")
+    settings = f"{size}: 10, {leaf}: 4, smooth: {{n_samples: 20}}"
+    model = f"kind: {kind}, task: regression, {settings}"
+    subject = read(write(text(model))).subject
+    points = subject.points
+    assert points["a"].isna().any()
+    absent = table.loc[points.index, ["a", "c"]].isna()
+    np.testing.assert_array_equal(points[["a", "c"]].isna(), absent)
+    found = subject.function.gradient(points)
+    assert list(found) == ["a", "b", "c", "city"]
+    assert (found["a"][absent["a"]] != 0).any()
+    assert subject.score.value > 0.2
+
+
+def test_losses_graphs_and_baselines_take_empty_cells(table, write):
+    del table
+    model = "kind: forest, task: regression, n_estimators: 5, smooth: {n_samples: 20}"
+    problem = read(write(text(model))).build()
+    best = po.solve(problem.objective)
+    assert best.gap <= 1e-9
+    assert best.attributions.shape == (20, 4)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("kind: linear", "a linear model"),
+        ("kind: mlp, task: regression", "an mlp"),
+        ("kind: gradient_boosting, task: regression, smooth: {}", "gradient boosting"),
+    ],
+)
+def test_models_that_take_none_are_refused_before_they_are_fitted(
+    model, words, table, write
+):
+    del table
+    assert build(write(text(model))) == (
+        f"file.yaml:2: model: {words} takes no missing numbers, and some are in 'a', "
+        "'c'; take kind: hist_gradient_boosting, or import a pipeline that imputes "
+        "them first"
+    )
+
+
+def test_missing_categories_suit_every_model(table, write, tmp_path):
+    table.drop(columns=["a", "c"]).to_csv(tmp_path / "table.csv", index=False)
+    function = read(write(text("kind: linear"))).subject.function
+    levels = next(c for c in function.schema.columns if c.name == "city")
+    assert levels.categories[:-1] == ("Oslo", "Rome")
+    assert levels.frequencies[-1] > 0
+
+
+def test_formulas_take_none(table, write, tmp_path):
+    table[["a", "b"]].to_csv(tmp_path / "table.csv", index=False)
+    formula = TEXT.replace(", target: y", "").replace("CATEGORIES", "categorical: []")
+    formula = formula.replace("model: {MODEL}", "function: {name: sine}")
+    assert build(write(formula)) == (
+        "file.yaml:1: data.csv: a formula takes no missing numbers: 'a'"
+    )
+
+
+@pytest.fixture
+def own_models(monkeypatch):
+    module = types.ModuleType("own_models")
+    module.imputed = make_pipeline(SimpleImputer(add_indicator=True), Ridge())
+    module.plain = LinearRegression()
+    monkeypatch.setitem(__import__("sys").modules, "own_models", module)
+
+
+@pytest.mark.usefixtures("own_models")
+def test_imported_pipelines_impute(table, write, tmp_path):
+    table.drop(columns="city").to_csv(tmp_path / "table.csv", index=False)
+    path = write(text("import: own_models:imputed", "categorical: []"))
+    subject = read(path, Code.ALLOWED).subject
+    found = subject.function.gradient(subject.points)
+    weights = subject.estimator[-1].coef_
+    present = subject.points.notna()
+    np.testing.assert_allclose(found["b"], weights[1], rtol=1e-6)
+    np.testing.assert_allclose(found["a"][present["a"]], weights[0], rtol=1e-6)
+    effect = weights[3] + weights[0] * (
+        subject.estimator[0].statistics_[0] - subject.others["a"].mean()
+    )
+    np.testing.assert_allclose(found["a"][~present["a"]], effect, rtol=1e-6)
+
+
+@pytest.mark.usefixtures("own_models")
+def test_what_an_imported_estimator_says_is_passed_on(table, write, tmp_path):
+    table.drop(columns="city").to_csv(tmp_path / "table.csv", index=False)
+    path = write(text("import: own_models:plain", "categorical: []"))
+    with pytest.raises(po.errors.ProblemFileError) as caught:
+        _ = read(path, Code.ALLOWED).subject.function
+    message = str(caught.value)
+    assert "file.yaml:2: model: cannot be fitted to the target 'y'" in message
+    assert "numbers are missing in 'a', 'c', and Input X contains NaN" in message
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_a_table_with_empty_cells_is_explained_by_its_name(task, table, tmp_path):
+    if task == "classification":
+        table["y"] = np.where(table["y"] > 0, "yes", "no")
+    table.to_csv(tmp_path / "patients.csv", index=False)
+    out = tmp_path / "out"
+    arguments = ["--csv", str(tmp_path / "patients.csv"), "--target", "y", "-q"]
+    assert main(["explain", *arguments, "-o", str(out)]) == 0
+    best = po.Explanation.load(out / "patients.npz")
+    assert best.labels.features == ("a", "b", "c", "city")
+    assert np.isfinite(best.attributions).all()
+
+
+def test_losses_that_need_every_number_say_so(table, write, tmp_path):
+    model = "kind: forest, task: regression, n_estimators: 5, smooth: {n_samples: 20}"
+    loss = "  kernel_robustness: {lengthscale: 1}\n"
+    path = write(text(model).replace("  pairwise", loss + "  pairwise"))
+    message = build(path)
+    assert "no kernel is positive definite for distances between such rows" in message
+    table.drop(columns="city").to_csv(tmp_path / "table.csv", index=False)
+    numbers = text(model, "categorical: []")
+    path = write(numbers.replace("gradient_matching", "function_matching"))
+    assert "wᵀx, has no value; match gradients" in build(path)
