@@ -181,3 +181,17 @@ def test_many_incomplete_rows_are_put_together_in_blocks(monkeypatch, X):
     monkeypatch.setattr(incomplete, "TOGETHER", Budget(1))
     np.testing.assert_array_equal(po.knn_graph(X, 4).similarities.toarray(), expected)
     np.testing.assert_array_equal(all_distances(X), every)
+
+
+def test_correlations_are_those_of_the_rows_that_have_both(rng):
+    X = rng.normal(size=(40, 4)) @ rng.normal(size=(4, 6)) + 1e4
+    X[rng.random(X.shape) < 0.3] = np.nan
+    X[:, 4] = np.where(np.isnan(X[:, 4]), np.nan, 7.1)  # constant
+    X[2:, 5] = np.nan  # two rows at most
+    frame = pd.DataFrame(X)
+    expected = frame.corr(min_periods=3).abs().fillna(0.0).to_numpy(copy=True)
+    np.fill_diagonal(expected, 0.0)
+    expected[4] = expected[:, 4] = 0.0
+    found = po.correlation_graph(X).similarities.toarray()
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    assert (expected[:4, :4] > 0).sum() == 12
