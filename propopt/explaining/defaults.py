@@ -42,7 +42,7 @@ def wrapped(
     data: TableSchema | pd.DataFrame | Array | None,
     batch_rows: int | None = None,
 ) -> Function:
-    """The function of a model, which knows the table ``data``, or X if it has names.
+    """The function of a model, which knows ``data``, or X if it has names or gaps.
 
     Of a boosted classifier it is the margin, unless something else is asked for: that
     is a sum of trees, a probability is not.
@@ -54,11 +54,18 @@ def wrapped(
                 "already"
             )
         return wrap(model, target, output, batch_rows=batch_rows)
-    table = X if data is None and is_frame(X, "X") else data
+    told = is_frame(X, "X") or _has_gaps(X)
+    table = X if data is None and told else data
     function = wrap(model, target, output, data=table, batch_rows=batch_rows)
     if output != "auto" or not _has_better_margin(model, function):
         return function
     return wrap(model, target, "margin", data=table, batch_rows=batch_rows)
+
+
+def _has_gaps(X: Any) -> bool:
+    """Whether numbers of an array are missing: effects need those that are not."""
+    is_array = isinstance(X, np.ndarray) and X.dtype.kind == "f"
+    return is_array and bool(np.isnan(X).any())
 
 
 def _has_better_margin(model: Any, function: Function) -> bool:
