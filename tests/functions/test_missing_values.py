@@ -137,6 +137,14 @@ def test_integers_with_missing_stay_such_integers():
     np.testing.assert_allclose(found, [2, 4, 100 - (1 + 4 + 16) / 3, 8], rtol=1e-9)
 
 
+@pytest.mark.parametrize("form", [lambda t: t, lambda t: t.to_numpy()], ids=["df", "a"])
+def test_observed_values_count_as_often_as_they_occur(form):
+    table = form(pd.DataFrame({"a": [1.0, 1.0, 1.0, 5.0, np.nan]}))
+    function = po.wrap(lambda t: np.nan_to_num(np.asarray(t)[:, 0] ** 2), data=table)
+    found = np.asarray(function.gradient(table))[:, 0]
+    np.testing.assert_allclose(found, [2, 2, 2, 10, 0 - 28 / 4], rtol=1e-8)
+
+
 def test_data_without_missing_numbers_may_be_followed_by_rows_that_have_some():
     function = po.wrap(lambda t: t["a"].fillna(7) + t["b"], data=PAIR)
     row = pd.DataFrame({"a": [np.nan], "b": [1]})

@@ -94,7 +94,13 @@ def frames(draw):
 def test_decoding_what_was_encoded_gives_the_table(frame):
     schema = po.TableSchema.of(frame)
     points, labels = schema.encode(frame)
-    pd.testing.assert_frame_equal(schema.decode(points, labels), frame)
+    again = schema.decode(points, labels)
+    pd.testing.assert_frame_equal(again, frame)
+    np.testing.assert_array_equal(schema.missing(points), frame.isna())
+    for label in frame:  # None, NaN and NA are alike for pandas
+        missing = frame[label].isna()
+        kinds = [set(map(repr, table[label][missing])) for table in (again, frame)]
+        assert kinds[0] == kinds[1]
 
 
 @given(frames(), st.randoms(use_true_random=False))
