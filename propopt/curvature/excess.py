@@ -40,7 +40,7 @@ from propopt._typing import Array
 from propopt.curvature.hessian import Diagonalized, Hessian, Iterated, QuadraticPart
 
 
-LEVEL = 0.95
+_LEVEL = 0.95
 """Of the interval in which the excess is to be expected."""
 
 MOST_DEGREES = 1e6
@@ -110,7 +110,7 @@ def ratio_interval(degrees: float, n_blocks: int) -> tuple[float, float]:
     >>> round(low, 2), round(high, 2)
     (0.47, 1.79)
     """
-    tail = (1.0 - LEVEL) / 2.0
+    tail = (1.0 - _LEVEL) / 2.0
     below = degrees * (n_blocks - 1)
     low, high = fdtri(degrees, below, np.array([tail, 1.0 - tail])).tolist()
     return low, high

@@ -35,7 +35,7 @@ from propopt.results.target_error import (
 
 @final
 @dataclass(frozen=True, eq=False)
-class Curvature:
+class KnownCurvature:
     """What a solver knows of the squared losses of a program.
 
     Parameters
@@ -59,7 +59,7 @@ class Aim:
     ----------
     program : Program
         Its faithfulness losses have targets.
-    known : Curvature
+    known : KnownCurvature
         What was computed before.
 
     Examples
@@ -77,7 +77,7 @@ class Aim:
     """
 
     program: Program
-    known: Curvature = Curvature()
+    known: KnownCurvature = KnownCurvature()
 
     def error(
         self, weights: Array, scale: float, multipliers: Sequence[float] = ()

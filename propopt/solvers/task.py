@@ -25,7 +25,7 @@ from propopt.losses import (
 from propopt.losses.effortless import Effortless
 from propopt.losses.restricted import zeros
 from propopt.losses.totals import Totals
-from propopt.results.aim import Aim, Curvature
+from propopt.results.aim import Aim, KnownCurvature
 from propopt.results.deferred import Deferred
 from propopt.results.explanation import Explanation
 from propopt.results.later import Later
@@ -247,14 +247,16 @@ class Task:
         return Aim(self.program, self._curvature)
 
     @property
-    def _curvature(self) -> Curvature:
+    def _curvature(self) -> KnownCurvature:
         """What the solver knows of that of the whole program."""
         everything = self.active is None or len(self.active) == len(self.program.losses)
         if everything and isinstance(self.prepared, Diagonal):
-            return Curvature(bases=self.prepared.bases)
+            return KnownCurvature(bases=self.prepared.bases)
         if everything and isinstance(self.chosen, Krylov):
-            return Curvature(energy=partial(energy_on_curve, self.program, self.chosen))
-        return Curvature()
+            return KnownCurvature(
+                energy=partial(energy_on_curve, self.program, self.chosen)
+            )
+        return KnownCurvature()
 
     def _of_totals(self, solution: Solution, weights: Array) -> dict[str, Array]:
         """Multipliers of given row sums, and what these leave of each loss."""
