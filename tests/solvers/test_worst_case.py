@@ -6,6 +6,7 @@ import pytest
 
 import propopt as po
 from propopt.errors import InvalidInput, Refused
+from propopt.solvers.worst_case import WorstCase
 
 
 G = np.array([[1, -0.5, 0.25], [0.5, 0.75, -1], [0, 2, -0.5], [-1, 0.25, 0.5]])
@@ -122,3 +123,15 @@ def test_other_objectives_are_refused_with_the_reason(reason):
 def test_a_radius_is_no_negative_number():
     with pytest.raises(InvalidInput, match="target_radius"):
         golden(target_radius=-1.0)
+
+
+def test_the_lower_bound_is_one_from_any_attributions():
+    objective = drawn(4)
+    least = po.solve(objective, target_radius=0.5).parameters["worst_case"]
+    program = po.losses.Program(objective.losses)
+    worst = WorstCase(program, objective.coefficients, 0.5)
+    rng = np.random.default_rng(0)
+    best = po.solve(objective, target_radius=0.5).attributions
+    for size in (1e-3, 0.1, 1.0):
+        W = best + size * rng.standard_normal(best.shape)
+        assert worst.lower_bound(W) < least < worst.value(W)
