@@ -15,6 +15,7 @@ from propopt._typing import Array
 from propopt.errors import InvalidInput
 from propopt.tables.atoms import MOST_ATOMS, Atoms
 from propopt.tables.cells import missing_value, read_numbers, row_name
+from propopt.tables.dtypes import is_nullable, plain_dtype, refuse_dates, with_room
 from propopt.tables.names import listed
 
 
@@ -93,7 +94,7 @@ class Numeric(Column):
     @classmethod
     def of(cls, column: pd.Series[Any], what: str) -> Numeric:
         """The column and its statistics."""
-        _refuse_dates(column, what)
+        refuse_dates(column, what)
         if column.dtype.kind not in "iuf" and column.dtype != object:
             raise InvalidInput(
                 f"{what}: column {column.name!r} has dtype {column.dtype}; expected "
@@ -106,7 +107,7 @@ class Numeric(Column):
         return cls(
             name=column.name,
             dtype=column.dtype,
-            plain=_plain_dtype(column),
+            plain=plain_dtype(column),
             absent=missing_value(column, what),
             mean=float(mean),
             std=float(std),
@@ -138,9 +139,9 @@ class Numeric(Column):
         kept = (plain == known).all()
         if kept and not absent.any():
             return {self.name: pd.Series(plain).astype(self.dtype)}
-        if not kept or _with_room(self.dtype) != self.dtype:
+        if not kept or with_room(self.dtype) != self.dtype:
             return {self.name: pd.Series(values.copy())}
-        if not _is_nullable(self.dtype):
+        if not is_nullable(self.dtype):
             return {self.name: pd.Series(values).astype(self.dtype)}
         own = pd.Series(plain).astype(self.dtype)
         own[absent] = self.absent
@@ -253,7 +254,7 @@ class Categorical(Coded):
             }
         if not absent.any():
             return {self.name: pd.Series(self.levels.take(codes), dtype=self.dtype)}
-        dtype = _with_room(self.dtype)
+        dtype = with_room(self.dtype)
         objects = np.full(len(codes), self.absent, dtype=object)
         objects[~absent] = self.levels.astype(object)[codes[~absent]]
         return {self.name: pd.Series(objects, dtype=dtype)}
@@ -376,36 +377,6 @@ def _refuse_missing_members(
             "be missing is a category: give it a column of its own in the group, or "
             "explain the column before it was one-hot encoded"
         )
-
-
-def _refuse_dates(column: pd.Series[Any], what: str) -> None:
-    if column.dtype.kind in "mM":
-        raise InvalidInput(
-            f"{what}: column {column.name!r} has dtype {column.dtype}; times are no "
-            "numbers: give seconds since the first, (column - "
-            "column.min()).dt.total_seconds(), to a callable that makes times of them "
-            "for the model"
-        )
-
-
-def _plain_dtype(column: pd.Series[Any]) -> np.dtype[Any]:
-    """The NumPy dtype of the numbers in a column; float64 where there are none."""
-    plain = column.dropna().infer_objects().to_numpy().dtype
-    return plain if plain.kind in "iuf" else np.dtype(np.float64)
-
-
-def _with_room(dtype: Any) -> Any:
-    """A dtype in which a value may be missing: the same, if it may there."""
-    if _is_nullable(dtype) or dtype.kind in "fO":
-        return dtype
-    return object if dtype.kind == "b" else np.dtype(np.float64)
-
-
-def _is_nullable(dtype: Any) -> bool:
-    """Whether a dtype has a missing value that need not be NaN."""
-    if isinstance(dtype, pd.api.extensions.ExtensionDtype):
-        return dtype.na_value is pd.NA
-    return bool(dtype == np.dtype(object))
 
 
 def spreads(means: Array | float, deviations: Array | float) -> Array:
