@@ -20,6 +20,10 @@ from propopt.functions.smoothing.checked import CheckedBoxes
 from propopt.structures.boxes.shapley import BoxShapley
 
 
+_ROWS = 64
+"""Points from one move of the progress bar to the next."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TreeShap(Baseline):
     """Exact Shapley values of trees and sums of trees (Lundberg et al. 2020).
@@ -84,12 +88,12 @@ class TreeShap(Baseline):
             )
         background = background_rows(self.background, request)
         exact = BoxShapley.of(boxes, background)
-        rows = []
-        for point in request.points:
-            rows.append(exact.values(point[None])[0])
-            request.advance(1)
-        base = np.full(len(rows), request.value(background).mean())
-        phi = np.stack(rows)
+        phi = np.empty(request.points.shape)
+        for start in range(0, len(phi), _ROWS):
+            some = slice(start, start + _ROWS)
+            phi[some] = exact.values(request.points[some])
+            request.advance(len(phi[some]))
+        base = np.full(len(phi), request.value(background).mean())
         gap = phi.sum(axis=1) - (request.value(request.points) - base)
         return Findings(
             attributions=phi, details={"base_value": base, "completeness_gap": gap}
