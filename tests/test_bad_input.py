@@ -34,13 +34,38 @@ each_table = pytest.mark.parametrize(("what", "make"), TABLES.values(), ids=TABL
 
 
 @each_table
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_non_finite_values_are_refused_with_their_place(what, make, bad):
+@pytest.mark.parametrize("bad", [np.inf, -np.inf])
+def test_infinite_values_are_refused_with_their_place(what, make, bad):
     table = np.eye(4)
     table[1, 2] = bad
-    message = rf"^{what}: 1 of 16 values are not finite; .*index \(1, 2\)"
+    message = rf"^{what}: 1 of 16 values are (not fin|infin)ite; .*index \(1, 2\)"
     with pytest.raises(InvalidInput, match=message):
         make(table)
+
+
+GAPS_ARE_FINE = {
+    "gaussian_graph",
+    "threshold_graph",
+    "knn_graph",
+    "correlation_graph",
+}
+"""Distances of rows with missing numbers are defined."""
+
+
+@pytest.mark.parametrize("name", [name for name in TABLES if name not in GAPS_ARE_FINE])
+def test_missing_numbers_are_refused(name):
+    what, make = TABLES[name]
+    table = np.eye(4)
+    table[1, 2] = np.nan
+    with pytest.raises(InvalidInput, match=rf"^{what}: (1 of 16|numbers are missing)"):
+        make(table)
+
+
+@pytest.mark.parametrize("name", sorted(GAPS_ARE_FINE))
+def test_graphs_take_missing_numbers(name):
+    table = np.random.default_rng(0).normal(size=(6, 4))
+    table[1, 2] = np.nan
+    assert TABLES[name][1](table).n_nodes in table.shape
 
 
 @each_table

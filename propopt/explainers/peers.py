@@ -15,11 +15,13 @@ from propopt.extras import require
 from propopt.results.explanation import Explanation
 
 
-Explain: TypeAlias = Callable[[Any], Explanation]
+ExplainRows: TypeAlias = Callable[[Any], Explanation]
 """From points (m, D) to their explanation, such as ``explainer.explain``."""
 
 
-def captum_attribution(forward: Any, explain: Explain | Mapping[int, Explain]) -> Any:
+def captum_attribution(
+    forward: Any, explain: ExplainRows | Mapping[int, ExplainRows]
+) -> Any:
     """An explanation as an ``Attribution`` of captum, for its metrics and tools.
 
     Needs ``pip install "propopt[peers]"``.
@@ -72,7 +74,7 @@ def captum_attribution(forward: Any, explain: Explain | Mapping[int, Explain]) -
 
 
 def quantus_explain_func(
-    explain: Explain | Mapping[int, Explain],
+    explain: ExplainRows | Mapping[int, ExplainRows],
 ) -> Callable[..., Array]:
     """An explanation as the ``explain_func`` of metrics of Quantus.
 
@@ -118,7 +120,7 @@ def _only(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _attributions(
-    explain: Explain | Mapping[int, Explain],
+    explain: ExplainRows | Mapping[int, ExplainRows],
     inputs: NDArray[Any],
     targets: NDArray[Any] | None,
 ) -> Attributions:
@@ -137,10 +139,10 @@ def _attributions(
 
 
 def _by_target(
-    explain: Explain | Mapping[int, Explain],
+    explain: ExplainRows | Mapping[int, ExplainRows],
     targets: NDArray[Any] | None,
     n_points: int,
-) -> list[tuple[NDArray[np.intp], Explain]]:
+) -> list[tuple[NDArray[np.intp], ExplainRows]]:
     """Rows that have the same target, and what explains it."""
     if not isinstance(explain, Mapping):
         if targets is not None:
@@ -158,7 +160,7 @@ def _by_target(
     ]
 
 
-def _explain_of(explain: Mapping[int, Explain], target: int) -> Explain:
+def _explain_of(explain: Mapping[int, ExplainRows], target: int) -> ExplainRows:
     if target not in explain:
         raise InvalidInput(f"target: expected one of {sorted(explain)}, got {target}")
     return explain[target]

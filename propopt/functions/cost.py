@@ -17,7 +17,7 @@ from propopt.tables.names import Labels
 WORTH_SAYING: Final = 2.0
 """Seconds; of shorter work nothing is said."""
 
-FIRST_ROWS, MORE_ROWS = 3, 256
+TIMED_ROWS, MORE_ROWS = 3, 256
 """Rows that are timed; more, of a model that answers the first of them at once."""
 
 AT_ONCE: Final = 0.1
@@ -97,13 +97,13 @@ def cost_of(
     """
     names = labels.of_columns()
     with function.calls.trying_out():
-        few = _repeated(points, FIRST_ROWS)
+        few = _repeated(points, TIMED_ROWS)
         function.value_at(few, names)  # what is done once is no part of the speed
         seconds = _seconds(function, few, names)
-        if seconds < AT_ONCE and evaluations * seconds > WORTH_SAYING * FIRST_ROWS:
+        if seconds < AT_ONCE and evaluations * seconds > WORTH_SAYING * TIMED_ROWS:
             more = _repeated(points, MORE_ROWS)
             return Cost(evaluations, MORE_ROWS / _seconds(function, more, names))
-    return Cost(evaluations, FIRST_ROWS / seconds)
+    return Cost(evaluations, TIMED_ROWS / seconds)
 
 
 def in_time(seconds: float) -> str:

@@ -21,7 +21,7 @@ from propopt.tables.columns import Categorical, Column, Numeric, OneHot
 from propopt.tables.schema import TableSchema
 
 
-Arrays: TypeAlias = dict[str, Array]
+ArraysByName: TypeAlias = dict[str, Array]
 
 _RECORDS: Mapping[str, type[Any]] = {
     kind.__name__: kind for kind in (Numeric, Categorical, OneHot, Atoms)
@@ -29,7 +29,7 @@ _RECORDS: Mapping[str, type[Any]] = {
 _MISSING: Mapping[str, Any] = {"NaN": np.nan, "NA": pd.NA, "NaT": pd.NaT}
 
 
-def pack_schema(schema: TableSchema, arrays: Arrays) -> dict[str, Any]:
+def pack_schema(schema: TableSchema, arrays: ArraysByName) -> dict[str, Any]:
     """A schema as JSON; its arrays are put into ``arrays``.
 
     Raises
@@ -67,7 +67,7 @@ def unpack_schema(header: Any, arrays: Mapping[str, Array]) -> TableSchema:
     return TableSchema(index, columns)
 
 
-def _packed(value: Any, arrays: Arrays) -> Any:
+def _packed(value: Any, arrays: ArraysByName) -> Any:
     """A value as JSON."""
     if dataclasses.is_dataclass(value) and type(value).__name__ in _RECORDS:
         fields = {
@@ -93,13 +93,13 @@ def _packed(value: Any, arrays: Arrays) -> Any:
     return _packed_missing(value)
 
 
-def _packed_array(array: Array, arrays: Arrays) -> dict[str, str]:
+def _packed_array(array: Array, arrays: ArraysByName) -> dict[str, str]:
     name = f"schema.{len(arrays)}"
     arrays[name] = array
     return {"array": name}
 
 
-def _packed_index(index: pd.Index[Any], arrays: Arrays) -> dict[str, Any]:
+def _packed_index(index: pd.Index[Any], arrays: ArraysByName) -> dict[str, Any]:
     if isinstance(index, pd.MultiIndex):
         raise InvalidInput("data: columns with several levels are not saved")
     values = [_packed(_plain(value), arrays) for value in index.tolist()]
@@ -114,7 +114,7 @@ def _plain(value: Hashable) -> Hashable:
     raise InvalidInput(f"data: {value!r} is neither text nor a number: it is not saved")
 
 
-def _packed_dtype(dtype: Any, arrays: Arrays) -> dict[str, Any]:
+def _packed_dtype(dtype: Any, arrays: ArraysByName) -> dict[str, Any]:
     if isinstance(dtype, pd.CategoricalDtype):
         categories = _packed(dtype.categories, arrays)
         return {"categories": [categories, bool(dtype.ordered)]}
