@@ -82,6 +82,7 @@ def test_ends_that_mean_nothing_are_refused(ends, tmp_path):
         "interrupted": False,
         "optimized": 0,
         "ends": ends,
+        "units": None,
     }
     with pytest.raises(InvalidInput, match="ends: expected"):
         write_trade_offs(tmp_path / "curve", [], header)
