@@ -296,9 +296,8 @@ def test_runs_differ_in_seconds_alone(file, tmp_path):
         assert main(["sweep", str(file), *arguments]) == 0
     tables, pictures = set(), set()
     for name in runs:
-        lines = (tmp_path / name / "cubic.csv").read_text().splitlines()
-        assert lines[0].endswith(",seconds")
-        tables.add("\n".join(line.rpartition(",")[0] for line in lines))
+        table = pd.read_csv(tmp_path / name / "cubic.csv", dtype=str)
+        tables.add(table.drop(columns="seconds").to_csv())
         pictures.add((tmp_path / name / "cubic.svg").read_bytes())
     assert len(tables) == len(pictures) == 1
 

@@ -250,8 +250,9 @@ class Task:
     def _curvature(self) -> KnownCurvature:
         """What the solver knows of that of the whole program."""
         everything = self.active is None or len(self.active) == len(self.program.losses)
-        if everything and isinstance(self.prepared, Diagonal):
-            return KnownCurvature(bases=self.prepared.bases)
+        prepared = vars(self).get("prepared")  # not made for this
+        if everything and isinstance(prepared, Diagonal):
+            return KnownCurvature(bases=prepared.bases)
         if everything and isinstance(self.chosen, Krylov):
             return KnownCurvature(
                 energy=partial(energy_on_curve, self.program, self.chosen)

@@ -234,7 +234,7 @@ def test_one_row_is_explained_among_the_rows_of_the_data():
 
 @pytest.mark.parametrize("data", [None, po.TableSchema.of(X)])
 def test_one_row_without_others_is_refused(data):
-    with pytest.raises(InvalidInput, match="give others to compare it with, data="):
+    with pytest.raises(InvalidInput, match="or the table that it comes from as data"):
         po.explain(black_box, X_NEW.iloc[[3]], data=data)
 
 

@@ -41,7 +41,8 @@ def test_a_table_of_the_users_becomes_a_problem(tmp_path, target, task, found):
 
 def test_text_columns_of_a_table_of_ones_own_are_categories(tmp_path, rng):
     csv = tmp_path / "customers.csv"
-    table = pd.DataFrame({"age": rng.normal(size=30), "plan": list("abc") * 10})
+    # enough rows for a network that is not constant
+    table = pd.DataFrame({"age": rng.normal(size=300), "plan": list("abc") * 100})
     table.assign(y=table["age"] + (table["plan"] == "a")).to_csv(csv, index=False)
     problem = panel_of_table(csv, "y", None).problem
     assert problem.schema.data.categorical == ["plan"]

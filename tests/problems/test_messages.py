@@ -171,7 +171,7 @@ REPLACED = {
     ),
     ("lengthscale: 0.5", "length: 0.5"): (
         "8: objective.pairwise_robustness.graph.length: unknown key (did you mean "
-        "'lengthscale'?); known here: kind, lengthscale, cutoff"
+        "'lengthscale'?); known here: kind, lengthscale, cutoff, same_pattern"
     ),
     ("lengthscale: 0.5", "cutoff: 1"): (
         "8: objective.pairwise_robustness.graph.cutoff: expected a number < 1, got 1"

@@ -256,9 +256,9 @@ def test_shap_in_slopes_leaves_categories_as_they_are(simple):
     )
 
 
-def test_shap_by_default_has_means_and_modes_as_reference(simple):
+def test_shap_knows_a_reference_of_means_and_modes(simple):
     pytest.importorskip("shap")
-    found = Shap().explain(simple, SMALL)
+    found = Shap(background="mean").explain(simple, SMALL)
     modes = [SMALL["colour"].mode()[0], SMALL["job"].mode()[0]]
     typical = pd.DataFrame([[SMALL["age"].mean(), *modes]], columns=SMALL.columns)
     np.testing.assert_allclose(found.details["base_value"], additive(typical)[0])
