@@ -44,22 +44,36 @@ def wrapped(
 ) -> Function:
     """The function of a model, which knows ``data``, or X if it has names or gaps.
 
-    Of a boosted classifier it is the margin, unless something else is asked for: that
-    is a sum of trees, a probability is not.
+    A Function knows what its columns are: ``data`` is a table of reference rows alone.
     """
     if isinstance(model, Function):
-        if data is not None:
+        if isinstance(data, TableSchema):
             raise InvalidInput(
-                f"data: it belongs to wrap(model, data=...), and {model!r} is wrapped "
-                "already"
+                f"data: a schema belongs to wrap(model, data=...), and {model!r} is "
+                "wrapped already; give a table of reference rows"
             )
         return wrap(model, target, output, batch_rows=batch_rows)
     told = is_frame(X, "X") or _has_gaps(X)
     table = X if data is None and told else data
-    function = wrap(model, target, output, data=table, batch_rows=batch_rows)
+    return wrapped_by_margin(model, target, output, data=table, batch_rows=batch_rows)
+
+
+def wrapped_by_margin(
+    model: Any,
+    target: Target = None,
+    output: Output = "auto",
+    *,
+    data: TableSchema | pd.DataFrame | Array | None = None,
+    batch_rows: int | None = None,
+) -> Function:
+    """The function of a model; of a boosted classifier its margin by default.
+
+    That is a sum of trees, a probability is not.
+    """
+    function = wrap(model, target, output, data=data, batch_rows=batch_rows)
     if output != "auto" or not _has_better_margin(model, function):
         return function
-    return wrap(model, target, "margin", data=table, batch_rows=batch_rows)
+    return wrap(model, target, "margin", data=data, batch_rows=batch_rows)
 
 
 def _has_gaps(X: Any) -> bool:

@@ -92,7 +92,8 @@ def explain(
         The table that standard deviations, observed values and frequencies of
         categories come from, best the one that the model was fitted on; X by default.
         Categorical columns of numbers, and one-hot columns that are one feature, are
-        declared by :meth:`propopt.TableSchema.of`.
+        declared by :meth:`propopt.TableSchema.of`. Of a Function, which knows its
+        columns, a table of reference rows.
     scale : "std", None, mapping or array (D,)
         s, and the units of distances. None: features as they are, plain gradients.
     units : {"scaled", "output"}

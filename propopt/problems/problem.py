@@ -175,7 +175,10 @@ class Problem:
             for method in group:
                 with part("baselines", place):
                     explanation = method.explain(
-                        self.function, self.points, rng=self.seed, progress=False
+                        self.subject.sloped,
+                        self.points,
+                        rng=self.seed,
+                        progress=False,
                     )
                 yield explanation
 

@@ -49,7 +49,13 @@ def test_a_file_is_explained_as_the_library_would(look, out):
     assert explain(look, "-o", out, "-q") == 0
     assert names(out) == WHOLE
     subject = po.problems.read_problem(look).subject
-    best = po.explain(subject.function, subject.points, robustness=0.5, scale=None)
+    best = po.explain(
+        subject.function,
+        subject.points,
+        data=subject.others,
+        robustness=0.5,
+        scale=None,
+    )
     saved = po.Explanation.load(out / "look.npz")
     np.testing.assert_array_equal(saved.attributions, best.attributions)
     csv = read_csv(out / "look_attributions.csv", index_col=0)

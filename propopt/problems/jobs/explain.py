@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from propopt.explaining.contributions import FeatureMetric
+from propopt.explaining.target import LawChoice
 from propopt.functions import Function
 from propopt.problems.extent import Extent
 from propopt.problems.graphs import PointGraph
@@ -14,11 +17,13 @@ from propopt.problems.jobs.base import Job
 from propopt.problems.parts import part
 from propopt.problems.section import (
     MOST_NUMBERS,
+    Count,
     Nonnegative,
     Positive,
     Section,
 )
 from propopt.problems.sources.base import Source
+from propopt.problems.subject.models.smooth import SmoothGradients
 
 
 if TYPE_CHECKING:
@@ -40,7 +45,36 @@ class ExplainSection(Section):
     robustness: Nonnegative | None = Field(
         None, description="its weight; by default that at the knee of the whole curve"
     )
-
+    same_pattern: bool = Field(
+        False, description="leave out neighbours in which other columns are missing"
+    )
+    law: LawChoice = Field(
+        "auto",
+        description="over what a model is averaged before its slopes are taken: "
+        "observed values near each row, gaussian noise, or nothing; by default "
+        "observed values where it jumps",
+    )
+    units: Literal["scaled", "output"] = Field(
+        "scaled",
+        description="changes of the output per scale, or parts of the output that add "
+        "up to f(x) less its mean in every row",
+    )
+    contributions: Literal["shapley", "slopes"] = Field(
+        "shapley", description="what attributions in units of the output are close to"
+    )
+    metric: FeatureMetric = Field(
+        "uniform",
+        description="how differences of features count in units of the output: alike, "
+        "or over the mean square of the contributions of each",
+    )
+    precision: Positive | None = Field(
+        None,
+        description="where slopes are sampled, draw until the relative target error "
+        "is no larger",
+    )
+    max_evaluations: Count | None = Field(
+        None, description="the most rows that the model is given for draws"
+    )
     reference: Annotated[int, Field(ge=2, le=MOST_NUMBERS)] | None = Field(
         None,
         description="explain each row by itself, given so many reference rows, drawn "
@@ -48,23 +82,66 @@ class ExplainSection(Section):
     )
 
     @model_validator(mode="after")
-    def _compare_with_rows(self) -> Self:
-        if self.reference is not None and self.graph is not None:
-            raise PydanticCustomError(
-                "reference_and_graph",
-                "reference and graph: rows by themselves are compared with the "
-                "nearest reference rows; leave the graph out",
-            )
+    def _without_what_is_not_used(self) -> Self:
+        for setting, others, reason in self._conflicts():
+            unused = [name for name in others if name in self.model_fields_set]
+            if unused:
+                names = {"setting": setting, "others": ", ".join(unused)}
+                raise PydanticCustomError(
+                    "unused_setting",
+                    "{setting} and {others}: {reason}",
+                    {**names, "reason": reason},
+                )
         return self
 
+    def _conflicts(self) -> Iterator[tuple[str, tuple[str, ...], str]]:
+        """What is asked for, the settings that it does not take, and why."""
+        if self.reference is not None:
+            yield "reference", ("graph", "same_pattern"), _BY_THEMSELVES
+            yield "reference", (*_OF_OUTPUT, *_OF_DRAWS), _ALONE
+        if self.units == "scaled":
+            yield "units scaled", ("contributions", "metric"), _NEEDS_OUTPUT
+        else:
+            yield "units output", _OF_DRAWS, _NEEDS_SLOPES
+            if self.contributions == "shapley":
+                yield "contributions shapley", ("law",), _NEEDS_SLOPES
+        if self.graph is not None:
+            yield "graph", ("same_pattern",), _OF_NEAREST
+
     def build(self, subject: Subject) -> dict[str, Any]:
-        """Keyword arguments of :func:`propopt.explain`."""
+        """Keyword arguments of :func:`propopt.explain`, but data and ``rng``."""
         X = subject.coordinates
         return {
-            "scale": None if self.scale == "none" else self.scale,
+            **self.build_alone(subject),
             "graph": None if self.graph is None else self.graph.build(X, len(X)),
-            "robustness": self.robustness,
+            "same_pattern": self.same_pattern,
+            "units": self.units,
+            "contributions": self.contributions,
+            "metric": self.metric,
+            "precision": self.precision,
+            "max_evaluations": self.max_evaluations,
         }
+
+    def build_alone(self, subject: Subject) -> dict[str, Any]:
+        """Those that :class:`propopt.Explainer` takes too."""
+        chosen = isinstance(subject.function, SmoothGradients)  # by model.smooth
+        return {
+            "scale": None if self.scale == "none" else self.scale,
+            "robustness": self.robustness,
+            "law": "none" if chosen else self.law,
+        }
+
+
+_OF_OUTPUT = ("units", "contributions", "metric")
+_OF_DRAWS = ("precision", "max_evaluations")
+_BY_THEMSELVES = (
+    "rows by themselves are compared with the nearest reference rows; leave the graph "
+    "out"
+)
+_ALONE = "rows are explained together there; leave one out"
+_NEEDS_OUTPUT = "these are of units: output"
+_NEEDS_SLOPES = "this is of slopes, and none are taken; leave it out"
+_OF_NEAREST = "a graph says itself who is similar; knn has same_pattern"
 
 
 class ExplainKeys(Section):
@@ -84,7 +161,12 @@ class Explain(Job):
     suffixes: ClassVar[tuple[str, ...]] = (".npz", "_attributions.csv", ".json")
 
     def check(self, schema: ProblemSchema, source: Source) -> None:
-        del schema, source
+        assert schema.explain is not None
+        smoothed = schema.model is not None and schema.model.smooth is not None
+        if smoothed and "law" in schema.explain.model_fields_set:
+            raise source.error(
+                ("explain", "law"), "model.smooth chooses a law too; leave one out"
+            )
 
     def check_extent(self, schema: ProblemSchema, extent: Extent) -> None:
         assert schema.explain is not None

@@ -17,6 +17,8 @@ def manifest(
     name: str,
     subject: Subject,
     explanation: Explanation | None,
+    *,
+    gradient: str,
     **others: Any,
 ) -> dict[str, Any]:
     """What is known of a run, in plain values.
@@ -31,6 +33,8 @@ def manifest(
         What was explained; the score is that of its model.
     explanation : Explanation or None
         Whose attributions are in the table.
+    gradient : str
+        How slopes were computed.
     **others
         More of it.
     """
@@ -38,7 +42,7 @@ def manifest(
         "job": job,
         "name": name,
         "function": repr(subject.function),
-        "gradient": subject.function.gradient_method,
+        "gradient": gradient,
         "n_points": len(subject.points),
         "n_features": subject.n_features,
         "score": _score(subject),

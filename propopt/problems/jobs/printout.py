@@ -40,12 +40,9 @@ def print_title(name: str, files: Sequence[Path], console: PlainConsole) -> None
 
 
 def print_subject(subject: Subject, console: PlainConsole, *others: str | None) -> None:
-    """Sizes and gradients, what else there is to say, and the score of a model."""
-    parts = (
-        f"{len(subject.points)} points × {subject.n_features} features",
-        f"{subject.function.gradient_method} gradients",
-        *others,
-    )
+    """Sizes, what else there is to say, and the score of a model."""
+    size = f"{len(subject.points)} points × {subject.n_features} features"
+    parts = (size, *others)
     console.print(", ".join(filter(None, parts)))
     score = subject.score
     if score is not None:

@@ -7,28 +7,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from propopt.errors import Unwritten
 from propopt.explaining.explain import explain
 from propopt.explaining.explainer import Explainer
-from propopt.output.gaps import gap_in_words
 from propopt.output.progress import PlainConsole
-from propopt.output.terminal import print_table
 from propopt.problems.file import ProblemFile
 from propopt.problems.jobs.artefacts import Artefacts, write_json
 from propopt.problems.jobs.explain import Explain, ExplainSection
+from propopt.problems.jobs.look_printout import (
+    output_parts,
+    print_look,
+    units_in_words,
+)
 from propopt.problems.jobs.manifest import manifest
 from propopt.problems.jobs.printout import print_subject, print_title, warnings_printed
 from propopt.problems.parts import part
 from propopt.problems.section import Section
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
-
-
-_SHOWN = 12
-"""Features in the printout, those that matter most."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,6 +89,7 @@ class FirstLook:
             return explain(
                 self.subject.function,
                 self.subject.points,
+                data=self.subject.others,
                 rng=self.seed,
                 progress=progress,
                 **self.section.build(self.subject),
@@ -98,14 +97,13 @@ class FirstLook:
 
     def _alone(self, n_reference: int, progress: bool | None) -> Explanation:
         """Each row by itself, given reference rows."""
-        subject, settings = self.subject, self.section.build(self.subject)
-        settings.pop("graph")
+        subject = self.subject
         explainer = Explainer(
             subject.function,
             subject.others,
             n_reference=n_reference,
             rng=self.seed,
-            **settings,
+            **self.section.build_alone(subject),
         )
         return explainer.fit(progress=progress).explain(
             subject.points, progress=progress
@@ -147,13 +145,13 @@ def run_explain(
     console = PlainConsole(quiet=quiet)
     print_title(look.name, look.files, console)
     with warnings_printed():
-        with console.status("the function and its gradients"):
+        with console.status("the function"):
             _ = look.subject.function
         print_subject(look.subject, console)
         if look.model:
             console.print(f"model: {look.model}", markup=False)
         best = look.solve(progress=False if quiet else None)
-        content = manifest(Explain.key, look.name, look.subject, best, model=look.model)
+        content = _manifest(look, best)
         unwritten = artefacts.write(
             {
                 ".npz": best.save,
@@ -162,7 +160,7 @@ def run_explain(
             }
         )
         console.quiet = quiet and not unwritten
-        _print(best, console)
+        print_look(best, look.section, console)
     if unwritten:
         raise Unwritten("; ".join(unwritten), best)
     seconds = time.perf_counter() - began
@@ -171,26 +169,23 @@ def run_explain(
     return best
 
 
+def _manifest(look: FirstLook, best: Explanation) -> dict[str, Any]:
+    """What is known of the run, and how that was computed which it is close to."""
+    aims = (best.parameters.get(name) for name in ("gradient", "contributions"))
+    return manifest(
+        Explain.key,
+        look.name,
+        look.subject,
+        best,
+        gradient=str(next(filter(None, aims))),
+        model=look.model,
+        units=units_in_words(look.section),
+        **output_parts(best),
+    )
+
+
 def _in_words(model: Section | None) -> str:
     """All settings of a model, defaults too."""
     settings = {} if model is None else model.model_dump(exclude_none=True)
     kind = [str(settings.pop("kind"))] if settings else []
     return ", ".join([*kind, *(f"{name} {value}" for name, value in settings.items())])
-
-
-def _print(best: Explanation, console: PlainConsole) -> None:
-    """How it was made, and the features that matter most."""
-    for name, value in best.parameters.items():
-        console.print(f"{name}: {value}", markup=False)
-    losses = ", ".join(f"{name} {value:.4g}" for name, value in best.losses.items())
-    console.print(f"{losses}; {gap_in_words(best)}", markup=False)
-    for line in best.shares().in_words():
-        console.print(line, markup=False)
-    W = best.to_frame()
-    sizes = np.abs(W).mean().sort_values(ascending=False)[:_SHOWN]
-    rows = [
-        [str(name), f"{size:.4g}", f"{W[name].mean():.4g}"]
-        for name, size in sizes.items()
-    ]
-    title = "Features by the mean size of their attributions"
-    print_table(console, title, ["feature", "mean size", "mean"], rows)

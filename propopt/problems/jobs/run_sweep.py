@@ -129,6 +129,7 @@ def _solved(
     print_subject(
         problem.subject,
         console,
+        f"{problem.subject.sloped.gradient_method} gradients",
         f"{len(problem.methods)} baseline explanations",
         problem.setting.describe(problem),
     )
@@ -180,6 +181,7 @@ def _manifest(problem: Problem, kept: KeptAttributions) -> dict[str, Any]:
         problem.name,
         problem.subject,
         kept.picked,
+        gradient=problem.subject.sloped.gradient_method,
         pick=problem.pick,
         left_out=kept.left_out,
     )

@@ -9,20 +9,19 @@ from typing import Any
 
 import pandas as pd
 
-from propopt.functions import Function, wrap
-from propopt.problems.baselines import GradientBaseline, SmoothGradBaseline
+from propopt.explaining.defaults import wrapped_by_margin
+from propopt.functions import Function
 from propopt.problems.extent import (
     Extent,
     check_explain,
     check_extent,
     extent_of_formula,
 )
-from propopt.problems.losses import GradientMatchingLoss
 from propopt.problems.schema import ProblemSchema
 from propopt.problems.sources.base import Source
 from propopt.problems.subject.columns import missing_numbers
 from propopt.problems.subject.data import Data
-from propopt.problems.subject.learning import check_learning, is_unfitted, task_of
+from propopt.problems.subject.learning import check_learning, task_of
 from propopt.problems.subject.models.base import Making, ModelSection
 from propopt.problems.subject.models.code import Code
 from propopt.problems.subject.rows import (
@@ -33,8 +32,7 @@ from propopt.problems.subject.rows import (
     split,
     standardized,
 )
-from propopt.problems.subject.subject import ModelFunction, Subject, flat, learn
-from propopt.structures.piecewise import is_piecewise_constant
+from propopt.problems.subject.subject import ModelFunction, Subject, learn
 from propopt.tables.names import listed
 from propopt.tables.schema import Groups, TableSchema
 
@@ -60,7 +58,7 @@ def read_subject(
     if rows is None:
         points, others = data.points(schema.seed)
         make = _maker(schema, source, code, others, None, None)
-        return Subject(points=points, others=others, make=make)
+        return Subject(points=points, others=others, make=make, seed=schema.seed)
     table = split(rows, data, schema.seed)
     with source.blaming("data"):
         columns = _coded(data, table)
@@ -72,6 +70,7 @@ def read_subject(
         columns=columns,
         target=table.target,
         others_target=table.fitted_target,
+        seed=schema.seed,
     )
 
 
@@ -179,30 +178,9 @@ def _check_model(
         return
     model = _model(schema, spec, source, code, columns)
     check_learning(model, spec, target, len(columns), source)
-    numbers = schema.data.numeric(columns)
     if spec.smooth is not None:
         with source.blaming("model", "smooth", "n_samples"):
-            spec.smooth.check(len(numbers))
-    elif numbers and _is_flat(spec, model):
-        _refuse_gradients(schema, spec, source)
-
-
-def _is_flat(spec: ModelSection, model: Any) -> bool:
-    """Whether a model is known to be constant between jumps, fitted or not."""
-    if spec.is_flat or getattr(model, "is_flat", False):
-        return True
-    return not is_unfitted(model) and is_piecewise_constant(model)
-
-
-def _refuse_gradients(
-    schema: ProblemSchema, spec: ModelSection, source: Source
-) -> None:
-    """Refuse what would explain, or compare with, a gradient of zero."""
-    if GradientMatchingLoss.name in schema.losses:
-        raise source.error(("objective", "gradient_matching"), flat(spec.words))
-    for number, baseline in enumerate(schema.baselines):
-        if isinstance(baseline, GradientBaseline | SmoothGradBaseline):
-            raise source.error(("baselines", number), flat(spec.words))
+            spec.smooth.check(len(schema.data.numeric(columns)))
 
 
 def _maker(
@@ -246,7 +224,7 @@ def _wrapped(
     columns: TableSchema | None,
     model: Any,
 ) -> Function:
-    function = wrap(model, spec.chosen_class, spec.output, data=columns)
+    function = wrapped_by_margin(model, spec.chosen_class, spec.output, data=columns)
     if getattr(model, "is_flat", False):
         function = replace(function, piecewise_constant=True)  # type: ignore[type-var]
     if spec.smooth is None:

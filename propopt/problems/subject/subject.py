@@ -15,10 +15,13 @@ from sklearn.base import BaseEstimator
 
 from propopt.errors import FlatFunctionWarning, InvalidInput
 from propopt.estimates import Estimate
-from propopt.functions import Function, wrap
-from propopt.functions.base import read_function
+from propopt.explaining.defaults import reference_of, wrapped_by_margin
+from propopt.explaining.target import jumps
+from propopt.functions import Function, smoothed
+from propopt.functions.base import EXACT, read_function
 from propopt.functions.models.outputs import Output, Target
 from propopt.problems.subject.learning import fit, is_unfitted
+from propopt.problems.subject.models.smooth import SmoothGradients
 from propopt.problems.subject.rows import order_of_rows
 from propopt.problems.subject.score import (
     MAYBE_FITTED,
@@ -57,6 +60,8 @@ class Subject:
         Of ``points``, where there is one.
     others_target : Series or array (M,) or None
         Of ``others``.
+    seed : int
+        For slopes that are sampled.
 
     Examples
     --------
@@ -79,6 +84,7 @@ class Subject:
     columns: TableSchema | None = None
     target: Any = None
     others_target: Any = None
+    seed: int = 0
 
     @classmethod
     def of(cls, X: Any, function: Function) -> Subject:
@@ -146,7 +152,7 @@ class Subject:
             others = points
         schema = _schema(others) if columns is None else columns
         labels = None if y is None else _taken(y, rest)
-        wrapped = partial(wrap, target=target, output=output, data=schema)
+        wrapped = partial(wrapped_by_margin, target=target, output=output, data=schema)
         return cls(
             points=points,
             others=others,
@@ -154,6 +160,7 @@ class Subject:
             columns=schema,
             target=None if y is None else _taken(y, explained),
             others_target=labels,
+            seed=seed,
         )
 
     @property
@@ -205,49 +212,60 @@ class Subject:
             return Unscored(f"fitted on all {n_fitted:,} rows, no held-out score")
         return score_of(model, self.points, self.target)
 
+    @cached_property
+    def sloped(self) -> Function:
+        """The function with slopes that say how it changes.
+
+        Its values are those of :attr:`function`, and so are its gradients, but where
+        that jumps: then they are the slopes of its mean under the data law of
+        ``others`` (:func:`propopt.smoothed`), exact where it is made of trees.
+        """
+        function = self.function
+        known = function.gradient_method == EXACT
+        if known or isinstance(function, SmoothGradients):  # as model.smooth says
+            return function
+        reference = reference_of(function, self.others)
+        if not jumps(function, reference):
+            return function
+        mean = smoothed(function, law="data", data=reference, rng=self.seed)
+        return SmoothGradients(function, mean)
+
     def gradient(self, X: Any) -> Any:
-        """∇f at X, as :meth:`propopt.functions.Function.gradient` gives it.
+        """The slopes at X of :attr:`sloped`.
 
         Raises
         ------
         InvalidInput
-            If it is zero because f is constant between jumps.
+            If they are all zero, and nothing jumps.
         """
-        with self._sloped() as function:
-            return function.gradient(X)
+        with _refused_if_flat():
+            return self.sloped.gradient(X)
 
     def estimate(self, X: Any) -> Estimate:
-        """∇f at X with what is known of its error: :meth:`Function.estimate`.
+        """The slopes at X with what is known of their error: see :meth:`gradient`.
 
         Raises
         ------
         InvalidInput
-            If it is zero because f is constant between jumps.
+            If they are all zero, and nothing jumps.
         """
-        with self._sloped() as function:
-            return function.estimate(X)
-
-    @contextmanager
-    def _sloped(self) -> Iterator[Function]:
-        """The function, refused where it turns out to be constant between jumps."""
-        function = self.function
-        if function.piecewise_constant and function.schema is None:
-            raise InvalidInput(flat("the model"))
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", FlatFunctionWarning)
-            try:
-                yield function
-            except FlatFunctionWarning:
-                raise InvalidInput(flat("the model")) from None
+        with _refused_if_flat():
+            return self.sloped.estimate(X)
 
 
-def flat(words: str) -> str:
-    """Why the gradient of a model is not explained, and what would do."""
-    return (
-        f"{words} is constant between jumps, so its gradient is zero; add "
-        "`smooth: {scale: 0.5}` to the model for gradients of its mean under noise, or "
-        "take function_matching"
-    )
+@contextmanager
+def _refused_if_flat() -> Iterator[None]:
+    """Refuse a function that turns out to have no slope anywhere."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FlatFunctionWarning)
+        try:
+            yield
+        except FlatFunctionWarning:
+            raise InvalidInput(
+                "the model has a gradient of zero everywhere, and no jump was found; "
+                "add `smooth: {law: data}` to the model for slopes of its mean over "
+                "observed values, or take function_matching"
+            ) from None
 
 
 def learn(

@@ -114,24 +114,60 @@ def test_trees_learn_of_either_kind_and_are_the_same_twice(model, table, subject
     assert one.score.value > {"diabetes": 0.1, "iris": 0.85}[table]
 
 
-@pytest.mark.usefixtures("never_fitted")
 @pytest.mark.parametrize("model", TREES, ids=kind_of)
-def test_a_gradient_of_zero_is_refused_before_anything_is_fitted(model, complaint):
-    text = FILE.replace("kind: forest, n_estimators: 5", f"kind: {kind_of(model)}")
-    assert complaint(text.replace(", SMOOTH", "")) == (
-        f"file.yaml:4: objective.gradient_matching: {model.words} is constant between "
-        "jumps, so its gradient is zero; add `smooth: {scale: 0.5}` to the model for "
-        "gradients of its mean under noise, or take function_matching"
-    )
+def test_slopes_of_trees_are_those_of_the_data_law_of_the_fitted_rows(model, subject):
+    text = f"kind: {kind_of(model)}, max_depth: 3"
+    text = FILE.replace("kind: forest, n_estimators: 5", text)
+    ours = subject(text.replace(", SMOOTH", ""))
+    function = po.wrap(ours.estimator)
+    law = po.smoothed(function, law="data", data=ours.others)
+    estimate = ours.estimate(ours.points)
+    assert estimate.exact
+    np.testing.assert_array_equal(estimate.values, law.gradient(ours.points))
+    assert np.abs(estimate.values).max() > 1
+    asked = subject(text.replace("SMOOTH", "smooth: {law: data}"))
+    np.testing.assert_array_equal(asked.gradient(ours.points), estimate.values)
+    values = function.value(ours.points)
+    np.testing.assert_array_equal(ours.sloped.value(ours.points), values)
+
+
+@pytest.mark.parametrize("kind", ["hist_gradient_boosting", "lightgbm"])
+def test_a_boosted_classifier_is_explained_by_its_margin(kind, subject):
+    text = FILE.replace("kind: forest, n_estimators: 5", f"kind: {kind}")
+    text = text.replace("diabetes", "breast_cancer").replace(", SMOOTH", "")
+    text = text.replace("task: regression", "target_class: malignant")
+    ours = subject(text)
+    margin = po.wrap(ours.estimator, target="malignant", output="log_odds")
+    values = margin.value(ours.points)
+    np.testing.assert_allclose(ours.function.value(ours.points), values, atol=1e-6)
+    assert ours.estimate(ours.points).exact
+    asked = subject(text.replace(f"kind: {kind}", f"kind: {kind}, output: probability"))
+    assert asked.function.value(ours.points).max() <= 1
+
+
+def test_baselines_take_gradients_of_the_same_mean(problem):
+    text = f"{FILE.replace(', SMOOTH', '')}baselines: [{{method: gradient}}]\n"
+    built = problem(text).build()
+    (gradient,) = built.baselines()
+    aim = built.losses["gradient_matching"]
+    assert aim.value(gradient.attributions) == 0
+    assert np.abs(gradient.attributions).max() > 1
 
 
 @pytest.mark.usefixtures("never_fitted")
-@pytest.mark.parametrize("method", ["gradient", "smoothgrad, scale: [1]"])
-def test_so_are_baselines_that_take_gradients(method, complaint, problem):
-    problem(MATCHED).check_data()
-    baselines = f"[{{method: lime, scale: [1]}}, {{method: {method}}}]"
-    message = complaint(f"{MATCHED}baselines: {baselines}\n")
-    assert message.startswith("file.yaml:7: baselines.1: a forest is constant")
+@pytest.mark.parametrize(
+    ("smooth", "message"),
+    [
+        (
+            "{law: data, scale: 0.5}",
+            "scale: the data law has its own bandwidths; leave",
+        ),
+        ("{law: data, n_samples: 55}", "n_samples: expected a multiple of 10, the num"),
+    ],
+)
+def test_the_data_law_takes_no_scale_and_whole_blocks(smooth, message, complaint):
+    text = FILE.replace("SMOOTH", f"smooth: {smooth}")
+    assert message in complaint(text)
 
 
 def test_the_function_may_be_matched_instead(problem):

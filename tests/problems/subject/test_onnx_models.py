@@ -111,7 +111,7 @@ def test_probabilities_are_those_of_the_classifier(
     np.testing.assert_allclose(ours.gradient(X), G, atol=error * np.abs(G).max())
 
 
-@pytest.mark.parametrize(("dtype", "digits"), [("float32", 2e-3), ("float64", 1e-6)])
+@pytest.mark.parametrize(("dtype", "digits"), [("float32", 3e-3), ("float64", 1e-6)])
 def test_values_are_those_of_the_regression(dtype, digits, write, subject):
     model = network()
     write(model, 10, dtype)
@@ -144,16 +144,17 @@ def test_a_problem_with_a_file_is_solved(write, problem):
     assert trade_offs.certified(1e-6)
 
 
-def test_trees_are_flat_here_too(write, complaint, subject):
+def test_slopes_of_trees_are_sampled_here(write, subject):
     X, y = DIABETES
     write(
         RandomForestRegressor(3, max_depth=3, random_state=0).fit(X.to_numpy(), y), 10
     )
-    assert complaint("diabetes").startswith(
-        "4: objective.gradient_matching: an ONNX model is constant between jumps"
-    )
-    ours = subject("diabetes", "smooth: {n_samples: 100}")
-    assert np.abs(ours.gradient(ours.points).to_numpy()).max() > 1
+    for settings in ("smooth: {n_samples: 100}", ""):
+        ours = subject("diabetes", settings)
+        estimate = ours.estimate(ours.points)
+        assert not estimate.exact
+        slopes = np.abs(estimate.values)
+        assert slopes.max() > max(1, 5 * np.median(estimate.standard_errors))
 
 
 def test_columns_that_vary_less_than_single_precision_resolves_are_refused(

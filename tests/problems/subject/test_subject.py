@@ -160,13 +160,22 @@ def test_tables_with_text_know_their_columns():
     assert (effects[table["c"] == "b"] < -0.1).all()
 
 
-def test_the_gradient_of_a_tree_is_refused():
-    ours = Subject.of_model(DecisionTreeRegressor(), X, Y)
-    with pytest.raises(InvalidInput, match=r"the model is constant.*function_matching"):
-        ours.gradient(X)
-    step = Subject.of(X, po.wrap(lambda table: np.sign(table["bmi"].to_numpy() - 9)))
-    with pytest.raises(InvalidInput, match="the model is constant"):
-        step.gradient(X)
+def test_what_jumps_has_the_slopes_of_the_data_law():
+    ours = Subject.of_model(DecisionTreeRegressor(max_depth=3), X, Y, explain=100)
+    law = po.smoothed(ours.function, law="data", data=ours.others)
+    np.testing.assert_array_equal(ours.gradient(ours.points), law.gradient(ours.points))
+    assert ours.estimate(ours.points).exact
+    step = Subject.of(X, po.wrap(lambda table: np.sign(table["bmi"].to_numpy())))
+    estimate = step.estimate(X)
+    assert not estimate.exact
+    sizes = np.abs(estimate.values).mean(axis=0)
+    assert sizes[2] > 5 * np.delete(sizes, 2).max()
+
+
+def test_a_gradient_of_zero_is_refused_where_nothing_jumps():
+    same = Subject.of(X, po.wrap(lambda table: np.ones(len(table))))
+    with pytest.raises(InvalidInput, match=r"zero everywhere.*function_matching"):
+        same.gradient(X)
 
 
 def test_what_cannot_be_fitted_is_refused():

@@ -60,8 +60,6 @@ class ModelSection(Section):
 
     words: ClassVar[str] = "a model"
     """What messages call it."""
-    is_flat: ClassVar[bool] = False
-    """Whether it is known to be constant between jumps, so that its gradient is 0."""
     needs_task: ClassVar[bool] = False
     """Whether it learns classes or numbers, as it is told."""
     needs_target: ClassVar[bool] = True
@@ -72,8 +70,8 @@ class ModelSection(Section):
     output: Literal["auto", "value", "probability", "log_odds", "margin"] = "auto"
     smooth: Smooth | None = Field(
         None,
-        description="take the gradients of the mean of the model under gaussian noise, "
-        "for models that have none, such as trees",
+        description="take the slopes of the mean of the model, under gaussian noise by "
+        "default; models that jump, such as trees, have those over observed values",
     )
 
     @property

@@ -25,7 +25,6 @@ Leaves: TypeAlias = Annotated[int, Field(ge=2, le=100_000)]
 class TreesSection(TaskSection):
     """Trees: settings and defaults are those of the estimators of that name."""
 
-    is_flat: ClassVar[bool] = True
     takes_missing: ClassVar[bool] = True
     estimator: ClassVar[str]
     """The name of the class, without Classifier or Regressor."""

@@ -1,0 +1,84 @@
+"""What one explanation prints: its units in words, how it was made, what matters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from propopt.output.gaps import gap_in_words
+from propopt.output.progress import PlainConsole
+from propopt.output.terminal import print_table
+from propopt.problems.jobs.explain import ExplainSection
+from propopt.results.explanation import Explanation
+
+
+_SHOWN = 12
+"""Features in the printout, those that matter most."""
+
+
+def print_look(
+    best: Explanation, section: ExplainSection, console: PlainConsole
+) -> None:
+    """How an explanation was made, and the features that matter most."""
+    for name, value in best.parameters.items():
+        console.print(f"{name}: {value}", markup=False)
+    losses = ", ".join(f"{name} {value:.4g}" for name, value in best.losses.items())
+    console.print(f"{losses}; {gap_in_words(best)}", markup=False)
+    for line in (*best.shares().in_words(), *_parts_in_words(best)):
+        console.print(line, markup=False)
+    console.print(f"attributions: {units_in_words(section)}", markup=False)
+    _print_sizes(best, console)
+
+
+def units_in_words(section: ExplainSection) -> str:
+    """What attributions are, as a phrase."""
+    if section.units == "output":
+        return "parts of the output that add up to f(x) − base in every row"
+    given = "given scale"
+    if isinstance(section.scale, str):
+        given = {"std": "standard deviation", "none": "unit"}[section.scale]
+    return (
+        f"changes of the output per {given} of each feature; of a category or a "
+        "missing number its effect"
+    )
+
+
+def output_parts(best: Explanation) -> dict[str, Any]:
+    """The base, and the range of predictions, of attributions that add up to them."""
+    if best.units != "output" or "base_value" not in best.details:
+        return {}
+    bases, values = (np.asarray(best.details[n]) for n in ("base_value", "prediction"))
+    return {
+        "base_value": float(bases[0]) if np.ptp(bases) == 0.0 else bases.tolist(),
+        "prediction": values.tolist(),
+        "completeness_gap": float(np.abs(best.details["completeness_gap"]).max()),
+    }
+
+
+def _parts_in_words(best: Explanation) -> Iterator[str]:
+    """Base and predictions, and how far rows are from adding up."""
+    parts = output_parts(best)
+    if parts:
+        bases, values = np.atleast_1d(parts["base_value"]), parts["prediction"]
+        yield (
+            f"base {_range(bases)}, predictions {_range(values)}; rows add up to the "
+            f"difference within {parts['completeness_gap']:.0e}"
+        )
+
+
+def _range(values: Any) -> str:
+    low, high = f"{np.min(values):.4g}", f"{np.max(values):.4g}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _print_sizes(best: Explanation, console: PlainConsole) -> None:
+    W = best.to_frame()
+    sizes = np.abs(W).mean().sort_values(ascending=False)[:_SHOWN]
+    rows = [
+        [str(name), f"{size:.4g}", f"{W[name].mean():.4g}"]
+        for name, size in sizes.items()
+    ]
+    title = "Features by the mean size of their attributions"
+    print_table(console, title, ["feature", "mean size", "mean"], rows)
