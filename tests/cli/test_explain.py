@@ -209,3 +209,96 @@ def test_rows_by_themselves_take_no_graph(tmp_path, out, capsys):
     text = ALONE.replace("reference:", "graph: {kind: chain}, reference:")
     assert explain(write(tmp_path, "one", text), "--out", out) == 2
     assert "leave the graph out" in capsys.readouterr().err
+
+
+TREES = """\
+data: {sklearn: breast_cancer, explain: 40}
+model: {kind: hist_gradient_boosting, target_class: malignant, max_iter: 20}
+explain: {}
+"""
+
+
+def test_parts_of_the_output_add_up_to_what_is_written(tmp_path, out, capsys):
+    text = TREES.replace("{}", "{units: output, metric: effects}")
+    assert explain(write(tmp_path, "trees", text), "-o", out) == 0
+    printed = capsys.readouterr().out
+    stored = json.loads((out / "trees.json").read_text())
+    W = read_csv(out / "trees_attributions.csv", index_col=0)
+    totals = np.array(stored["prediction"]) - stored["base_value"]
+    np.testing.assert_allclose(W.sum(axis=1), totals, atol=1e-9)
+    subject = po.problems.read_problem(tmp_path / "trees.yaml").subject
+    margins = subject.estimator.decision_function(subject.points)
+    np.testing.assert_allclose(np.abs(stored["prediction"]), np.abs(margins))
+    best = po.explain(
+        subject.function,
+        subject.points,
+        data=subject.others,
+        units="output",
+        metric="effects",
+        rng=0,
+    )
+    np.testing.assert_array_equal(W, best.attributions)
+    assert stored["units"].startswith("parts of the output that add up")
+    assert f"attributions: {stored['units']}\n" in printed
+    assert f"base {stored['base_value']:.4g}, predictions " in printed
+    assert "(optimization) · target exact (TreeSHAP, 100 background rows)" in printed
+    assert stored["gradient"] == "exact (TreeSHAP, 100 background rows)"
+
+
+def test_trees_are_explained_by_the_data_law_of_the_fitted_rows(tmp_path, out, capsys):
+    assert explain(write(tmp_path, "trees", TREES), "-o", out) == 0
+    printed = capsys.readouterr().out
+    stored = json.loads((out / "trees.json").read_text())
+    assert stored["picked"]["target_error"]["relative"] == 0
+    assert stored["picked"]["parameters"]["reference"].startswith("529 rows")
+    assert "changes of the output per standard deviation" in stored["units"]
+    assert "gap" in printed
+    assert "target exact (boxes)" in printed
+
+
+def test_the_law_and_the_precision_are_those_of_the_file(tmp_path, out):
+    text = TREES.replace("diabetes", "iris").replace("{}", "SETTINGS")
+    text = text.replace("max_iter: 20", "max_iter: 5, output: probability")
+    path = write(tmp_path, "t", text.replace("SETTINGS", "{law: gaussian}"))
+    assert explain(path, "-o", out, "-q") == 0
+    aim = json.loads((out / "t.json").read_text())["picked"]["target_error"]
+    assert "pairs" in aim["in_words"]
+    settings = "{precision: 0.5, max_evaluations: 200000}"
+    path = write(tmp_path, "t", text.replace("SETTINGS", settings))
+    assert explain(path, "-o", out, "-q") == 0
+    aim = json.loads((out / "t.json").read_text())["picked"]["target_error"]
+    assert 0 < aim["relative"] <= 0.5
+
+
+CONFLICTS = {
+    "{contributions: slopes}": "units scaled and contributions: these are of units: ou",
+    "{units: output, precision: 0.1}": "units output and precision: this is of slopes",
+    "{units: output, law: none}": "contributions shapley and law: this is of slopes",
+    "{reference: 40, units: output}": "reference and units: rows are explained togeth",
+    "{reference: 40, precision: 0.1}": "reference and precision: rows are explained t",
+    "{graph: {kind: chain}, same_pattern: true}": "graph and same_pattern: a graph sa",
+}
+
+
+@pytest.mark.parametrize("settings", CONFLICTS)
+def test_settings_that_would_not_be_used_are_refused(settings, tmp_path, capsys):
+    path = write(tmp_path, "bad", TREES.replace("{}", settings))
+    assert main(["check", path]) == 2
+    assert f"3: explain: {CONFLICTS[settings]}" in capsys.readouterr().err
+
+
+def test_a_law_is_chosen_once(tmp_path, capsys):
+    text = TREES.replace("max_iter: 20", "smooth: {}").replace("{}\n", "{law: data}\n")
+    assert main(["check", write(tmp_path, "bad", text)]) == 2
+    assert "3: explain.law: model.smooth chooses a law too" in capsys.readouterr().err
+
+
+def test_smooth_chooses_the_slopes_of_an_explanation(tmp_path, out):
+    text = TREES.replace("max_iter: 20", "max_iter: 5, smooth: {scale: 1}")
+    assert explain(write(tmp_path, "t", text), "-o", out, "-q") == 0
+    subject = po.problems.read_problem(tmp_path / "t.yaml").subject
+    found = po.Explanation.load(out / "t.npz").details["gradient"]
+    sizes = subject.others.std(ddof=0).to_numpy()
+    mean = po.smoothed(subject.function.function, sizes, 500, 0)
+    np.testing.assert_allclose(found, mean.gradient(subject.points) * sizes, atol=1e-12)
+    assert np.abs(found).max() > 0.1

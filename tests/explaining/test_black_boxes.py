@@ -68,3 +68,13 @@ def test_who_gives_a_step_has_it():
     wide = po.wrap(UNKNOWN["lambda"], step=0.3)
     found = po.explain(wide, ROWS)
     assert "central differences, step 0.3" in found.parameters["gradient"]
+
+
+def test_a_function_takes_a_table_of_reference_rows_but_no_schema():
+    ours = po.explain(po.wrap(FOREST), ROWS, data=X, robustness=0.1)
+    same = po.explain(FOREST, ROWS, data=X, robustness=0.1)
+    np.testing.assert_allclose(ours.attributions, same.attributions, atol=1e-12)
+    others = po.explain(po.wrap(FOREST), ROWS, robustness=0.1)
+    assert np.abs(ours.attributions - others.attributions).max() > 1e-3
+    with pytest.raises(po.InvalidInput, match="give a table of reference rows"):
+        po.explain(po.wrap(FOREST), ROWS, data=po.TableSchema.of(X))

@@ -26,7 +26,7 @@ def print_look(
         console.print(f"{name}: {value}", markup=False)
     losses = ", ".join(f"{name} {value:.4g}" for name, value in best.losses.items())
     console.print(f"{losses}; {gap_in_words(best)}", markup=False)
-    for line in (*best.shares().in_words(), *_parts_in_words(best)):
+    for line in (*_shares_in_words(best), *_parts_in_words(best)):
         console.print(line, markup=False)
     console.print(f"attributions: {units_in_words(section)}", markup=False)
     _print_sizes(best, console)
@@ -55,6 +55,13 @@ def output_parts(best: Explanation) -> dict[str, Any]:
         "prediction": values.tolist(),
         "completeness_gap": float(np.abs(best.details["completeness_gap"]).max()),
     }
+
+
+def _shares_in_words(best: Explanation) -> list[str]:
+    """How much of each loss is kept or removed, where the objective is known."""
+    if best.program is None:
+        return ["shares: not computed: optimized in the metric of effects"]
+    return list(best.shares().in_words())
 
 
 def _parts_in_words(best: Explanation) -> Iterator[str]:
