@@ -11,6 +11,7 @@ from sklearn.ensemble import RandomForestRegressor, VotingRegressor
 from sklearn.neural_network import MLPRegressor
 
 import propopt as po
+from propopt.errors import InvalidInput
 
 
 RNG = np.random.default_rng(4)
@@ -76,5 +77,5 @@ def test_a_function_takes_a_table_of_reference_rows_but_no_schema():
     np.testing.assert_allclose(ours.attributions, same.attributions, atol=1e-12)
     others = po.explain(po.wrap(FOREST), ROWS, robustness=0.1)
     assert np.abs(ours.attributions - others.attributions).max() > 1e-3
-    with pytest.raises(po.InvalidInput, match="give a table of reference rows"):
+    with pytest.raises(InvalidInput, match="give a table of reference rows"):
         po.explain(po.wrap(FOREST), ROWS, data=po.TableSchema.of(X))
