@@ -80,10 +80,8 @@ for name, model in models.items():
 sizes = pd.DataFrame({name: W.abs().mean() for name, W in slopes.items()})
 print("\nmean size of the attributions, per standard deviation")
 print(sizes.map("{:.3f}".format).to_string())
-unused = sizes.loc[["seldom", "region"]]
-print(
-    f"unused and constant columns are exactly zero: {bool((unused == 0.0).all(axis=None))}"
-)
+zero = bool((sizes.loc[["seldom", "region"]] == 0.0).all(axis=None))
+print(f"unused and constant columns are exactly zero: {zero}")
 
 
 def agreement(explanations, one, other):
