@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,13 @@ from propopt.tables.names import Labels
 
 Units: TypeAlias = Literal["gradient", "output", "scaled"]
 """Slopes; parts of the output; slopes times a scale."""
+
+UNITS_IN_WORDS: Final[Mapping[Units, str]] = {
+    "gradient": "slope: change of the output per unit of the feature",
+    "scaled": "slope: change of the output per scale (sd) of the feature",
+    "output": "contribution to the output",
+}
+"""What an axis says of attributions: slopes are not contributions."""
 
 
 @final

@@ -69,6 +69,8 @@ def _size(explanation: Any) -> str:
 
 def _facts(explanation: Any) -> dict[str, str]:
     facts = {name: str(value) for name, value in explanation.parameters.items()}
+    if explanation.units != "gradient":
+        facts["attributions"] = explanation.units_in_words
     if explanation.evaluations:
         facts["model evaluations"] = f"{explanation.evaluations:,}"
     if explanation.certificate is not None:

@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array
 from propopt.checks import read_count
+from propopt.estimates import UNITS_IN_WORDS
 from propopt.output.text import drawn
 from propopt.plots.axes import DIVERGING, given_or_new
 from propopt.plots.doubt import CertainSigns, hatch_cells, say_hatching, uncertain
-from propopt.plots.naming import UNITS, feature_names, largest
+from propopt.plots.naming import feature_names, largest
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import AttributionsLike, explanation_of
 
@@ -64,7 +65,7 @@ def plot_heatmap(
     picture = W[rows][:, features].T
     doubtful = uncertain(certain, W.shape)[rows][:, features].T
     axes = given_or_new(ax, 6.4, 1.4 + 0.26 * len(features))
-    _draw(axes, picture, UNITS[result.units])
+    _draw(axes, picture, UNITS_IN_WORDS[result.units])
     hatch_cells(axes, doubtful)
     names = feature_names(result)
     axes.set_yticks(np.arange(len(features)), [drawn(names[j]) for j in features])

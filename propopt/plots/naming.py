@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -17,13 +16,6 @@ from propopt.tables.frames import as_frame
 
 
 _WHOSE = "the explanation"
-
-UNITS: Final = {
-    "gradient": "slope: change of the output per unit of the feature",
-    "scaled": "slope: change of the output per scale (sd) of the feature",
-    "output": "contribution to the output",
-}
-"""What the axis of attributions says: slopes are not contributions."""
 
 
 def feature_names(explanation: Explanation) -> list[str]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array
 from propopt.checks import read_count
+from propopt.estimates import UNITS_IN_WORDS
 from propopt.output.text import drawn
 from propopt.plots.axes import LOWERS, OTHERS, RAISES, framed, given_or_new
 from propopt.plots.doubt import (
@@ -22,7 +23,7 @@ from propopt.plots.doubt import (
     uncertain,
     whiskers,
 )
-from propopt.plots.naming import UNITS, largest, names_with_values
+from propopt.plots.naming import largest, names_with_values
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import AttributionsLike, explanation_of
 
@@ -86,7 +87,9 @@ def plot_row(
     bars.draw(axes, _base(result, place))
     axes.set_yticks(np.arange(len(bars.widths)), [drawn(name) for name in bars.names])
     axes.invert_yaxis()
-    axes.set(xlabel=UNITS[result.units], title=drawn(f"{result.method}, row {row}"))
+    axes.set(
+        xlabel=UNITS_IN_WORDS[result.units], title=drawn(f"{result.method}, row {row}")
+    )
     say_hatching(axes, bool(bars.doubtful.any()))
     return framed(axes)
 
@@ -144,6 +147,7 @@ class _Bars:
     def draw(self, axes: Axes, base: float | None) -> None:
         """From zero; or each from the end of the one below, the lowest from a base."""
         starts = np.zeros(len(self.widths))
+        axes.use_sticky_edges = False  # steps have room on both sides
         if base is not None:
             # the largest step ends at the prediction, at the top
             starts = base + np.cumsum(self.widths[::-1])[::-1] - self.widths

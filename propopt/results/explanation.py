@@ -17,7 +17,7 @@ from propopt._typing import Array, Attributions
 from propopt.certificate import Certificate, certify
 from propopt.checks import sealed
 from propopt.errors import InvalidInput
-from propopt.estimates import Units
+from propopt.estimates import UNITS_IN_WORDS, Units
 from propopt.losses import Bound, Objective, Program, PropertyLoss
 from propopt.losses.base import read_for
 from propopt.output.csv import write_csv
@@ -158,6 +158,11 @@ class Explanation:
     def gap(self) -> float | None:
         """The certified relative gap to the best possible; None without certificate."""
         return None if self.certificate is None else self.certificate.gap
+
+    @property
+    def units_in_words(self) -> str:
+        """What attributions of numbers are."""
+        return UNITS_IN_WORDS[self.units]
 
     @property
     def target_error(self) -> float:
