@@ -21,6 +21,7 @@ from propopt.explainers.request import Request
 from propopt.functions import Function
 from propopt.functions.base import read_function
 from propopt.output.progress import progress_bar
+from propopt.results.coordinates import EFFECTS
 from propopt.results.explanation import Explanation, Parameter
 
 
@@ -96,7 +97,9 @@ class Baseline(ABC):
             With ``method``, ``parameters``, ``labels``, ``units``, ``seconds``,
             ``evaluations``, and the ``standard_errors`` and ``details`` that the method
             documents. With a schema its columns are the encoded ones, and the
-            attribution of a category is the effect of that category on the output.
+            attribution of a category is the effect of that category on the output, and
+            that of a missing number its effect: ``details["effects"]`` (N, D) says
+            where.
 
         Raises
         ------
@@ -118,13 +121,17 @@ class Baseline(ABC):
             )
             findings = self._findings(request)
         W = read_array(findings.attributions, f"{self.method} of X", ndim=2)
+        missing = np.isnan(points)
         return Explanation(
             attributions=W,
             method=self.method,
             labels=labels,
             parameters=self.parameters,
             standard_errors=findings.standard_errors,
-            details=findings.details,
+            details={
+                **findings.details,
+                **({EFFECTS: missing} if missing.any() else {}),
+            },
             units=self.units,
             evaluations=function.calls.rows - before,
             seconds=time.perf_counter() - start,

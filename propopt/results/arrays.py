@@ -55,3 +55,11 @@ def own_details(details: Mapping[str, Array]) -> Mapping[str, Array]:
         name: array if is_sealed(array) else sealed(np.array(array))
         for name, array in details.items()
     }
+
+
+def seal_unpickled(state: Mapping[str, Any]) -> None:
+    """Make arrays read-only that come out of a pickle, as from a worker."""
+    arrays = state["attributions"], state["standard_errors"]
+    for array in (*arrays, *state["details"].values()):
+        if isinstance(array, np.ndarray):
+            array.setflags(write=False)

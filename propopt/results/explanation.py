@@ -27,16 +27,17 @@ from propopt.results.arrays import (
     own_attributions,
     own_details,
     own_standard_errors,
+    seal_unpickled,
 )
 from propopt.results.conclusions.methods import certain, loss_shares, shares, stability
+from propopt.results.coordinates import sizes_for, sums_over
 from propopt.results.deferred import Deferred, WhenRead
 from propopt.results.later import Later, WhenAsked, settled
 from propopt.results.saving import read_fields, trusted_fields, write_fields
 from propopt.results.shap_package import explanation_of_shap, shap_of_explanation
 from propopt.results.slopes import slopes_of_contributions
 from propopt.results.target_error import TargetError
-from propopt.tables.alignment import aligned_vector
-from propopt.tables.names import Labels, read_groups
+from propopt.tables.names import Labels
 
 
 Parameter: TypeAlias = float | int | str | bool | None
@@ -60,10 +61,8 @@ class Explanation:
         Names of points and features, where the inputs had names.
     parameters : mapping
         The settings of a baseline.
-    weights : mapping
-        The weight of each loss in the objective that was minimised.
-    losses : mapping
-        The value of each loss, unweighted.
+    weights, losses : mapping
+        By loss its weight in the objective that was minimised; its value, unweighted.
     certificate : Certificate or None
         The proof of optimality; a baseline has none.
     multipliers : mapping
@@ -78,10 +77,8 @@ class Explanation:
     details : mapping of arrays
         What a method knows besides: local R², intercepts; for max-differences in l2
         ``edge_weights.<loss>``, one number per edge of the graph.
-    solver : str or None
-        The solver that was used.
-    seconds : float
-        Wall-clock time.
+    solver, seconds : str or None, float
+        The solver that was used, and wall-clock time.
     units : {"gradient", "output", "scaled"}
         What the attributions of numeric features are: slopes, output per unit of the
         feature; parts of the output; or slopes times a scale. Those of categories are
@@ -118,10 +115,9 @@ class Explanation:
         if not isinstance(fields["attributions"], Deferred):
             fields["attributions"] = own_attributions(fields["attributions"])
         self.labels.check(self.shape, "labels")
-        if not isinstance(fields["standard_errors"], Later):
-            fields["standard_errors"] = own_standard_errors(
-                fields["standard_errors"], self.shape
-            )
+        errors = fields["standard_errors"]
+        if not isinstance(errors, Later):
+            fields["standard_errors"] = own_standard_errors(errors, self.shape)
         fields["details"] = own_details(self.details)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -129,11 +125,7 @@ class Explanation:
         return {**settled(self), "program": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # arrays that come out of a pickle, as from a worker, can be written to
-        arrays = state["attributions"], state["standard_errors"]
-        for array in (*arrays, *state["details"].values()):
-            if isinstance(array, np.ndarray):
-                array.setflags(write=False)
+        seal_unpickled(state)
         self.__dict__.update(state)
 
     @property
@@ -185,9 +177,8 @@ class Explanation:
 
     def _agrees(self, losses: Mapping[str, float]) -> bool:
         """Whether losses of names known here have the values known here."""
-        own = self.losses
-        both = own.keys() & losses.keys()
-        return all(math.isclose(losses[k], own[k], rel_tol=1e-9) for k in both)
+        both = self.losses.keys() & losses.keys()
+        return all(math.isclose(losses[k], self.losses[k], rel_tol=1e-9) for k in both)
 
     def scaled(self, scale: ArrayLike) -> Explanation:
         """Slopes in units of a scale: attributions times one number per feature.
@@ -201,7 +192,8 @@ class Explanation:
         Returns
         -------
         Explanation
-            With units ``"scaled"``, and standard errors scaled alike. Losses, weights,
+            With units ``"scaled"``, and standard errors scaled alike; effects, where
+            ``details["effects"]`` tells of them, stay as they are. Losses, weights,
             certificate and other details belong to the old units, and are left out.
 
         Raises
@@ -220,13 +212,7 @@ class Explanation:
             raise InvalidInput(
                 f"scaled: expected attributions in units 'gradient', got {self.units!r}"
             )
-        features = self.labels.features
-        sizes = aligned_vector(scale, features, "scale", "the explanation")
-        if sizes.shape != self.attributions.shape[1:]:
-            raise InvalidInput(
-                f"scale: expected {self.attributions.shape[1]} numbers, one for each "
-                f"feature, got {len(sizes)}"
-            )
+        sizes = sizes_for(scale, self.shape, self.labels, self.details)
         errors = self.standard_errors
         return dataclasses.replace(
             self._elsewhere(self.attributions * sizes),
@@ -265,13 +251,7 @@ class Explanation:
            pair   x1
         0   5.0  2.0
         """
-        features = self.labels.feature_names(self.attributions.shape[1])
-        names = read_groups(groups, features)
-        place = {name: j for j, name in enumerate(dict.fromkeys(names))}
-        sums = np.zeros((len(self.attributions), len(place)))
-        np.add.at(sums.T, [place[name] for name in names], self.attributions.T)
-        labels = Labels(points=self.labels.points, features=tuple(place))
-        return self._elsewhere(sums, labels)
+        return self._elsewhere(*sums_over(groups, self.attributions, self.labels))
 
     def _elsewhere(
         self, attributions: Attributions, labels: Labels | None = None
@@ -288,14 +268,8 @@ class Explanation:
 
     def _unclaimed(self) -> Explanation:
         """The same attributions, without a claim to be optimal."""
-        return dataclasses.replace(
-            self,
-            weights={},
-            certificate=None,
-            multipliers={},
-            target=None,
-            program=None,
-        )
+        optimum = dataclasses.replace(self, weights={}, multipliers={}, target=None)
+        return dataclasses.replace(optimum, certificate=None, program=None)
 
     def to_frame(self) -> pd.DataFrame:
         """The attributions as a DataFrame, with the names of the input."""

@@ -189,3 +189,12 @@ def test_mixtures_of_explanations_of_missing_values():
     matching = po.GradientMatching(first)
     mixed = po.explainers.aggregate(matching, [first, first.to_frame() * 2])
     np.testing.assert_allclose(mixed.attributions, first.attributions, rtol=1e-6)
+
+
+def test_effects_of_missing_numbers_are_not_scaled():
+    function = po.wrap(additive, data=X)
+    plain = Gradient().explain(function, X)
+    np.testing.assert_array_equal(plain.details["effects"], ABSENT)
+    scaled = plain.scaled([10.0, 100.0, 1000.0])
+    sizes = np.where(ABSENT, 1.0, [10.0, 100.0, 1000.0])
+    np.testing.assert_array_equal(scaled.attributions, plain.attributions * sizes)
