@@ -2,56 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from propopt.errors import InvalidInput
-from propopt.output.archives import Format, archive_path, as_json
-from propopt.results.header import Kinds, check_header, is_number, is_text
-
-
-_SHARES = Format("propopt shares", "saved shares", version=1)
+from propopt.output.archives import Format
+from propopt.results.header import Kinds, is_number, is_text
+from propopt.results.header_file import HeaderFile
 
 
 def write_shares(path: str | Path, fields: Mapping[str, Any]) -> None:
-    """Write the fields of shares to an ``.npz`` file.
-
-    Raises
-    ------
-    InvalidInput
-        If the folder is not there, or a field is not what can be loaded again.
-    """
-    target = archive_path(path)
-    try:
-        header = json.loads(as_json(with_nulls(fields)))
-        check_header(header, _KINDS)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise _SHARES.unsavable(target, error) from None
-    _SHARES.write(target, header, {})
+    """Write the fields of shares to an ``.npz`` file, as :class:`HeaderFile` does."""
+    _FILE.write(path, with_nulls(fields))
 
 
 def read_shares(path: str | Path) -> dict[str, Any]:
-    """The fields that :func:`write_shares` wrote.
-
-    Raises
-    ------
-    InvalidInput
-        If the file is another one, or holds what no such result has.
-    FileNotFoundError
-        If there is none.
-    """
-    source = archive_path(path)
-    _, header, arrays = _SHARES.read(source)
-    try:
-        check_header(header, _KINDS)
-        for name in arrays:
-            raise InvalidInput(f"it also has the array {name!r}")
-    except InvalidInput as error:
-        raise _SHARES.refusal(source, str(error)) from None
-    return {name: with_nan(value) for name, value in header.items()}
+    """The fields that :func:`write_shares` wrote, as :class:`HeaderFile` reads them."""
+    return {name: with_nan(value) for name, value in _FILE.read(path).items()}
 
 
 def with_nulls(value: Any) -> Any:
@@ -104,3 +72,6 @@ _KINDS: Kinds = {
     "n_zero": _COUNT,
     "size": _COUNT,
 }
+_FILE = HeaderFile(
+    form=Format("propopt shares", "saved shares", version=1), kinds=_KINDS
+)

@@ -16,10 +16,7 @@ from propopt.output.csv import write_csv
 from propopt.output.html import html_card, html_table
 from propopt.output.text import in_html, printable
 from propopt.results.conclusions.agreement import MEASURES, Agreement
-from propopt.results.conclusions.saved_stability import (
-    read_stability,
-    write_stability,
-)
+from propopt.results.conclusions.saved_stability import STABILITY_FILE
 from propopt.results.conclusions.variations import Solve, families, optima_for
 
 
@@ -104,7 +101,7 @@ class ConclusionStability:
         InvalidInput
             If the folder is not there.
         """
-        write_stability(path, asdict(self))
+        STABILITY_FILE.write(path, asdict(self))
 
     @classmethod
     def load(cls, path: str | Path) -> ConclusionStability:
@@ -117,7 +114,7 @@ class ConclusionStability:
         FileNotFoundError
             If there is none.
         """
-        fields = read_stability(path)
+        fields = STABILITY_FILE.read(path)
         agreements = tuple(Agreement(**fields) for fields in fields["agreements"])
         return cls(agreements=agreements, k=fields["k"])
 
