@@ -52,6 +52,15 @@ def background_rows(background: Background, request: Request) -> Points:
     return same_columns(background, request)
 
 
+def n_background_rows(background: Background, n_points: int) -> int:
+    """The number B of rows that a background stands for."""
+    if isinstance(background, str):
+        return 1
+    if isinstance(background, int):
+        return min(background, n_points)
+    return len(background)
+
+
 def typical_row(points: Points, categorical: NDArray[np.bool_]) -> Array:
     """The column means, and the mode of categories (the first one of several).
 

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -20,10 +20,14 @@ from propopt.estimates import Units
 from propopt.explainers.request import Request
 from propopt.functions import Function
 from propopt.functions.base import read_function
+from propopt.functions.cost import cost_of
 from propopt.output.progress import progress_bar
 from propopt.results.coordinates import EFFECTS
 from propopt.results.explanation import Explanation, Parameter
 
+
+WORTH_TIMING: Final = 200_000
+"""Evaluations from which a few are timed, to say what all of them cost."""
 
 PackageUnits: TypeAlias = Literal["gradient", "output"]
 """Slopes, or parts of the output: what packages give, and what is comparable."""
@@ -119,6 +123,7 @@ class Baseline(ABC):
                 rng=read_rng(rng),
                 advance=partial(bar.advance, bar.task_ids[0]),
             )
+            self._announce(request, progress)
             findings = self._findings(request)
         W = read_array(findings.attributions, f"{self.method} of X", ndim=2)
         missing = np.isnan(points)
@@ -149,6 +154,19 @@ class Baseline(ABC):
             field.name: _plain(getattr(self, field.name))
             for field in dataclasses.fields(self)
         }
+
+    def _announce(self, request: Request, progress: bool | None) -> None:
+        """Say what is going to be evaluated, where that is known and takes long."""
+        expected = self._expected(request)
+        if expected >= WORTH_TIMING:
+            names, points = request.labels, request.points
+            cost = cost_of(request.function, points, names, expected)
+            cost.announce(self.method, progress)
+
+    def _expected(self, request: Request) -> int:
+        """How many evaluations a method makes, or 0 where it does not know before."""
+        del request
+        return 0
 
     @abstractmethod
     def _findings(self, request: Request) -> Findings:

@@ -111,6 +111,9 @@ class Lime(Baseline):
             read_positive(self.kernel_width, "kernel_width")
         read_nonnegative(self.ridge, "ridge")
 
+    def _expected(self, request: Request) -> int:
+        return len(request.points) * self.n_samples
+
     def _findings(self, request: Request) -> Findings:
         self._check_size(request.points.shape[1])
         categories = CategoryDraws.of(request.function.schema, request.rng)

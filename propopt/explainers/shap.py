@@ -15,6 +15,7 @@ from propopt.errors import InvalidInput
 from propopt.explainers.background import (
     Background,
     background_rows,
+    n_background_rows,
     read_background,
 )
 from propopt.explainers.base import Baseline, Findings, PackageUnits
@@ -105,6 +106,13 @@ class Shap(Baseline):
                 )
         read_count(self.n_permutations, "n_permutations")
         object.__setattr__(self, "background", read_background(self.background))
+
+    def _expected(self, request: Request) -> int:
+        N, D = request.points.shape
+        n_rows = n_background_rows(self.background, N)
+        exact = self._is_exact(D, n_rows)
+        subsets = 2**D if exact else self.n_permutations * (2 * D + 1)
+        return N * n_rows * subsets
 
     def _findings(self, request: Request) -> Findings:
         background = background_rows(self.background, request)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from baseline_checks import Recorded
 
+import propopt as po
 from propopt import explainers
 from propopt._typing import Points
 from propopt.errors import InvalidInput
@@ -173,3 +174,26 @@ def test_progress_is_shown_where_asked_and_reaches_the_end(explainer, capsys):
     shown = explainer.explain(Power(3), X, progress=True)
     assert "7/7" in capsys.readouterr().err
     np.testing.assert_array_equal(shown.attributions, silent.attributions)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "rows"),
+    [
+        (Lime(scale=0.5, n_samples=30_000), 10),
+        (Shap(algorithm="permutation", n_permutations=10), 100),
+    ],
+    ids=["lime", "shap"],
+)
+def test_what_many_evaluations_cost_is_announced_before(
+    baseline: Baseline, rows: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if isinstance(baseline, Shap):
+        pytest.importorskip("shap")
+    function = po.wrap(lambda Z: Z.sum(axis=1))
+    table = np.random.default_rng(0).normal(size=(rows, 2))
+    found = baseline.explain(function, table, progress=True)
+    said = capsys.readouterr().err
+    assert f"{baseline.method}: " in said
+    number = said.split(f"{baseline.method}: ")[1].split(" evaluations")[0]
+    assert int(number.replace(",", "")) >= 200_000
+    assert found.evaluations <= 1.1 * int(number.replace(",", ""))
