@@ -200,7 +200,7 @@ def test_a_linear_model_has_one_explanation_for_all_rows(rng):
 
 def test_what_belongs_to_wrap_is_refused_for_a_function(pipeline, X):
     with pytest.raises(InvalidInput, match="belongs to wrap"):
-        po.explain(po.wrap(pipeline, data=X), X, data=X)
+        po.explain(po.wrap(pipeline, data=X), X, data=po.TableSchema.of(X))
 
 
 def test_a_forest_on_many_features_gets_samples_enough(rng):
