@@ -5,6 +5,8 @@ Known are steps whose columns are each made of one column.
 
 from __future__ import annotations
 
+import warnings
+from collections import UserList
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -189,12 +191,21 @@ def _in_parts(step: Any, view: View) -> Sources | None:
     for name, part, columns in step.transformers_:
         if isinstance(part, str) and part == "drop":
             continue
-        sources = _sources(part, _part_of(view, step, columns))
+        sources = _sources(part, _part_of(view, step, _listed(columns)))
         places = range(*step.output_indices_[name].indices(2**62))
         if sources is None or len(sources) != len(places):
             return None
         parts.update(zip(places, sources, strict=True))
     return tuple(parts[k] for k in sorted(parts))
+
+
+def _listed(columns: Any) -> Any:
+    """Columns as they are; of those that remain, scikit-learn 1.6 warns when read."""
+    if not isinstance(columns, UserList):
+        return columns
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return list(columns)
 
 
 def _part_of(view: View, step: Any, columns: Any) -> View:
