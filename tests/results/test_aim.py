@@ -151,11 +151,9 @@ def test_a_file_of_what_is_not_known_comes_back(tmp_path):
     best = solved(DIFFERENCES)
     best.save(tmp_path / "best")
     again = po.Explanation.load(tmp_path / "best")
-    assert (
-        again.target
-        == best.target
-        == unknown_target("by central differences", best.certificate.scale)
-    )
+    unknown = unknown_target("by central differences", best.certificate.scale)
+    # NaN does not equal itself
+    assert repr(again.target) == repr(best.target) == repr(unknown)
 
 
 def test_draws_that_agree_leave_no_error_and_are_not_called_exact():
