@@ -47,32 +47,29 @@ class TargetScatter(ABC):
         """Of s_d w_d − s_e w_e and of s_d w_d + s_e w_e in one row, (D, D) each."""
 
 
+class NothingAdded(TargetScatter):
+    """Statements are those of the given target."""
+
+    def of_entries(self) -> float:
+        return 0.0
+
+    def of_pairs(self, row: int, signs: Array) -> tuple[float, float]:
+        del row, signs
+        return 0.0, 0.0
+
+
 @final
-class NoScatter(TargetScatter):
+class NoScatter(NothingAdded):
     """The target is exact."""
 
     words = "the target is exact"
 
-    def of_entries(self) -> float:
-        return 0.0
-
-    def of_pairs(self, row: int, signs: Array) -> tuple[float, float]:
-        del row, signs
-        return 0.0, 0.0
-
 
 @final
-class UnknownScatter(TargetScatter):
+class UnknownScatter(NothingAdded):
     """Nothing is known, and nothing is added: statements are of the given target."""
 
     words = "the error of the target is not known, and not included"
-
-    def of_entries(self) -> float:
-        return 0.0
-
-    def of_pairs(self, row: int, signs: Array) -> tuple[float, float]:
-        del row, signs
-        return 0.0, 0.0
 
 
 @final
