@@ -16,6 +16,7 @@ from propopt.estimates import Estimate
 from propopt.functions.calls import Calls
 from propopt.functions.jumps import Jumps
 from propopt.structures.boxes import Boxes
+from propopt.structures.products import NoProducts, SumOfProducts
 from propopt.tables.atoms import Atoms
 from propopt.tables.cells import text_in
 from propopt.tables.frames import as_frame
@@ -195,6 +196,18 @@ class Function(ABC):
         against values (:func:`propopt.smoothed` does).
         """
         return None
+
+    @property
+    def products(self) -> SumOfProducts | NoProducts:
+        """Values as a sum of products of functions of one encoded column each.
+
+        Sums of trees are, linear and additive functions, and gaussian kernel machines;
+        of others the reason why they are not. What is computed of it is exact, and
+        believed once it was checked against values.
+        """
+        if self.boxes is not None:
+            return self.boxes.as_products()
+        return NoProducts(f"{self!r} can only be called")
 
     @property
     def margin_boxes(self) -> Boxes | None:

@@ -11,7 +11,8 @@ import numpy as np
 from propopt._typing import Attributions, Points, Values
 from propopt.batches import Budget
 from propopt.sampling.laws.known import KnownCells, Law
-from propopt.structures.boxes import Boxes, Products
+from propopt.structures.boxes import Boxes
+from propopt.structures.products import Products
 
 
 MEANS_AT_ONCE: Final = Budget(2**25, 32)

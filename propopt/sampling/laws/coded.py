@@ -10,7 +10,8 @@ import numpy as np
 
 from propopt._typing import Array, Positions, Truths
 from propopt.sampling.laws.measures import Measure
-from propopt.structures.boxes.sets import Sets, ranks
+from propopt.structures.boxes.sets import Sets
+from propopt.structures.products.ranks import ranks
 
 
 @final

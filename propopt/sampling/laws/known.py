@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Points, Positions, Truths
-from propopt.structures.boxes import Measures, Sets
-from propopt.structures.boxes.sets import ranks
+from propopt.structures.boxes import Sets
+from propopt.structures.products import Measures
+from propopt.structures.products.ranks import ranks
 
 
 class Cells(Protocol):

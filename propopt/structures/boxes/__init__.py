@@ -6,8 +6,6 @@
 - :class:`~propopt.structures.boxes.boxes.Boxes`: the sum of boxes that trees are, by
   the columns of the table.
 - :class:`~propopt.structures.boxes.sets.Sets`: the sides of boxes, each of one column.
-- :class:`~propopt.structures.boxes.products.Products`: sums of products of their
-  :class:`~propopt.structures.boxes.measures.Measures`.
 """
 
 from propopt.structures.boxes.boxes import (
@@ -16,8 +14,6 @@ from propopt.structures.boxes.boxes import (
     Boxes,
 )
 from propopt.structures.boxes.maps import ColumnMap, SameColumn
-from propopt.structures.boxes.measures import Measures
-from propopt.structures.boxes.products import Products
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.boxes.trees import Tree
 
@@ -27,8 +23,6 @@ __all__ = [
     "SINGLE_TOLERANCE",
     "Boxes",
     "ColumnMap",
-    "Measures",
-    "Products",
     "SameColumn",
     "Sets",
     "Tree",

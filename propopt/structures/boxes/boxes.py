@@ -11,10 +11,11 @@ import numpy as np
 from propopt._typing import Array, Attributions, Points, Positions, Values
 from propopt.batches import Budget
 from propopt.structures.boxes.maps import ColumnMap, SameColumn
-from propopt.structures.boxes.measures import Measures
-from propopt.structures.boxes.products import Products
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.boxes.trees import LeafSets, Tree, leaf_sets
+from propopt.structures.products.measures import Measures
+from propopt.structures.products.products import Products
+from propopt.structures.products.sum_of_products import SumOfProducts
 
 
 VALUES_AT_ONCE: Final = Budget(2**25)
@@ -161,6 +162,10 @@ class Boxes:
         """What f is of the measures of its sets."""
         column = self.sets.column
         return Products(self.base, self.values, self.paths, column, self.n_columns)
+
+    def as_products(self) -> SumOfProducts:
+        """The same function, its factors the indicators of its sets."""
+        return SumOfProducts(self.products, (self.sets,), self.tolerance)
 
     @property
     def columns(self) -> Positions:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from propopt._typing import Array, Points, Positions, Truths
+from propopt.structures.products.normals import Normals
+from propopt.structures.products.ranks import ranks
 
 
 @final
@@ -188,6 +189,16 @@ class Sets:
             inside[of_j] = _contain(self.take(of_j), points[:, j])
         return inside
 
+    def at(self, values: Array) -> Array:
+        """1 where a set, all of one column, holds values of any shape S, (U, S)."""
+        inside = _contain(self, values.ravel()).astype(np.float64)
+        return inside.reshape(len(self), *values.shape)
+
+    def under(self, normals: Normals) -> Array:
+        """The probability of each set, all of one column, under normals, (U, S)."""
+        shape = (-1, *(1,) * len(normals.shape))
+        return normals.shares(self.low.reshape(shape), self.high.reshape(shape))
+
 
 def _contain(sets: Sets, values: Array) -> Truths:
     """Whether each set, all of one column, holds each value of that column."""
@@ -211,13 +222,3 @@ def _unique_members(members: Truths, group: Positions) -> tuple[Truths, Position
         return members, group
     unique, place = np.unique(members, axis=0, return_inverse=True)
     return unique, np.where(group >= 0, place.reshape(-1)[group], -1)
-
-
-def ranks(parts: Iterable[NDArray[Any]]) -> Positions:
-    """Places of rows in their lexicographic order, equal for equal rows."""
-    places = np.zeros(1, np.intp)
-    for part in parts:
-        values, ordered = np.unique(part, return_inverse=True)
-        both = places * max(len(values), 1) + ordered
-        _, places = np.unique(both, return_inverse=True)
-    return places

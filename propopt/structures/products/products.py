@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from propopt._typing import Array, Attributions, Positions, Sparse, Truths, Values
-from propopt.structures.boxes.measures import Measures
-from propopt.structures.boxes.sets import ranks
+from propopt.structures.products.measures import Measures
+from propopt.structures.products.ranks import ranks
 
 
 _FACTORS_AT_ONCE: Final = 8192

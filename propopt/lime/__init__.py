@@ -1,0 +1,1 @@
+"""What LIME converges to, exactly, and what its coefficients hide."""

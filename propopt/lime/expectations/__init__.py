@@ -1,0 +1,6 @@
+"""Expectations under weighted laws, and the limits of LIME that follow from them."""
+
+from propopt.lime.expectations.limits import ExactLimits, Limits
+
+
+__all__ = ["ExactLimits", "Limits"]

@@ -1,0 +1,133 @@
+"""What LIME tends to for a sum of products, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, final
+
+import numpy as np
+
+from propopt._typing import Array, Attributions, Points, Positions, Values
+from propopt.batches import Budget
+from propopt.lime.laws.base import LimeLaw
+from propopt.lime.laws.tilt import Tilt
+from propopt.structures.products import Factors, Measures, Pieces, SumOfProducts
+
+
+SITUATIONS_AT_ONCE: Final = Budget(2**26, 8)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Coefficients of infinitely many samples, in n situations.
+
+    Parameters
+    ----------
+    coefficients : array (n, D)
+        β_j; exactly 0.0 where f does not depend on column j.
+    mean : array (n,)
+        E_Q f.
+    alpha : array (n, D)
+        Q(z_j = 1).
+    log_weight : array (n,)
+        log C, C = E π: the mean weight of a sample.
+    """
+
+    coefficients: Attributions
+    mean: Values
+    alpha: Array
+    log_weight: Values
+
+    @property
+    def intercept(self) -> Values:
+        """β_0 = E_Q f − Σ_j α_j β_j, (n,)."""
+        pulls = np.einsum("nd,nd->n", self.alpha, self.coefficients)
+        return np.asarray(self.mean - pulls)
+
+    @property
+    def at_row(self) -> Values:
+        """The surrogate at the row itself, where all bits are 1: Σ β, (n,)."""
+        return np.asarray(self.intercept + self.coefficients.sum(axis=1))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ExactLimits:
+    """Limits of a sum of products under a law; tables of fixed bins are made once.
+
+    Parameters
+    ----------
+    function : SumOfProducts
+        f.
+    law : LimeLaw
+        Of the samples, bits and weights.
+    """
+
+    function: SumOfProducts
+    law: LimeLaw
+
+    def of(self, points: Points, widths: Values | None = None) -> Limits:
+        """The limits at rows (n, D), each with the law's kernel width or its own (n,).
+
+        Parameters
+        ----------
+        points : array (n, D)
+            Encoded rows.
+        widths : array (n,), optional
+            Kernel widths, one for each row: a row may come several times.
+        """
+        widths = self.law.widths(points, widths)
+        row_bytes = 16 * self.function.n_factors + self.function.products.row_bytes
+        blocks = SITUATIONS_AT_ONCE.blocks(len(points), row_bytes)
+        parts = [self._block(points[rows], widths[rows]) for rows in blocks]
+        return Limits(
+            np.concatenate([part.coefficients for part in parts]),
+            np.concatenate([part.mean for part in parts]),
+            np.concatenate([part.alpha for part in parts]),
+            np.concatenate([part.log_weight for part in parts]),
+        )
+
+    def _block(self, points: Points, widths: Values) -> Limits:
+        tilts = [
+            column.tilt(x, widths)
+            for column, x in zip(self.law.columns, points.T, strict=True)
+        ]
+        P, R = np.empty((2, self.function.n_factors, len(points)))
+        for j in self.function.columns.tolist():
+            tilt = tilts[j]
+            for (numbers, _), means in zip(
+                self._factors[j], self._means(j, tilt), strict=True
+            ):
+                one, zero = tilt.given(means)
+                P[numbers] = tilt.alpha * one + tilt.complement * zero
+                R[numbers] = (one - zero) * tilt.has_contrast
+        mean, coefficients = self.function.products.contrasts(Measures.of_sets(P, R))
+        return Limits(
+            coefficients,
+            mean,
+            np.stack([tilt.alpha for tilt in tilts], axis=1),
+            np.sum([tilt.log_weight for tilt in tilts], axis=0),
+        )
+
+    @cached_property
+    def _factors(self) -> dict[int, list[tuple[Positions, Factors]]]:
+        """The factors of each column, by families."""
+        columns = self.function.columns.tolist()
+        return {j: list(self.function.of_column(j)) for j in columns}
+
+    @cached_property
+    def _fixed(self) -> dict[int, tuple[Pieces, list[Array]]]:
+        """Means in the pieces of each column, and the pieces they are of."""
+        return {}
+
+    def _means(self, j: int, tilt: Tilt) -> list[Array]:
+        """Means of the factors of a column in each piece; once where pieces stay."""
+        known = self._fixed.get(j)
+        if known is not None and known[0] is tilt.pieces:
+            return known[1]
+        means = [tilt.pieces.expect(factors) for _, factors in self._factors[j]]
+        if tilt.pieces.mean.ndim == 1:
+            self._fixed[j] = tilt.pieces, means
+        return means

@@ -1,0 +1,17 @@
+"""Laws of LIME: how samples are drawn around a row, coded as bits and weighted.
+
+- :class:`~propopt.lime.laws.base.LimeLaw`: what a law is, made of a
+  :class:`~propopt.lime.laws.column.LimeColumn` for each column.
+- :class:`~propopt.lime.laws.tilt.Tilt`: the weighted law of one column around rows.
+- :class:`~propopt.lime.laws.draws.Draws`: samples with their bits and weights.
+- :class:`~propopt.lime.laws.tabular.TabularLaw`: bins, weighted by bits.
+"""
+
+from propopt.lime.laws.base import LimeLaw
+from propopt.lime.laws.column import LimeColumn
+from propopt.lime.laws.draws import Draws
+from propopt.lime.laws.tabular import TabularLaw
+from propopt.lime.laws.tilt import Tilt
+
+
+__all__ = ["Draws", "LimeColumn", "LimeLaw", "TabularLaw", "Tilt"]

@@ -1,0 +1,73 @@
+"""What a law of LIME is: how samples are drawn, coded as bits and weighted."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Self
+
+import numpy as np
+
+from propopt._typing import Points, Values
+from propopt.lime.laws.column import LimeColumn
+from propopt.lime.laws.draws import Draws, draw_samples, draw_weighted
+from propopt.tables.names import Labels
+
+
+class LimeLaw(ABC):
+    """Independent columns, a bit for each, and weights that are products.
+
+    A sample x̃ has bits z_j, 1 where it is in the bin of the row in column j, and the
+    weight π = Π_j k_j. Under Q, the law of the samples weighted by π, columns are
+    independent, so that weighted least squares of f on the bits tends to
+
+    β_j = E_Q[f | z_j = 1] − E_Q[f | z_j = 0],  β_0 = E_Q f − Σ_j α_j β_j,
+
+    with α_j = Q(z_j = 1), for any f (after Garreau and von Luxburg 2020).
+
+    Subclasses have ``columns`` (D,), the law of each; ``kernel_width``, ν; and
+    ``labels``, the names of the columns.
+    """
+
+    columns: tuple[LimeColumn, ...]
+    kernel_width: float
+    labels: Labels
+
+    @abstractmethod
+    def with_width(self, kernel_width: float) -> Self:
+        """The same law with another kernel width."""
+
+    @property
+    def method(self) -> str:
+        """What it is called in files."""
+        return type(self).__name__
+
+    def widths(self, points: Points, widths: Values | None = None) -> Values:
+        """Those given, or the law's own for each point, (n,)."""
+        if widths is not None:
+            return widths
+        return np.full(len(points), self.kernel_width)
+
+    def draw(self, points: Points, n_samples: int, rng: np.random.Generator) -> Draws:
+        """Samples of the law itself, with their bits and weights: what LIME draws.
+
+        Parameters
+        ----------
+        points : array (n, D)
+            The rows.
+        n_samples : int
+            S, for each row.
+        rng : numpy.random.Generator
+            Where the draws come from.
+        """
+        return draw_samples(self.columns, points, self.widths(points), n_samples, rng)
+
+    def draw_weighted(
+        self, points: Points, n_samples: int, rng: np.random.Generator
+    ) -> Draws:
+        """Samples of Q, all with weight 1: the same limits, and less scatter."""
+        return draw_weighted(self.columns, points, self.widths(points), n_samples, rng)
+
+    def notes(self, points: Points) -> tuple[str, ...]:
+        """What a reader of explanations of these rows has to know, a sentence each."""
+        del points
+        return ()

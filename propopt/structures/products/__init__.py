@@ -1,0 +1,35 @@
+"""Sums of products of functions of one column each, and what laws make of them.
+
+- :class:`~propopt.structures.products.sum_of_products.SumOfProducts`: such a function;
+  :class:`~propopt.structures.products.sum_of_products.NoProducts`: why one is not.
+- :class:`~propopt.structures.products.factors.Factors`: families of functions of one
+  column: :class:`~propopt.structures.products.bumps.Bumps`,
+  :class:`~propopt.structures.products.powers.Powers`, and the sets of boxes.
+- :class:`~propopt.structures.products.pieces.Pieces`: laws of one column under which
+  factors have means: single values, and truncated
+  :class:`~propopt.structures.products.normals.Normals`.
+- :class:`~propopt.structures.products.products.Products`: sums of products of
+  :class:`~propopt.structures.products.measures.Measures`.
+"""
+
+from propopt.structures.products.bumps import Bumps
+from propopt.structures.products.factors import Factors
+from propopt.structures.products.measures import Measures
+from propopt.structures.products.normals import Normals
+from propopt.structures.products.pieces import Pieces
+from propopt.structures.products.powers import Powers
+from propopt.structures.products.products import Products
+from propopt.structures.products.sum_of_products import NoProducts, SumOfProducts
+
+
+__all__ = [
+    "Bumps",
+    "Factors",
+    "Measures",
+    "NoProducts",
+    "Normals",
+    "Pieces",
+    "Powers",
+    "Products",
+    "SumOfProducts",
+]
