@@ -30,6 +30,7 @@ NAMESPACES = (
     "functions",
     "graphs",
     "inductive",
+    "lime",
     "losses",
     "metrics",
     "papers",

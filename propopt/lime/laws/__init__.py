@@ -1,10 +1,11 @@
-"""Laws of LIME: how samples are drawn around a row, coded as bits and weighted.
+r"""Laws of LIME: how samples are drawn around a row, coded as bits and weighted.
 
 - :class:`~propopt.lime.laws.base.LimeLaw`: what a law is, made of a
   :class:`~propopt.lime.laws.column.LimeColumn` for each column.
 - :class:`~propopt.lime.laws.tilt.Tilt`: the weighted law of one column around rows.
 - :class:`~propopt.lime.laws.draws.Draws`: samples with their bits and weights.
-- :class:`~propopt.lime.laws.tabular.TabularLaw`: bins, weighted by bits.
+- :class:`~propopt.lime.laws.tabular.TabularLaw`: bins, weighted by bits, made of
+  :class:`~propopt.lime.laws.binned.BinnedColumn`\ s.
 """
 
 from propopt.lime.laws.base import LimeLaw

@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array, Positions, Values
+from propopt.errors import InvalidInput
 from propopt.lime.laws.tilt import Tilt
 from propopt.structures.products import Pieces
 
@@ -30,9 +31,13 @@ class BinnedColumn:
         Where bins of numbers end, each belonging to the lower one; the B' first pieces
         are these bins. Empty for categories, whose pieces are their codes.
     bins : tuple of str (B,)
-        What each bin is.
+        What each bin is, to be read on behind the name of the column.
     missing : int
         The piece of missing numbers; −1 if there is none.
+    coded : bool
+        Whether pieces are codes, in increasing order.
+    scale : float
+        The width of this column over the kernel width of the law.
     """
 
     pieces: Pieces
@@ -41,37 +46,65 @@ class BinnedColumn:
     bins: tuple[str, ...]
     missing: int = -1
     coded: bool = False
+    scale: float = 1.0
 
     def place(self, x: Values) -> Positions:
-        """The bin of each value, (n,); values beyond the last edges are in end bins."""
-        if self.coded:
-            return x.astype(np.intp)
+        """The bin of each value, (n,); values beyond the last edges are in end bins.
+
+        Raises
+        ------
+        InvalidInput
+            If a value is missing, or a code, of which there is no bin.
+        """
+        places = self._place_codes(x) if self.coded else self._place_numbers(x)
+        if (places < 0).any():
+            value = x[places < 0][0]
+            word = "a value is missing" if np.isnan(value) else f"there is {value:g}"
+            raise InvalidInput(
+                f"X: {word}, and no bin is of such values; the data that the law was "
+                "made of had none"
+            )
+        return places
+
+    def _place_numbers(self, x: Values) -> Positions:
         places = np.searchsorted(self.edges, x, side="left")
         return np.where(np.isnan(x), self.missing, places)
 
+    def _place_codes(self, x: Values) -> Positions:
+        codes = self.pieces.mean
+        places = np.minimum(np.searchsorted(codes, x), len(codes) - 1)
+        same = (codes[places] == x) | (np.isnan(codes[places]) & np.isnan(x))
+        return np.where(same, places, -1)
+
     def tilt(self, x: Values, widths: Values) -> Tilt:
-        """The weighted law: bins keep their shares but for the factor ε."""
+        """The weighted law: bins keep their shares but for the factor ε.
+
+        In a bin with the share 0 nothing is drawn, so no bit of a row there is ever 1.
+        """
         own = self.place(x)
         rows = np.arange(len(x))
+        w = self.shares[own]
         inside = np.zeros((len(self.shares), len(x)))
-        inside[own, rows] = 1.0
+        inside[own, rows] = w > 0.0
         outside = np.repeat(self.shares[:, None], len(x), axis=1)
         outside[own, rows] = 0.0
         rest = outside.sum(axis=0)
         np.divide(outside, rest, out=outside, where=rest > 0.0)
-        log_rest = -0.5 / widths**2
-        w, eps = self.shares[own], np.exp(log_rest)
-        weight = w + rest * eps
+        with np.errstate(divide="ignore"):
+            log_in, log_out = np.log(w), np.log(rest) - 0.5 / (self.scale * widths) ** 2
+        log_weight = np.logaddexp(log_in, log_out)
         return Tilt(
             self.pieces,
             inside,
             outside,
-            w / weight,
-            rest * eps / weight,
-            np.log(weight),
+            np.exp(log_in - log_weight),
+            np.exp(log_out - log_weight),
+            log_weight,
         )
 
-    def log_kernel(self, x: float, values: Array, bits: Array, width: float) -> Array:
-        """−(1 − z) / (2 ν²)."""
+    def log_kernel(
+        self, x: Array | float, values: Array, bits: Array, width: Array | float
+    ) -> Array:
+        """−(1 − z) / (2 ν_j²)."""
         del x, values
-        return np.asarray((bits - 1.0) / (2.0 * width**2))
+        return np.asarray((bits - 1.0) / (2.0 * (self.scale * width) ** 2))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Any, final
 
 from propopt.checks import read_positive
+from propopt.lime.bins.rules import BinsOfColumns
 from propopt.lime.laws.base import LimeLaw
 from propopt.lime.laws.binned import BinnedColumn
+from propopt.lime.laws.from_data import BinWeights, columns_of, read_data
+from propopt.lime.laws.widths import KernelWidth, read_kernel_width
 from propopt.tables.names import Labels
+from propopt.tables.schema import TableSchema
 
 
 @final
@@ -17,7 +21,9 @@ from propopt.tables.names import Labels
 class TabularLaw(LimeLaw):
     """Bins drawn by their shares, values by the law of their bin, weights by bits.
 
-    π = exp(−‖1 − z‖² / (2 ν²)) (Garreau and von Luxburg 2020, Eq. 2).
+    π = exp(−‖1 − z‖² / (2 ν²)) (Garreau and von Luxburg 2020, Eq. 2). With a width ν_j
+    for each column, (1 − z_j)² is divided by its own 2 ν_j², and ν with
+    1/ν² = mean 1/ν_j² scales them all.
 
     Parameters
     ----------
@@ -27,6 +33,16 @@ class TabularLaw(LimeLaw):
         ν.
     labels : Labels
         Names of the columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> law = TabularLaw.from_data(X, n_bins=3)
+    >>> law
+    TabularLaw(3 columns, 9 bins, kernel_width=1.299)
+    >>> law.columns[0].bins
+    ('≤ -0.4848', '> -0.4848 and ≤ 0.3281', '> 0.3281')
     """
 
     columns: tuple[BinnedColumn, ...]
@@ -36,15 +52,87 @@ class TabularLaw(LimeLaw):
     @classmethod
     def of(
         cls,
-        columns: tuple[BinnedColumn, ...],
-        kernel_width: float | None = None,
+        columns: Sequence[BinnedColumn],
+        kernel_width: KernelWidth = None,
         labels: Labels | None = None,
     ) -> TabularLaw:
-        """The law of bins; without a width it is the package's, 0.75 √D."""
-        width = 0.75 * math.sqrt(len(columns)) if kernel_width is None else kernel_width
-        read_positive(width, "kernel_width")
-        return cls(columns, width, Labels() if labels is None else labels)
+        """The law of bins; without a width it is the package's, 0.75 √D.
+
+        Parameters
+        ----------
+        columns : sequence of BinnedColumn (D,)
+            The bins.
+        kernel_width : float, "package", "paper" or array (D,), optional
+            ν > 0; 0.75 √D, √(0.75 D), or a width for each column.
+        labels : Labels, optional
+            Names of the columns.
+        """
+        width, scales = read_kernel_width(kernel_width, len(columns))
+        scaled = tuple(
+            replace(column, scale=float(scale))
+            for column, scale in zip(columns, scales, strict=True)
+        )
+        return cls(scaled, width, Labels() if labels is None else labels)
+
+    @classmethod
+    def from_data(
+        cls,
+        X: Any,
+        schema: TableSchema | None = None,
+        *,
+        n_bins: BinsOfColumns = 4,
+        kernel_width: KernelWidth = None,
+        weights: BinWeights = "frequency",
+        package: bool = False,
+        categorical: Sequence[Hashable] = (),
+    ) -> TabularLaw:
+        """The law whose bins are those of a table, usually that of the model.
+
+        A bin has the mean and the deviation of its rows as location and scale of a
+        truncated normal law; a bin of one value draws that value; categories are bins,
+        and so is to be missing, where something is.
+
+        Parameters
+        ----------
+        X : DataFrame or array (m, D)
+            The table.
+        schema : TableSchema, optional
+            What its columns are, if some are categories.
+        n_bins : int, str, mapping or sequence
+            Bins between quantiles of a column of numbers, at least 2; ``"quartile"``,
+            ``"decile"``; or inner edges. A mapping has them by names of columns (4 for
+            others), a sequence one for each of D columns. Equal quantiles make fewer.
+        kernel_width : float, "package", "paper" or array (D,), optional
+            ν > 0; by default the package's 0.75 √D, and ``"paper"`` is √(0.75 D). An
+            array is a width for each column.
+        weights : {"frequency", "uniform"}
+            Whether a bin is drawn as often as it is in the data, as by the package, or
+            all of a column that have data alike, as in the paper.
+        package : bool
+            Whether to have the ``lime`` package's conventions of bins, errors included:
+            1e-11 on top of each deviation, and a bin of one end drawn as a z-score.
+        categorical : sequence of columns
+            Positions or names of columns whose values are categories, where there is
+            no schema.
+
+        Raises
+        ------
+        InvalidInput
+            If the table cannot be read, an argument is outside its range, or with
+            ``package`` a number is missing.
+        """
+        points, labels, schema, coded = read_data(X, schema, categorical)
+        names = labels.feature_names(points.shape[1])
+        columns = columns_of(points, names, schema, coded, n_bins, weights, package)
+        return cls.of(columns, kernel_width, labels.of_columns())
 
     def with_width(self, kernel_width: float) -> TabularLaw:
-        """The same bins with another width."""
-        return replace(self, kernel_width=kernel_width)
+        """The same bins with another width; those of columns keep their ratios."""
+        return replace(self, kernel_width=read_positive(kernel_width, "kernel_width"))
+
+    def __repr__(self) -> str:
+        n_bins = sum(len(column.bins) for column in self.columns)
+        return (
+            f"{type(self).__name__}({len(self.columns)} columns, {n_bins} bins, "
+            f"kernel_width={self.kernel_width:.4g})"
+        )
