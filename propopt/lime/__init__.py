@@ -4,8 +4,14 @@
 :func:`default_kernel_width` is the width that it has where none is given.
 """
 
+from propopt.lime.laws import GaussianLaw, GlimeLaw
 from propopt.lime.laws.tabular import TabularLaw
 from propopt.lime.laws.widths import default_kernel_width
 
 
-__all__ = ["TabularLaw", "default_kernel_width"]
+__all__ = [
+    "GaussianLaw",
+    "GlimeLaw",
+    "TabularLaw",
+    "default_kernel_width",
+]

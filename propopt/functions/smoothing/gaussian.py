@@ -25,7 +25,7 @@ from propopt.functions.smoothing.paired import Effects, PairedValues
 from propopt.memory import require_memory
 from propopt.sampling.antithetic import AntitheticPairs
 from propopt.sampling.drawn.uniforms import N_BLOCKS
-from propopt.sampling.laws import BoxMeans, GaussianLaw
+from propopt.sampling.laws import BoxMeans, NoiseLaw
 from propopt.tables.atoms import atoms_of
 from propopt.tables.columns import Coded
 from propopt.tables.names import Labels
@@ -319,14 +319,14 @@ class SmoothedFunction(Function):
         boxes = self.read_boxes.at(points, labels)
         return None if boxes is None else BoxMeans(boxes, self._law(points.shape[1]))
 
-    def _law(self, n_features: int) -> GaussianLaw:
+    def _law(self, n_features: int) -> NoiseLaw:
         columns = (None,) * n_features if self.schema is None else self.schema.columns
         shares = tuple(
             column.frequencies if isinstance(column, Coded) else None
             for column in columns
         )
         observed = self.function.observed
-        return GaussianLaw(self._widths(n_features), shares, observed)
+        return NoiseLaw(self._widths(n_features), shares, observed)
 
     def _evaluator(self, labels: Labels) -> Evaluate:
         names = labels.of_columns()

@@ -2,7 +2,7 @@
 
 - :class:`~propopt.sampling.laws.reference.Reference`: the rows that laws are made of.
 - :class:`~propopt.sampling.laws.data_law.DataLaw`: observed values, near those of the
-  row; :class:`~propopt.sampling.laws.gaussian_law.GaussianLaw`: noise.
+  row; :class:`~propopt.sampling.laws.noise_law.NoiseLaw`: noise.
 - :class:`~propopt.sampling.laws.box_means.BoxMeans`: means and contrasts of sums of
   boxes under either, exactly.
 
@@ -12,10 +12,10 @@
 
 from propopt.sampling.laws.box_means import BoxMeans
 from propopt.sampling.laws.data_law import DataLaw
-from propopt.sampling.laws.gaussian_law import GaussianLaw
 from propopt.sampling.laws.known import Law
 from propopt.sampling.laws.measures import Measure
+from propopt.sampling.laws.noise_law import NoiseLaw
 from propopt.sampling.laws.reference import Reference
 
 
-__all__ = ["BoxMeans", "DataLaw", "GaussianLaw", "Law", "Measure", "Reference"]
+__all__ = ["BoxMeans", "DataLaw", "Law", "Measure", "NoiseLaw", "Reference"]

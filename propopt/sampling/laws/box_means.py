@@ -40,10 +40,10 @@ class BoxMeans:
     The slope of the mean of 1[x > 0] under noise of deviation ½ is a normal density.
 
     >>> import numpy as np
-    >>> from propopt.sampling.laws import GaussianLaw
+    >>> from propopt.sampling.laws import NoiseLaw
     >>> from propopt.structures.boxes import Tree
     >>> step = Tree.of([0, -1, -1], [0, 0, 0], [1, -1, -1], [2, -1, -1], [0, 0, 1])
-    >>> law = GaussianLaw(np.array([0.5]), (None,))
+    >>> law = NoiseLaw(np.array([0.5]), (None,))
     >>> means = BoxMeans(Boxes.of_trees([step], n_columns=1), law)
     >>> means.of(np.array([[0.0]]))[1] * 0.5 * np.sqrt(2 * np.pi)
     array([[1.]])

@@ -15,7 +15,7 @@ from propopt.tables.atoms import Atoms
 
 @final
 @dataclass(frozen=True, eq=False)
-class GaussianLaw:
+class NoiseLaw:
     """V ~ N(x, diag(δ²)): means E f(V) and their gradients by x.
 
     Of a set A = (low, high] of numbers P = Φ(b) − Φ(a), with a = (low − x)/δ and

@@ -7,7 +7,7 @@ from random_trees import random_tree, some_rows
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from propopt.sampling.laws import BoxMeans, GaussianLaw
+from propopt.sampling.laws import BoxMeans, NoiseLaw
 from propopt.structures.boxes import Boxes, SameColumn, Sets
 
 
@@ -20,7 +20,7 @@ def measures(law, sets, rows):
 def test_measures_of_intervals_are_integrals_of_the_density():
     low, high = np.array([-np.inf, 0.2, 0.5]), np.array([0.7, 0.9, np.inf])
     sets = Sets.of_numbers([0] * 3, low, high, [False, True, False])
-    law = GaussianLaw(np.array([0.4]), (None,))
+    law = NoiseLaw(np.array([0.4]), (None,))
     P, R = measures(law, sets, np.array([[0.6]]))
     for u in range(3):
         mass, _ = quad(norm(0.6, 0.4).pdf, max(low[u], -5), min(high[u], 5))
@@ -34,7 +34,7 @@ def test_measures_of_intervals_are_integrals_of_the_density():
 
 def test_missing_numbers_get_no_noise_and_have_no_slope():
     sets = Sets.of_numbers([0] * 2, [-np.inf, 0.0], [0.0, np.inf], [True, False])
-    law = GaussianLaw(np.array([0.4]), (None,))
+    law = NoiseLaw(np.array([0.4]), (None,))
     P, R = measures(law, sets, np.array([[np.nan]]))
     np.testing.assert_array_equal(P[:, 0], [1.0, 0.0])
     np.testing.assert_array_equal(R, 0.0)
@@ -42,7 +42,7 @@ def test_missing_numbers_get_no_noise_and_have_no_slope():
 
 def test_what_only_missing_values_reach_has_no_probability_of_others():
     sets = Sets.of_numbers([0], [0.5], [0.1], [True])
-    law = GaussianLaw(np.array([0.4]), (None,))
+    law = NoiseLaw(np.array([0.4]), (None,))
     P, R = measures(law, sets, np.array([[0.3], [np.nan]]))
     np.testing.assert_array_equal(P, [[0.0, 1.0]])
     np.testing.assert_array_equal(R, 0.0)
@@ -54,7 +54,7 @@ def test_slopes_are_derivatives_of_means_and_effects_differences():
     maps = [SameColumn(0), SameColumn(1), SameColumn(2, 3), SameColumn(3)]
     boxes = Boxes.of_trees(trees, n_columns=4, maps=maps)
     shares = np.array([0.2, 0.5, 0.3])
-    law = GaussianLaw(np.array([0.3, 0.5, 1.0, 1.0]), (None, None, shares, None))
+    law = NoiseLaw(np.array([0.3, 0.5, 1.0, 1.0]), (None, None, shares, None))
     means = BoxMeans(boxes, law)
     rows = some_rows(rng, 20, 4, coded=(2,), n_codes=3)
     values, attributions = means.of(rows)
