@@ -1,0 +1,126 @@
+"""The fit to n samples in their mean, solved by hand, for many rows at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, final
+
+import numpy as np
+
+from propopt._typing import Array, Truths, Values
+from propopt.checks import read_count, read_nonnegative
+from propopt.errors import InvalidInput
+from propopt.lime.expectations.limits import Limits
+
+
+_LEAST: Final = 1e-300
+"""Of λ / N: columns that nothing else tells apart have equal parts."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class FiniteFit:
+    """Normal equations of n samples, each sum in them replaced by its mean.
+
+    ((n − 1) Σ + v vᵀ + λ D) b = (n − 1) Γ + v f(ξ),  v = 1, D = diag(0, 1, ..., 1)
+
+    With N = (n − 1) C, V_j = N α_j (1 − α_j) and bits less their means this is a
+    diagonal and a rank-one term, which gives, for q_j = N (1 − α_j) / (V_j + λ),
+
+    b_j = α_j q_j β_j + q_j t / (N + 1),  b_0 = E_Q f − Σ α_j b_j + t / (N + 1),
+    t = (f(ξ) − E_Q f − Σ (1 − α_j) α_j q_j β_j) / (1 + h),
+    h = Σ q_j (1 − α_j) / (N + 1).
+
+    α_j q_j = V_j / (V_j + λ) is what ridge leaves of a coefficient, and t is what the
+    row itself is off the fit. Nothing is divided by N, so that weights may underflow.
+
+    Parameters
+    ----------
+    limits : Limits
+        β, E_Q f, α and log C in n situations.
+    values : array (n,) or None
+        f(ξ); None where the row itself is no sample.
+    n_samples : int
+        Samples, the row itself included where it is one.
+    ridge : float
+        λ ≥ 0, on all coefficients but the intercept.
+    kept : array of bool (n, D), optional
+        The columns that are fitted; by default all.
+    """
+
+    limits: Limits
+    values: Values | None
+    n_samples: int
+    ridge: float = 1.0
+    kept: Truths | None = None
+
+    def __post_init__(self) -> None:
+        read_count(self.n_samples, "n_samples")
+        read_nonnegative(self.ridge, "ridge")
+        if self.values is not None and self.n_samples < 2:
+            raise InvalidInput(
+                "n_samples: expected at least 2, the row itself and one more"
+            )
+
+    @property
+    def n_drawn(self) -> int:
+        """Samples that are drawn."""
+        return self.n_samples - (self.values is not None)
+
+    @cached_property
+    def total(self) -> Values:
+        """N, the mean weight of all that is drawn, (n,)."""
+        return np.asarray(np.exp(self._log_total))
+
+    @property
+    def _log_total(self) -> Values:
+        return np.log(self.n_drawn) + self.limits.log_weight
+
+    @cached_property
+    def steepness(self) -> Array:
+        """q_j / (1 − α_j) = 1 / (α_j (1 − α_j) + λ / N), (n, D); 0 if not fitted."""
+        alpha = self.limits.alpha
+        with np.errstate(over="ignore", divide="ignore"):
+            per_weight = np.exp(np.log(self.ridge) - self._log_total)[:, None]
+        steep = 1.0 / (alpha * (1.0 - alpha) + np.maximum(per_weight, _LEAST))
+        return steep if self.kept is None else np.where(self.kept, steep, 0.0)
+
+    @cached_property
+    def pull(self) -> Array:
+        """q_j, (n, D)."""
+        return np.asarray(self.steepness * (1.0 - self.limits.alpha))
+
+    @property
+    def share_left(self) -> Array:
+        """V_j / (V_j + λ), what ridge leaves of a coefficient, (n, D)."""
+        return np.asarray(self.pull * self.limits.alpha)
+
+    @cached_property
+    def leverage(self) -> Values:
+        """h, (n,): 0 where the row itself is no sample."""
+        if self.values is None:
+            return np.zeros(len(self.total))
+        loads = (self.pull * (1.0 - self.limits.alpha)).sum(axis=1)
+        return np.asarray(loads / (self.total + 1.0))
+
+    @cached_property
+    def gap(self) -> Values:
+        """t, what the fit leaves of f(ξ), (n,): 0 where the row is no sample."""
+        if self.values is None:
+            return np.zeros(len(self.total))
+        rises = (1.0 - self.limits.alpha) * self.share_left * self.limits.coefficients
+        off = self.values - self.limits.mean - rises.sum(axis=1)
+        return np.asarray(off / (1.0 + self.leverage))
+
+    @cached_property
+    def coefficients(self) -> Array:
+        """b_1, ..., b_D, (n, D)."""
+        raised = self.pull * (self.gap / (self.total + 1.0))[:, None]
+        return np.asarray(self.share_left * self.limits.coefficients + raised)
+
+    @cached_property
+    def intercept(self) -> Values:
+        """b_0, (n,)."""
+        pulls = (self.limits.alpha * self.coefficients).sum(axis=1)
+        return np.asarray(self.limits.mean - pulls + self.gap / (self.total + 1.0))
