@@ -10,9 +10,10 @@ import numpy as np
 
 from propopt._typing import Array, Attributions, Points, Positions, Values
 from propopt.batches import Budget
+from propopt.lime.expectations.factor_means import FactorMeans
 from propopt.lime.laws.base import LimeLaw
 from propopt.lime.laws.tilt import Tilt
-from propopt.structures.products import Factors, Measures, Pieces, SumOfProducts
+from propopt.structures.products import Factors, Pieces, SumOfProducts
 
 
 SITUATIONS_AT_ONCE: Final = Budget(2**26, 8)
@@ -79,7 +80,7 @@ class ExactLimits:
             Kernel widths, one for each row: a row may come several times.
         """
         widths = self.law.widths(points, widths)
-        row_bytes = 16 * self.function.n_factors + self.function.products.row_bytes
+        row_bytes = 8 * 9 * self.function.n_factors + self.function.products.row_bytes
         blocks = SITUATIONS_AT_ONCE.blocks(len(points), row_bytes)
         parts = [self._block(points[rows], widths[rows]) for rows in blocks]
         return Limits(
@@ -90,26 +91,33 @@ class ExactLimits:
         )
 
     def _block(self, points: Points, widths: Values) -> Limits:
-        tilts = [
-            column.tilt(x, widths)
-            for column, x in zip(self.law.columns, points.T, strict=True)
-        ]
-        P, R = np.empty((2, self.function.n_factors, len(points)))
+        means = self.factor_means(points, widths)
+        mean, coefficients = self.function.products.contrasts(means.measures)
+        return Limits(coefficients, mean, means.column_alpha, means.log_weight)
+
+    def factor_means(self, points: Points, widths: Values) -> FactorMeans:
+        """Means of the factors by the bits of their columns, in n situations.
+
+        Parameters
+        ----------
+        points : array (n, D)
+            Encoded rows.
+        widths : array (n,)
+            Kernel widths.
+        """
+        columns = zip(self.law.columns, points.T, strict=True)
+        tilts = tuple(column.tilt(x, widths) for column, x in columns)
+        tables = np.zeros((5, self.function.n_factors, len(points)))
         for j in self.function.columns.tolist():
             tilt = tilts[j]
             for (numbers, _), means in zip(
                 self._factors[j], self._means(j, tilt), strict=True
             ):
-                one, zero = tilt.given(means)
-                P[numbers] = tilt.alpha * one + tilt.complement * zero
-                R[numbers] = (one - zero) * tilt.has_contrast
-        mean, coefficients = self.function.products.contrasts(Measures.of_sets(P, R))
-        return Limits(
-            coefficients,
-            mean,
-            np.stack([tilt.alpha for tilt in tilts], axis=1),
-            np.sum([tilt.log_weight for tilt in tilts], axis=0),
-        )
+                tables[:2, numbers] = tilt.given(means)
+                tables[2, numbers] = tilt.alpha
+                tables[3, numbers] = tilt.complement
+                tables[4, numbers] = tilt.has_contrast
+        return FactorMeans(tilts, *tables)
 
     @cached_property
     def _factors(self) -> dict[int, list[tuple[Positions, Factors]]]:
