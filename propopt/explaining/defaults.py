@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from propopt._typing import Array
 from propopt.checks import read_nonnegative
 from propopt.errors import InvalidInput, MissingPatternsWarning
-from propopt.functions import Function, wrap
-from propopt.functions.models.outputs import Output, Target
+from propopt.functions import Function
 from propopt.graphs.base import Graph
 from propopt.graphs.missing_patterns import share_across_patterns
 from propopt.graphs.points import knn_graph
@@ -21,8 +19,7 @@ from propopt.losses import Constraint, Objective, PairwiseRobustness
 from propopt.results.explanation import Explanation
 from propopt.sampling.laws import Reference
 from propopt.solvers import solve
-from propopt.tables.frames import is_frame
-from propopt.tables.schema import ColumnScale, TableSchema, array_scales
+from propopt.tables.schema import ColumnScale, array_scales
 from propopt.tradeoffs.sweep import sweep
 
 
@@ -32,60 +29,6 @@ MOST_ACROSS = 0.05
 
 _DECADES, _N_WEIGHTS = 3, 61
 """The default curve: weights 10^∓DECADES times one over twice the mean degree."""
-
-
-def wrapped(
-    model: Any,
-    X: Any,
-    target: Target,
-    output: Output,
-    data: TableSchema | pd.DataFrame | Array | None,
-    batch_rows: int | None = None,
-) -> Function:
-    """The function of a model, which knows ``data``, or X if it has names or gaps.
-
-    A Function knows what its columns are: ``data`` is a table of reference rows alone.
-    """
-    if isinstance(model, Function):
-        if isinstance(data, TableSchema):
-            raise InvalidInput(
-                f"data: a schema belongs to wrap(model, data=...), and {model!r} is "
-                "wrapped already; give a table of reference rows"
-            )
-        return wrap(model, target, output, batch_rows=batch_rows)
-    told = is_frame(X, "X") or _has_gaps(X)
-    table = X if data is None and told else data
-    return wrapped_by_margin(model, target, output, data=table, batch_rows=batch_rows)
-
-
-def wrapped_by_margin(
-    model: Any,
-    target: Target = None,
-    output: Output = "auto",
-    *,
-    data: TableSchema | pd.DataFrame | Array | None = None,
-    batch_rows: int | None = None,
-) -> Function:
-    """The function of a model; of a boosted classifier its margin by default.
-
-    That is a sum of trees, a probability is not.
-    """
-    function = wrap(model, target, output, data=data, batch_rows=batch_rows)
-    if output != "auto" or not _has_better_margin(model, function):
-        return function
-    return wrap(model, target, "margin", data=data, batch_rows=batch_rows)
-
-
-def _has_gaps(X: Any) -> bool:
-    """Whether numbers of an array are missing: effects need those that are not."""
-    is_array = isinstance(X, np.ndarray) and X.dtype.kind == "f"
-    return is_array and bool(np.isnan(X).any())
-
-
-def _has_better_margin(model: Any, function: Function) -> bool:
-    """Whether a classifier's probabilities are no sum of trees, but its margin is."""
-    no_sum = function.boxes is None and function.margin_boxes is not None
-    return no_sum and hasattr(model, "predict_proba")
 
 
 def reference_of(function: Function, table: Any, what: str = "data") -> Reference:

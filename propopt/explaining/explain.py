@@ -22,13 +22,13 @@ from propopt.explaining.defaults import (
     reference_of,
     sizes_of,
     warn_of_patterns,
-    wrapped,
 )
 from propopt.explaining.explainer import Explainer
 from propopt.explaining.precision import Effort
 from propopt.explaining.target import LawChoice, target_rule
 from propopt.explaining.together import Together, stability_in_words
 from propopt.functions.models.outputs import Output, Target
+from propopt.functions.of_models import wrapped
 from propopt.graphs.base import Graph
 from propopt.results.explanation import Explanation
 from propopt.tables.schema import ColumnScale, TableSchema

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from propopt.checks import read_count, read_rng, read_seed
 from propopt.errors import InvalidInput
-from propopt.explaining.defaults import N_NEIGHBORS, wrapped
+from propopt.explaining.defaults import N_NEIGHBORS
 from propopt.explaining.fit_plan import FitPlan, NeighborWeights
 from propopt.explaining.fitted_rows import FittedRows
 from propopt.explaining.saved_explainer import (
@@ -21,6 +21,7 @@ from propopt.explaining.saved_explainer import (
 from propopt.explaining.target import LawChoice
 from propopt.functions import Function
 from propopt.functions.models.outputs import Output, Target
+from propopt.functions.of_models import wrapped
 from propopt.losses import Objective, PropertyLoss
 from propopt.results.explanation import Explanation
 from propopt.tables.frames import is_frame, rows_of

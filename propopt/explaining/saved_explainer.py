@@ -16,12 +16,12 @@ import numpy as np
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
-from propopt.explaining.defaults import wrapped
 from propopt.explaining.fitted_rows import FittedRows
 from propopt.explaining.nearest import NearestRows
 from propopt.explaining.target import LawChoice, target_rule
 from propopt.functions import Function
 from propopt.functions.models.outputs import Output, Target
+from propopt.functions.of_models import wrapped
 from propopt.graphs.precomputed import graph_from_matrix
 from propopt.losses import Smoothness
 from propopt.output.archives import Format, archive_path, as_json

@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from propopt.explaining.defaults import wrapped_by_margin
 from propopt.functions import Function
+from propopt.functions.of_models import wrapped_by_margin
 from propopt.problems.extent import (
     Extent,
     check_explain,

@@ -15,11 +15,12 @@ from sklearn.base import BaseEstimator
 
 from propopt.errors import FlatFunctionWarning, InvalidInput
 from propopt.estimates import Estimate
-from propopt.explaining.defaults import reference_of, wrapped_by_margin
+from propopt.explaining.defaults import reference_of
 from propopt.explaining.target import jumps
 from propopt.functions import Function, smoothed
 from propopt.functions.base import EXACT, read_function
 from propopt.functions.models.outputs import Output, Target
+from propopt.functions.of_models import wrapped_by_margin
 from propopt.problems.subject.learning import fit, is_unfitted
 from propopt.problems.subject.models.smooth import SmoothGradients
 from propopt.problems.subject.rows import order_of_rows

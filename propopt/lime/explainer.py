@@ -1,0 +1,171 @@
+"""From a model and rows to what LIME tends to there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from propopt._typing import Array, Points, Values
+from propopt.checks import read_count, read_seed
+from propopt.errors import InvalidInput
+from propopt.functions import Function
+from propopt.functions.models.outputs import Output, Target
+from propopt.functions.of_models import wrapped
+from propopt.lime.explanation.cells import bins_of, cells_of
+from propopt.lime.explanation.default_law import default_law
+from propopt.lime.explanation.estimated import Estimated
+from propopt.lime.explanation.reading import read_products
+from propopt.lime.explanation.result import EXACT_LIMITS, LimeExplanation
+from propopt.lime.explanation.subject import LimeSubject
+from propopt.lime.laws import LimeLaw, TabularLaw
+from propopt.sampling.laws import Reference
+
+
+def limits(
+    function: Any,
+    X: Any,
+    law: LimeLaw | None = None,
+    *,
+    data: Any = None,
+    target: Target = None,
+    output: Output = "auto",
+    n_samples: int = 5000,
+    rng: int | np.random.Generator | None = 0,
+    progress: bool | None = None,
+) -> LimeExplanation:
+    """Compute what the coefficients of LIME tend to, with infinitely many samples.
+
+    β_j = E_Q[f | z_j = 1] − E_Q[f | z_j = 0],  β_0 = E_Q f − Σ_j α_j β_j,
+
+    where Q is the law of the samples times their weights, and α_j = Q(z_j = 1) (after
+    Garreau and von Luxburg 2020). Where f is a sum of products of functions of one
+    column, such as a sum of trees, a linear function or a kernel machine with gaussian
+    kernel, they are exact; of other functions they are estimated, with standard errors.
+
+    Parameters
+    ----------
+    function : Function, or model
+        f. A model is wrapped as :func:`propopt.explain` does it: of boosted classifiers
+        the margin is explained, of others the probability.
+    X : DataFrame or array (N, D)
+        The rows.
+    law : LimeLaw, optional
+        How samples are drawn, coded and weighted. By default that of the package
+        ``lime`` with quartiles of ``data``, or of X.
+    data : DataFrame or array (R, D), optional
+        The table that the law is made of, best the one that the model was fitted on.
+    target, output
+        Of :func:`propopt.wrap`, for models.
+    n_samples : int
+        Samples of one run of LIME, for its noise and its mean; and of each row for
+        what has to be estimated.
+    rng : int, numpy.random.Generator or None
+        For what is estimated; exact coefficients do not depend on it.
+    progress : bool, optional
+        Show a bar while rows are estimated; by default only on a terminal.
+
+    Raises
+    ------
+    InvalidInput
+        If the model or a table cannot be used, or the law has other columns.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from propopt.lime import limits
+    >>> X = np.array([[1.0, 2.0], [2.0, 0.0], [3.0, 5.0], [4.0, 1.0], [5.0, 4.0]])
+    >>> f = po.wrap(lambda X: X[:, 0] + 2.0 * X[:, 1])
+    >>> lime = limits(f, X[:1], data=X, n_samples=1000)
+    >>> lime.source
+    'estimate (least squares on 1,000 samples of the weighted law)'
+    """
+    model_data = None if isinstance(function, Function) else data
+    f = wrapped(function, X, target, output, model_data)
+    points, labels = f.read(X)
+    reference = _reference(f, X, data, law)
+    law = default_law(reference, f.schema) if law is None else law
+    _check_law(law, points)
+    subject = LimeSubject(
+        function=f,
+        law=law,
+        products=read_products(f, reference.points, points, labels),
+        points=points,
+        labels=labels,
+        reference=reference.points,
+        n_draws=read_count(n_samples, "n_samples"),
+        seed=read_seed(rng),
+    )
+    return explanation_of_subject(subject, progress=progress)
+
+
+def explanation_of_subject(
+    subject: LimeSubject, *, progress: bool | None = None
+) -> LimeExplanation:
+    """The limits at the rows of a subject, as a result."""
+    before = subject.function.calls.rows
+    found = subject.limits(progress=progress)
+    values = subject.function.value_at(subject.points, subject.labels)
+    errors = found.standard_errors if isinstance(found, Estimated) else None
+    law = subject.law
+    as_package = isinstance(law, TabularLaw)
+    return LimeExplanation(
+        coefficients=found.coefficients,
+        intercept=found.intercept,
+        standard_errors=errors,
+        source=EXACT_LIMITS if errors is None else _source(subject),
+        reason=subject.reason,
+        alpha=found.alpha,
+        log_weight=found.log_weight,
+        effective_share=effective_share(law, subject.points, found.log_weight),
+        values=values,
+        points=subject.points,
+        cells=cells_of(subject.points, subject.function.schema),
+        bins=bins_of(law, subject.points),
+        law_in_words=_in_words(law),
+        n_samples=subject.n_draws,
+        ridge=1.0 if as_package else 0.0,
+        first_row=as_package,
+        labels=subject.labels.or_else(law.labels),
+        evaluations=subject.function.calls.rows - before,
+        notes=law.notes(subject.points),
+        subject=subject,
+    )
+
+
+def effective_share(law: LimeLaw, points: Points, log_weight: Values) -> Array:
+    """(E π)² / E π², as π² is the weight of the width ν/√2, (n,)."""
+    narrow = law.widths(points) / np.sqrt(2.0)
+    logs = [
+        column.tilt(x, narrow).log_weight
+        for column, x in zip(law.columns, points.T, strict=True)
+    ]
+    return np.asarray(np.exp(2.0 * log_weight - np.sum(logs, axis=0)))
+
+
+def _reference(f: Function, X: Any, data: Any, law: LimeLaw | None) -> Reference:
+    what = "X" if data is None else "data"
+    points, labels = f.read(X if data is None else data, what)
+    if law is None and len(points) < 2:
+        raise InvalidInput(
+            f"{what}: quartiles need more than one row; give the table that the model "
+            "was fitted on as data, or a law"
+        )
+    return Reference.of_points(points, labels, f.schema)
+
+
+def _check_law(law: LimeLaw, points: Points) -> None:
+    if len(law.columns) != points.shape[1]:
+        raise InvalidInput(
+            f"law: it is one of {len(law.columns)} columns, and X has {points.shape[1]}"
+        )
+
+
+def _source(subject: LimeSubject) -> str:
+    return (
+        f"estimate (least squares on {subject.n_draws:,} samples of the weighted law)"
+    )
+
+
+def _in_words(law: LimeLaw) -> str:
+    return f"{law.method}, {len(law.columns)} columns, width {law.kernel_width:.4g}"

@@ -1,0 +1,89 @@
+"""What is shown of limits of LIME: what is exact, what is estimated, and the units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from propopt.lime.explanation.table import known_noise, named_coefficients
+from propopt.output.html import html_card, html_table
+from propopt.output.text import in_html, printable
+from propopt.results.conclusions.words import plural
+
+
+if TYPE_CHECKING:
+    from propopt.lime.explanation.result import LimeExplanation
+
+
+ROWS_SHOWN, COLUMNS_SHOWN = 3, 10
+
+
+def lime_text(explanation: LimeExplanation) -> str:
+    """One line."""
+    facts = "; ".join(map(printable, claims(explanation)))
+    return f"LimeExplanation({size(explanation)}; {facts})"
+
+
+def lime_html(explanation: LimeExplanation) -> str:
+    """A title, facts, and the largest coefficients of the first rows."""
+    N, _ = explanation.shape
+    facts = [*claims(explanation), *explanation.notes]
+    parts = [
+        f"<b>{in_html(f'LIME, its limits: {size(explanation)}')}</b>",
+        "<br>".join(map(in_html, facts)),
+    ]
+    shown = range(min(N, ROWS_SHOWN))
+    parts += [html_table(_HEAD, _largest(explanation, n)) for n in shown]
+    if N > ROWS_SHOWN:
+        parts.append(in_html(f"{plural(N - ROWS_SHOWN, 'more row')}"))
+    return html_card(parts)
+
+
+_HEAD = ("feature and bin", "coefficient", "sd of one run", "mean of runs")
+
+
+def size(explanation: LimeExplanation) -> str:
+    """Rows and columns."""
+    N, D = explanation.shape
+    return f"{plural(N, 'row')}, {plural(D, 'feature')}"
+
+
+def claims(explanation: LimeExplanation) -> Iterator[str]:
+    """What is proved, what is estimated, and the units."""
+    errors = explanation.standard_errors
+    if errors is None:
+        yield "coefficients exact, without samples or a seed"
+    else:
+        yield (
+            f"coefficients: {explanation.source}, standard errors up to "
+            f"{np.nanmax(errors):.2g}, {explanation.evaluations:,} evaluations; not "
+            f"exact because {explanation.reason}"
+        )
+    yield f"in {explanation.units}"
+    yield explanation.law_in_words
+    scatter = explanation.__dict__.get("runs", explanation.scatter)
+    if scatter is not None:
+        yield (
+            f"one run of {explanation.n_samples:,} samples has sd up to "
+            f"{explanation.noise().max():.2g} (estimated from {scatter.n_draws:,} "
+            "samples a row)"
+        )
+
+
+def _largest(explanation: LimeExplanation, n: int) -> Iterable[list[str]]:
+    own = explanation.coefficients[n]
+    noise, mean = known_noise(explanation)[n], explanation.expected()[n]
+    names = named_coefficients(explanation, n)
+    order = np.argsort(-np.abs(own), kind="stable")
+    for j in order[:COLUMNS_SHOWN]:
+        numbers = (own[j], noise[j], mean[j])
+        yield [in_html(names[j]), *(_number(x) for x in numbers)]
+    if len(order) > COLUMNS_SHOWN:
+        rest = np.abs(own[order[COLUMNS_SHOWN:]]).max()
+        yield [f"{len(order) - COLUMNS_SHOWN} others", f"at most {rest:.4g}", "", ""]
+
+
+def _number(x: float) -> str:
+    return "" if np.isnan(x) else f"{x:.4g}"

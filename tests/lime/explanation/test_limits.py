@@ -1,0 +1,120 @@
+"""What limits are asked for and given: exact where they can be, estimated elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestRegressor
+from sklearn.tree import DecisionTreeRegressor
+
+import propopt as po
+from propopt.errors import InvalidInput, Refused
+from propopt.lime import LimeExplanation, limits
+
+
+@pytest.fixture
+def table(rng):
+    return rng.uniform(-10.0, 10.0, (400, 4))
+
+
+@pytest.fixture
+def forest(table):
+    y = table[:, 0] * (table[:, 1] > 0.0) + table[:, 2]
+    return RandomForestRegressor(10, max_depth=5, random_state=0).fit(table, y)
+
+
+def test_a_forest_is_exact_and_does_not_depend_on_the_seed(forest, table):
+    one = limits(forest, table[:5], data=table, rng=0)
+    other = limits(forest, table[:5], data=table, rng=1)
+    assert one.source == "exact"
+    assert one.standard_errors is None
+    assert one.reason == ""
+    assert (one.coefficients == other.coefficients).all()
+    assert (one.intercept == other.intercept).all()
+
+
+def test_what_can_only_be_called_is_estimated_and_says_why(forest, table):
+    exact = limits(forest, table[:3], data=table)
+    called = limits(forest.predict, table[:3], data=table, n_samples=4000)
+    assert called.source.startswith("estimate")
+    assert "can only be called" in called.reason
+    assert called.evaluations == 3 * 4000 + 3
+    z = (called.coefficients - exact.coefficients) / called.standard_errors
+    # 12 normal z-scores: the largest is above 4.5 once in 12,000 seeds
+    assert np.abs(z).max() < 4.5
+    assert np.sqrt((z**2).mean()) > 0.3
+
+
+def test_an_estimate_is_the_same_for_the_same_seed(forest, table):
+    ask = {"data": table, "n_samples": 500}
+    one = limits(forest.predict, table[:2], rng=3, **ask)
+    same = limits(forest.predict, table[:2], rng=3, **ask)
+    other = limits(forest.predict, table[:2], rng=4, **ask)
+    assert (one.coefficients == same.coefficients).all()
+    assert (one.coefficients != other.coefficients).all()
+
+
+def test_the_intercept_and_the_coefficients_are_the_surrogate_at_the_row(forest, table):
+    found = limits(forest, table[:3], data=table)
+    total = found.intercept + found.coefficients.sum(axis=1)
+    assert found.at_row == pytest.approx(total)
+    assert found.local_gap == pytest.approx(forest.predict(table[:3]) - total)
+
+
+def test_the_margin_of_a_boosted_classifier_is_exact(table):
+    y = (table[:, 0] * table[:, 1] > 0.0).astype(int)
+    model = GradientBoostingClassifier(n_estimators=5, random_state=0).fit(table, y)
+    found = limits(model, table[:2], data=table)
+    assert found.source == "exact"
+    assert found.values == pytest.approx(model.decision_function(table[:2]))
+
+
+def test_names_categories_and_gaps_come_through():
+    X = pd.DataFrame(
+        {
+            "age": [20.0, 30.0, np.nan, 50.0, 60.0, 70.0],
+            "town": list("abcabc"),
+        },
+        index=list("uvwxyz"),
+    )
+    f = po.wrap(lambda X: X["age"].fillna(0.0) + (X["town"] == "a"), data=X)
+    found = limits(f, X, n_samples=500)
+    frame = found.to_frame()
+    assert frame["row"].tolist() == [name for name in "uvwxyz" for _ in range(2)]
+    assert frame["value"].tolist()[:6] == [20.0, "a", 30.0, "b", None, "c"]
+    assert frame["bin"][4] == "missing"
+    assert frame["bin"][1] == "a"
+    assert found.as_list("u")[0][0].startswith("age ")
+
+
+def test_one_row_without_a_table_has_no_quartiles(forest, table):
+    with pytest.raises(InvalidInput, match="give the table"):
+        limits(forest, table[:1])
+
+
+def test_a_law_of_other_columns_is_refused(forest, table):
+    law = limits(forest, table[:2], data=table).law
+    tree = DecisionTreeRegressor(max_depth=2).fit(table[:, :3], table[:, 0])
+    with pytest.raises(InvalidInput, match="one of 4 columns, and X has 3"):
+        limits(tree, table[:2, :3], law)
+
+
+def test_the_map_and_the_list_have_the_largest_first(forest, table):
+    found = limits(forest, table[:2], data=table)
+    pairs = found.as_map(1)[1]
+    sizes = [abs(weight) for _, weight in pairs]
+    assert sizes == sorted(sizes, reverse=True)
+    assert dict(pairs) == dict(enumerate(found.coefficients[1].tolist()))
+    assert [w for _, w in found.as_list(1)] == [w for _, w in pairs]
+
+
+def test_it_is_loaded_as_it_was_saved(forest, table, tmp_path):
+    found = limits(forest, table[:2], data=table, n_samples=500)
+    found.save(tmp_path / "lime")
+    same = LimeExplanation.load(tmp_path / "lime.npz")
+    assert same.to_frame().equals(found.to_frame())
+    assert repr(same) == repr(found)
+    assert same.r2 == pytest.approx(found.r2, abs=0)
+    with pytest.raises(Refused, match="make it anew"):
+        _ = same.law
