@@ -12,6 +12,7 @@ import numpy as np
 import propopt as po
 from benchmarks.baselines import perturbation
 from benchmarks.inductive import inductive, inductive_images
+from benchmarks.lime_limits import lime_limits
 from benchmarks.peers import conic_seconds, dense_seconds, pair_loops
 from benchmarks.timing import OURS, Row, in_a_process, median_seconds, with_ratios
 from benchmarks.trees import tree_slopes
@@ -339,6 +340,7 @@ CASES: dict[str, Case] = {
     "bandwidth": bandwidth,
     "perturbation": perturbation,
     "tree_slopes": tree_slopes,
+    "lime_limits": lime_limits,
     "inductive": inductive,
     "inductive_images": inductive_images,
 }
