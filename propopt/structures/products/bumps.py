@@ -8,7 +8,8 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array, Positions, Truths
-from propopt.structures.products.normals import Normals, log_mass
+from propopt.structures.products.normals import Normals
+from propopt.structures.products.standard_normal import log_mass
 
 
 @final

@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from propopt._typing import Array
+from propopt.structures.products.standard_normal import (
+    log_mass,
+    mean_of_interval,
+    share,
+)
 
 
 @final
@@ -60,9 +64,10 @@ class Normals:
     def means(self) -> Array:
         """E V = mean + sd (φ(l) − φ(r)) / (Φ(r) − Φ(l)), (S)."""
         low, high = self.standardised(self.low), self.standardised(self.high)
-        total = log_mass(low, high)
-        pull = np.exp(log_density(low) - total) - np.exp(log_density(high) - total)
-        return np.clip(self.mean + self.sd * pull, self.low, self.high)
+        reference, rest = mean_of_interval(low, high)
+        at_low, at_high = reference == low, reference == high
+        start = np.where(at_low, self.low, np.where(at_high, self.high, self.mean))
+        return np.clip(start + self.sd * rest, self.low, self.high)
 
     def shares(self, low: Array, high: Array) -> Array:
         """P(low < V ≤ high) of the restricted laws; 0 where nothing is between.
@@ -71,21 +76,7 @@ class Normals:
         """
         start, stop = np.maximum(low, self.low), np.minimum(high, self.high)
         some = start < stop
-        a, b = self.standardised(start), self.standardised(stop)
-        with np.errstate(invalid="ignore"):
-            inside = log_mass(a, np.where(some, b, a + 1.0)) - self.log_mass
-        return np.where(some, np.exp(np.minimum(inside, 0.0)), 0.0)
-
-
-def log_mass(low: Array, high: Array) -> Array:
-    """log(Φ(high) − Φ(low)) for low < high, in the tail where it has digits."""
-    right = low > 0.0
-    a, b = np.where(right, -high, low), np.where(right, -low, high)
-    upper = log_ndtr(b)
-    with np.errstate(divide="ignore"):
-        return np.asarray(upper + np.log(-np.expm1(log_ndtr(a) - upper)))
-
-
-def log_density(z: Array) -> Array:
-    """Log φ(z)."""
-    return np.asarray(-0.5 * z**2 - 0.5 * np.log(2.0 * np.pi))
+        ends = self.standardised(self.low), self.standardised(self.high)
+        a = self.standardised(np.where(some, start, self.low))
+        b = self.standardised(np.where(some, stop, self.high))
+        return np.where(some, share(*ends, a, b), 0.0)
