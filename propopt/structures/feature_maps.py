@@ -69,6 +69,16 @@ class Monomials(Network):
         )
 
     @property
+    def exponents(self) -> NDArray[np.intp]:
+        """p, (F, D)."""
+        unit = np.eye(len(self.slopes), dtype=np.intp)
+        powers = [np.zeros_like(unit[:1])]
+        for level in self.levels:
+            smaller = np.concatenate(powers)[level.parents]
+            powers.append(smaller + unit[level.features])
+        return np.concatenate(powers)[self.outputs]
+
+    @property
     def n_scores(self) -> int:
         """The number F of monomials wanted."""
         return len(self.outputs)

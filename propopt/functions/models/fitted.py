@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from propopt.functions.models.called import DifferencedModel
 from propopt.functions.models.columns import FittedColumns
 from propopt.structures.links import Link
 from propopt.structures.networks import Network
+from propopt.structures.products import NoProducts, SumOfProducts
+from propopt.structures.readers.products.networks import network_products
 from propopt.tables.atoms import Atoms
 from propopt.tables.names import Labels, listed
 from propopt.tables.schema import TableSchema
@@ -45,6 +48,13 @@ class ExactModel(Function):
     def features(self) -> tuple[str, ...] | None:
         """The columns that the model was fitted on, where it tells."""
         return self.columns.names
+
+    @cached_property
+    def products(self) -> SumOfProducts | NoProducts:
+        """Values as a sum of products, where scores and link are one."""
+        if self.columns.count is None:
+            return NoProducts("the model does not tell how many columns it takes")
+        return network_products(self.network, self.link, self.columns.count)
 
     @property
     def gradient_method(self) -> str:

@@ -1,4 +1,4 @@
-"""Boxes that a function is read as, believed once they are what it answers."""
+"""What a function is read as, believed once it is what the function answers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from propopt._typing import Points, Positions, Truths
 from propopt.errors import InexactBoxesWarning
 from propopt.functions.base import Function
 from propopt.structures.boxes import Boxes
+from propopt.structures.products import NoProducts, SumOfProducts
 from propopt.tables.names import Labels
 
 
@@ -24,34 +25,32 @@ MOST_CHECKED: Final = 1000
 EACH_MISSING: Final = 20
 """More of them for each column that is missing nowhere else."""
 
+DIFFERS: Final = (
+    "{function!r}: {read} differs from its answer by {error:.2g} of max(1, |f|) in row "
+    "{row!r} of those compared, where {tolerance:.0e} is allowed"
+)
+
 
 @final
 @dataclass
 class CheckedBoxes:
     """The boxes of a function, compared with it at the first rows that are at hand.
 
-    And at some of the first rows in which a column is missing that was there before:
-    what a function makes of missing values is its own, and may be an error.
-
     Parameters
     ----------
-    function : Function
-        f.
+    rows : ComparedRows
+        Of the function.
     boxes : Boxes or None
         What it was read as; None if it was not, or if that was wrong.
-    known_missing : array of bool (D,) or None
-        Columns that were missing in rows at which they were compared; None before
-        they were compared at all.
     """
 
-    function: Function
-    boxes: Boxes | None = field(default=None)
-    known_missing: Truths | None = None
+    rows: ComparedRows
+    boxes: Boxes | None
 
     @classmethod
     def of(cls, function: Function) -> CheckedBoxes:
         """Those that the function says it is."""
-        return cls(function, function.boxes)
+        return cls(ComparedRows(function), function.boxes)
 
     def at(self, points: Points, labels: Labels) -> Boxes | None:
         """The boxes, if they are right; compared at up to 1000 of these rows at first.
@@ -65,16 +64,98 @@ class CheckedBoxes:
         """
         if self.boxes is None:
             return None
+        difference = self.rows.difference(self.boxes, points, labels)
+        if difference is not None:
+            self.boxes = None
+            _warn(difference)
+        return self.boxes
+
+
+@final
+@dataclass
+class CheckedProducts:
+    """The sum of products of a function, compared with it as boxes are.
+
+    Parameters
+    ----------
+    rows : ComparedRows
+        Of the function.
+    products : SumOfProducts or NoProducts
+        What it was read as; the reason if it was not, or if that was wrong.
+    """
+
+    rows: ComparedRows
+    products: SumOfProducts | NoProducts
+
+    @classmethod
+    def of(cls, function: Function) -> CheckedProducts:
+        """Those that the function says it is."""
+        return cls(ComparedRows(function), function.products)
+
+    def at(self, points: Points, labels: Labels) -> SumOfProducts | NoProducts:
+        """The sum, if it is right; compared at up to 1000 of these rows at first.
+
+        Where it is not, a warning names the row of the largest difference, and so does
+        the reason that is returned.
+
+        Raises
+        ------
+        InvalidInput
+            If the function has no value there, as where it takes no missing values.
+        """
+        if isinstance(self.products, NoProducts):
+            return self.products
+        boxes = self.rows.function.boxes  # whose values are found faster
+        read = self.products if boxes is None else boxes
+        difference = self.rows.difference(read, points, labels)
+        if difference is not None:
+            self.products = NoProducts(difference)
+            _warn(difference)
+        return self.products
+
+
+@final
+@dataclass
+class ComparedRows:
+    """Rows at which a function was compared with what it was read as.
+
+    Among them are some of the first rows in which a column is missing that was there
+    before: what a function makes of missing values is its own, and may be an error.
+
+    Parameters
+    ----------
+    function : Function
+        f.
+    known_missing : array of bool (D,) or None
+        Columns that were missing in rows that were compared; None before any was.
+    """
+
+    function: Function
+    known_missing: Truths | None = field(default=None)
+
+    def difference(
+        self, read: Boxes | SumOfProducts, points: Points, labels: Labels
+    ) -> str | None:
+        """How f differs from what was read, at rows that tell something new.
+
+        Parameters
+        ----------
+        read : Boxes or SumOfProducts
+            What f was read as, with its tolerance, over max(1, |f|).
+        points : array (N, D)
+            Rows.
+        labels : Labels
+            Their names.
+        """
         rows = self._not_compared(points)
         if len(rows) == 0:
-            return self.boxes
+            return None
         some = points[rows]
-        if not _agree(self.boxes, self.function, some, labels.of_positions(rows)):
-            self.boxes = None
         here = np.isnan(some).any(axis=0)
         known = self.known_missing
+        found = _difference(read, self.function, some, labels.of_positions(rows))
         self.known_missing = np.asarray(here if known is None else known | here)
-        return self.boxes
+        return found
 
     def _not_compared(self, points: Points) -> Positions:
         """Positions of rows that would tell something new."""
@@ -94,20 +175,31 @@ def _any(absent: Truths) -> Positions:
     return np.flatnonzero(absent.any(axis=0))
 
 
-def _agree(boxes: Boxes, function: Function, points: Points, labels: Labels) -> bool:
-    """Whether boxes are f to their tolerance, over max(1, |f|), at all rows."""
+def _difference(
+    read: Boxes | SumOfProducts, function: Function, points: Points, labels: Labels
+) -> str | None:
+    """The largest difference, over max(1, |f|), if it is not within the tolerance."""
     with function.calls.trying_out():
         values = function.value_at(points, labels)
-    errors = np.abs(boxes.value(points) - values) / np.maximum(1.0, np.abs(values))
+    with np.errstate(over="ignore", invalid="ignore"):
+        errors = np.abs(read.value(points) - values) / np.maximum(1.0, np.abs(values))
     worst = int(errors.argmax())
-    if errors[worst] <= boxes.tolerance:
-        return True
-    name = worst if labels.points is None else labels.points[worst]
-    warnings.warn(
-        f"{function!r}: its trees were read, and their sum differs from its answer by "
-        f"{errors[worst]:.2g} of max(1, |f|) in row {name!r} of those compared, where "
-        f"{boxes.tolerance:.0e} is allowed; it is sampled instead",
-        InexactBoxesWarning,
-        stacklevel=2,
+    if errors[worst] <= read.tolerance:
+        return None
+    return DIFFERS.format(
+        function=function,
+        read=(
+            "its trees were read, and their sum"
+            if isinstance(read, Boxes)
+            else "it was read as a sum of products, which"
+        ),
+        error=errors[worst],
+        row=worst if labels.points is None else labels.points[worst],
+        tolerance=read.tolerance,
     )
-    return False
+
+
+def _warn(difference: str) -> None:
+    warnings.warn(
+        f"{difference}; it is sampled instead", InexactBoxesWarning, stacklevel=3
+    )

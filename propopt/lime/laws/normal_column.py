@@ -14,7 +14,7 @@ from propopt._typing import Array, Positions, Truths, Values
 from propopt.lime.laws.mixture import tilt_of_masses
 from propopt.lime.laws.tilt import Tilt
 from propopt.structures.products import Normals, Pieces
-from propopt.structures.products.normals import log_mass
+from propopt.structures.products.standard_normal import log_mass
 
 
 @final

@@ -14,6 +14,7 @@ from propopt.structures.boxes.maps import ColumnMap, SameColumn
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.boxes.trees import LeafSets, Tree, leaf_sets
 from propopt.structures.products.measures import Measures
+from propopt.structures.products.paths import padded_paths
 from propopt.structures.products.products import Products
 from propopt.structures.products.sum_of_products import SumOfProducts
 
@@ -247,17 +248,8 @@ def _boxes(
     )
     values = np.concatenate([part.values for part in leaves])
     sets = Sets.concatenate([part.sets for part in leaves])
-    paths = _padded(leaf, np.arange(len(sets)), len(values))
+    paths = padded_paths(leaf, np.arange(len(sets)), len(values))
     return Boxes(base, values, paths, sets, n_columns, tolerance).merged()
-
-
-def _padded(leaf: Positions, places: Positions, n_leaves: int) -> Positions:
-    """One row of places for each leaf, padded with −1; ``leaf`` increases."""
-    lengths = np.bincount(leaf, minlength=n_leaves)
-    paths = np.full((n_leaves, int(lengths.max(initial=0))), -1)
-    starts = np.cumsum(lengths) - lengths
-    paths[leaf, np.arange(len(leaf)) - starts[leaf]] = places
-    return paths
 
 
 def _widened(paths: Positions, width: int) -> Positions:

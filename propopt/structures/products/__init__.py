@@ -4,7 +4,10 @@
   :class:`~propopt.structures.products.sum_of_products.NoProducts`: why one is not.
 - :class:`~propopt.structures.products.factors.Factors`: families of functions of one
   column: :class:`~propopt.structures.products.bumps.Bumps`,
-  :class:`~propopt.structures.products.powers.Powers`, and the sets of boxes.
+  :class:`~propopt.structures.products.powers.Powers`,
+  :class:`~propopt.structures.products.exponentials.Exponentials`,
+  :class:`~propopt.structures.products.tables.Tables`, and the sets of boxes;
+  :class:`~propopt.structures.products.imputed.Imputed` gives others values of NaN.
 - :class:`~propopt.structures.products.pieces.Pieces`: laws of one column under which
   factors have means: single values, and truncated
   :class:`~propopt.structures.products.normals.Normals`.
@@ -13,18 +16,23 @@
 """
 
 from propopt.structures.products.bumps import Bumps
+from propopt.structures.products.exponentials import Exponentials
 from propopt.structures.products.factors import Factors
+from propopt.structures.products.imputed import Imputed
 from propopt.structures.products.measures import Measures
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.pieces import Pieces
 from propopt.structures.products.powers import Powers
 from propopt.structures.products.products import Products
 from propopt.structures.products.sum_of_products import NoProducts, SumOfProducts
+from propopt.structures.products.tables import Tables
 
 
 __all__ = [
     "Bumps",
+    "Exponentials",
     "Factors",
+    "Imputed",
     "Measures",
     "NoProducts",
     "Normals",
@@ -32,4 +40,5 @@ __all__ = [
     "Powers",
     "Products",
     "SumOfProducts",
+    "Tables",
 ]

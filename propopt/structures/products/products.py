@@ -64,6 +64,16 @@ class Products:
             attributions += lot.by_column @ ((lot.scatter @ others) * R)
         return total, np.ascontiguousarray(attributions.T)
 
+    def sums(self, P: Array) -> Values:
+        """The sum (N,) of measures of each set, (U, N)."""
+        total = np.full(P.shape[1], self.base + self._constant)
+        for lot in self.lots:
+            product = P[lot.factors[lot.paths[0]]]
+            for places in lot.paths[1:]:
+                product *= P[lot.factors[places]]
+            total += (lot.sums @ product)[0]
+        return total
+
     def with_factors(
         self, places: Positions, dropped: Truths, column: Positions
     ) -> Products:

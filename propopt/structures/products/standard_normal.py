@@ -155,7 +155,7 @@ def _tail(a: Array, b: Array) -> Array:
 
 
 def _below(a: Array, b: Array) -> Array:
-    """b − E[Z | a < Z ≤ b] for a < b < 0.
+    """B − E[Z | a < Z ≤ b] for a < b < 0.
 
     With R = (1 − Φ)/φ, y = −b, y′ = −a and q(y) = 1 − y R(y):
     [q(y) − φ(a)/φ(b) (q(y′) + (y′ − y) R(y′))] / [R(y) − R(y′) φ(a)/φ(b)].

@@ -9,13 +9,15 @@ from typing import Final, final
 import numpy as np
 
 from propopt._typing import Array, Points, Positions, Values
+from propopt.batches import Budget
 from propopt.structures.products.factors import Factors
-from propopt.structures.products.measures import Measures
 from propopt.structures.products.products import Products
 
 
 PRODUCTS_TOLERANCE: Final = 1e-9
 """How far a function may be from what it is read as, over max(1, |f|)."""
+
+FACTORS_AT_ONCE: Final = Budget(2**26)
 
 
 @final
@@ -85,11 +87,24 @@ class SumOfProducts:
 
     def value(self, points: Points) -> Values:
         """Values of f at points (N, D)."""
-        G = np.empty((self.n_factors, len(points)))
-        for j in self.columns.tolist():
-            for numbers, factors in self.of_column(j):
-                G[numbers] = factors.at(points[:, j])
-        return self.products.contrasts(Measures.of_sets(G, np.zeros(G.shape)))[0]
+        own = [
+            (j, numbers, factors)
+            for j in self.columns.tolist()
+            for numbers, factors in self.of_column(j)
+        ]
+        values = np.empty(len(points))
+        row_bytes = 8 * self.n_factors + self.products.row_bytes
+        for rows in FACTORS_AT_ONCE.blocks(len(points), row_bytes):
+            G = np.empty((self.n_factors, len(points[rows])))
+            for j, numbers, factors in own:
+                G[numbers] = factors.at(points[rows, j])
+            values[rows] = self.products.sums(G)
+        return values
+
+    def plus(self, number: float) -> SumOfProducts:
+        """``number`` + f."""
+        products = replace(self.products, base=self.products.base + number)
+        return replace(self, products=products)
 
     def scaled(self, weight: float) -> SumOfProducts:
         """``weight`` · f."""

@@ -1,0 +1,255 @@
+"""Sums of products of what a model sees, by the columns of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from propopt._typing import Array, Positions, Truths
+from propopt.structures.products.bumps import Bumps
+from propopt.structures.products.exponentials import Exponentials
+from propopt.structures.products.factors import Factors
+from propopt.structures.products.imputed import Imputed
+from propopt.structures.products.paths import padded_paths
+from propopt.structures.products.powers import Powers
+from propopt.structures.products.products import Products
+from propopt.structures.products.seen import Line, Listed, SeenColumn
+from propopt.structures.products.sum_of_products import NoProducts, SumOfProducts
+from propopt.structures.products.tables import Tables
+
+
+def by_table(
+    function: SumOfProducts, seen: Sequence[SeenColumn], n_columns: int
+) -> SumOfProducts | NoProducts:
+    """The same function of the D columns of the table.
+
+    Parameters
+    ----------
+    function : SumOfProducts
+        Of the M columns that a model sees: bumps, powers and exponentials.
+    seen : sequence of SeenColumn (M,)
+        Where each comes from.
+    n_columns : int
+        D.
+
+    Returns
+    -------
+    SumOfProducts or NoProducts
+        The latter where a product has a line in a column that it has twice.
+    """
+    entries = _Entries.of(function, seen)
+    if entries.any_line_twice:
+        return NoProducts(
+            "a column of the table enters the same product in several ways"
+        )
+    pulled = _Pulled(function, seen, entries)
+    pulled.put_lines()
+    for j in np.unique(entries.column[~entries.is_line]).tolist():
+        pulled.put_listed(j)
+    return pulled.whole(n_columns)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Entries:
+    """Factors of products, one after the other: E of them.
+
+    Parameters
+    ----------
+    product, factor : array (E,)
+        Positions; products are not decreasing.
+    column : array (E,)
+        The column of the table.
+    is_line : array (E,)
+        Whether it is seen as a line.
+    """
+
+    product: Positions
+    factor: Positions
+    column: Positions
+    is_line: Truths
+
+    @classmethod
+    def of(cls, function: SumOfProducts, seen: Sequence[SeenColumn]) -> _Entries:
+        """All, in the order of products."""
+        paths = function.products.paths
+        product, place = np.nonzero(paths >= 0)
+        factor = paths[product, place]
+        k = function.products.column[factor]
+        column = np.array([each.column for each in seen], np.intp)
+        lines = np.array([isinstance(each, Line) for each in seen], bool)
+        return cls(product, factor, column[k], lines[k])
+
+    @property
+    def any_line_twice(self) -> bool:
+        """Whether a product has a column more than once, and a line among these."""
+        pairs = np.stack([self.product, self.column])
+        _, place, counts = np.unique(
+            pairs, axis=1, return_inverse=True, return_counts=True
+        )
+        return bool((counts[place.ravel()] > 1)[self.is_line].any())
+
+
+@final
+@dataclass(eq=False)
+class _Pulled:
+    """What has been made so far.
+
+    Parameters
+    ----------
+    function : SumOfProducts
+        Of what is seen.
+    seen : sequence of SeenColumn
+        How.
+    entries : _Entries
+        Factors of its products.
+    """
+
+    function: SumOfProducts
+    seen: Sequence[SeenColumn]
+    entries: _Entries
+    families: list[Factors] = field(default_factory=list)
+    product: list[Positions] = field(default_factory=list)
+    factor: list[Positions] = field(default_factory=list)
+    n_factors: int = 0
+
+    def __post_init__(self) -> None:
+        self.multiple = np.ones(self.function.n_factors)
+
+    def put_lines(self) -> None:
+        """All factors of columns that are seen as lines."""
+        lines = _Lines.of(self.seen)
+        place = np.full(self.function.n_factors, -1)
+        start = 0
+        for family in self.function.factors:
+            own = np.flatnonzero(lines.there[family.column])
+            if len(own) > 0:
+                chosen = family.take(own)
+                moved, multiple = lines.take(chosen.column).before(chosen)
+                self.multiple[own + start] = multiple
+                place[own + start] = self._add(moved)
+            start += len(family)
+        among = self.entries.is_line
+        self.product.append(self.entries.product[among])
+        self.factor.append(place[self.entries.factor[among]])
+
+    def put_listed(self, j: int) -> None:
+        """All factors of a column of which values are listed; one for each product."""
+        among = np.flatnonzero(~self.entries.is_line & (self.entries.column == j))
+        product, factor = self.entries.product[among], self.entries.factor[among]
+        numbers, place = np.unique(factor, return_inverse=True)
+        keys, entries = self._tabled(numbers)
+        starts = np.flatnonzero(np.diff(product, prepend=-1))
+        if len(starts) < len(product):
+            entries = np.multiply.reduceat(entries[place], starts, axis=0)
+            place = np.arange(len(starts))
+        column = np.full(len(entries), j, np.intp)
+        family = Tables(column, keys, entries[:, :-2], entries[:, -2], entries[:, -1])
+        self.product.append(product[starts])
+        self.factor.append(self._add(family)[place])
+
+    def _tabled(self, numbers: Positions) -> tuple[Array, Array]:
+        """Keys (K,), and the values of some factors of one column on them."""
+        column = self.function.products.column[numbers]
+        listed = {k: self.seen[k] for k in np.unique(column).tolist()}
+        known = {k: each for k, each in listed.items() if isinstance(each, Listed)}
+        keys = np.unique(np.concatenate([each.keys for each in known.values()]))
+        entries = np.empty((len(numbers), len(keys) + 2))
+        place = np.full(self.function.n_factors, -1)
+        place[numbers] = np.arange(len(numbers))
+        for k, each in known.items():
+            for own, factors in self.function.of_column(k):
+                used = place[own] >= 0
+                entries[place[own[used]]] = factors.take(used).at(each.on(keys))
+        return keys, entries
+
+    def _add(self, family: Factors) -> Positions:
+        """The numbers of its factors, behind all others."""
+        numbers = self.n_factors + np.arange(len(family))
+        self.families.append(family)
+        self.n_factors += len(family)
+        return numbers
+
+    def whole(self, n_columns: int) -> SumOfProducts:
+        """The function of the columns of the table."""
+        old = self.function.products
+        product, factor = np.concatenate(self.product), np.concatenate(self.factor)
+        order = np.argsort(product, kind="stable")
+        multiples = np.append(self.multiple, 1.0)[old.paths].prod(axis=1)
+        column = [np.zeros(0, np.intp), *(family.column for family in self.families)]
+        products = Products(
+            old.base,
+            old.values * multiples,
+            padded_paths(product[order], factor[order], len(old.values)),
+            np.concatenate(column),
+            n_columns,
+        )
+        return SumOfProducts(products, tuple(self.families), self.function.tolerance)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    """Lines s (x − c), and what is seen of missing numbers, (M,); NaN of no line."""
+
+    there: Truths
+    column: Positions
+    slope: Array
+    center: Array
+    missing: Array
+
+    @classmethod
+    def of(cls, seen: Sequence[SeenColumn]) -> _Lines:
+        no_line = Line(-1, np.nan, np.nan)
+        lines = [each if isinstance(each, Line) else no_line for each in seen]
+        return cls(
+            np.array([isinstance(each, Line) for each in seen], bool),
+            np.array([line.column for line in lines], np.intp),
+            np.array([line.slope for line in lines]),
+            np.array([line.center for line in lines]),
+            np.array([line.missing for line in lines]),
+        )
+
+    def take(self, chosen: Positions) -> _Lines:
+        return _Lines(
+            self.there[chosen],
+            self.column[chosen],
+            self.slope[chosen],
+            self.center[chosen],
+            self.missing[chosen],
+        )
+
+    def before(self, factors: Factors) -> tuple[Factors, Array]:
+        """Factors of x, and multiples, for one factor of each line."""
+        moved, multiple = _of_x(factors, self.column, self.slope, self.center)
+        if np.isnan(self.missing).all():
+            return moved, multiple
+        return Imputed(moved, _each_at(factors, self.missing) / multiple), multiple
+
+
+def _of_x(
+    factors: Factors, column: Positions, slope: Array, center: Array
+) -> tuple[Factors, Array]:
+    """g(s (x − c)) as a multiple of a function of x of the same family."""
+    ones = np.ones(len(column))
+    match factors:
+        case Bumps(_, middle, width):
+            return Bumps(column, center + middle / slope, width / np.abs(slope)), ones
+        case Powers(_, degree, root):
+            return Powers(column, degree, center + root / slope), slope**degree
+        case Exponentials(_, rate, root):
+            return Exponentials(column, rate * slope, center + root / slope), ones
+        case _:
+            raise TypeError(type(factors))
+
+
+def _each_at(factors: Factors, values: Array) -> Array:
+    """g_u(values_u), (U,)."""
+    result = np.empty(len(values))
+    for value in np.unique(values):
+        own = np.flatnonzero((values == value) | (np.isnan(values) & np.isnan(value)))
+        result[own] = factors.take(own).at(np.array([value]))[:, 0]
+    return result

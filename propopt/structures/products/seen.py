@@ -1,0 +1,72 @@
+"""Columns as a model sees them, each made of one column of a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+import numpy as np
+
+from propopt._typing import Array
+
+
+@final
+@dataclass(frozen=True)
+class Line:
+    """Numbers x that are seen as slope · (x − center).
+
+    Parameters
+    ----------
+    column : int
+        The column of the table, as in all that is seen.
+    slope, center : float
+        Not 0, and any number.
+    missing : float
+        What is seen of NaN; NaN where nothing is.
+    """
+
+    column: int
+    slope: float = 1.0
+    center: float = 0.0
+    missing: float = np.nan
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Values of which a few are seen apart: codes, and numbers that were encoded.
+
+    Parameters
+    ----------
+    column : int
+        The column of the table.
+    keys : array (K,)
+        These values, increasing.
+    seen : array (K,)
+        What is seen of them.
+    other, missing : float
+        What is seen of all other values, and of NaN; NaN where nothing is.
+    """
+
+    column: int
+    keys: Array
+    seen: Array
+    other: float = np.nan
+    missing: float = np.nan
+
+    def on(self, keys: Array) -> Array:
+        """What is seen of keys (K,), of others and of NaN, (K + 2,)."""
+        place = np.searchsorted(self.keys, keys)
+        known = np.append(self.keys, np.nan)[place] == keys
+        at_keys = np.append(self.seen, self.other)[np.where(known, place, -1)]
+        return np.concatenate([at_keys, [self.other, self.missing]])
+
+
+SeenColumn: TypeAlias = Line | Listed
+"""How a column that a model sees comes from one of the table."""
+
+
+def constant(column: int, seen: float, missing: float = np.nan) -> Listed:
+    """Numbers that are all seen alike."""
+    nothing = np.zeros(0)
+    return Listed(column, nothing, nothing, seen, missing)

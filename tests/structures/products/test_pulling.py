@@ -1,0 +1,111 @@
+"""Functions of what a model sees are the same functions of the table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from propopt.structures.products import (
+    Bumps,
+    Exponentials,
+    NoProducts,
+    Powers,
+    Products,
+    SumOfProducts,
+)
+from propopt.structures.products.pulling import by_table
+from propopt.structures.products.seen import Line, Listed, constant
+
+
+RNG = np.random.default_rng(0)
+M = 5
+COLORS = Listed(1, np.arange(3.0), np.array([0.0, 1.0, 0.5]))
+SIZES = Listed(1, np.arange(3.0), np.array([2.0, -1.0, 0.0]))
+SEEN = [
+    Line(0, 2.0, 0.3, missing=0.7),
+    COLORS,
+    SIZES,
+    Line(2, -0.5, 1.0),
+    Listed(3, np.array([1.0, 4.0]), np.array([1.0, 0.0]), 0.25, 2.0),
+]
+
+
+def machine(seed=0, n_products=7):
+    """Products of bumps, powers and exponentials of five columns."""
+    rng = np.random.default_rng(seed)
+    families = [
+        Bumps(np.arange(M), rng.normal(size=M), rng.random(M) + 0.5),
+        Powers(np.arange(M), np.array([1, 2, 3, 2, 1]), rng.normal(size=M)),
+        Exponentials(np.arange(M), rng.normal(size=M), rng.normal(size=M)),
+    ]
+    column = np.tile(np.arange(M), 3)
+    kinds = rng.integers(0, 3, (n_products, M))
+    paths = np.where(rng.random((n_products, M)) < 0.7, kinds * M + np.arange(M), -1)
+    paths = -np.sort(-paths, axis=1)
+    values = rng.normal(size=n_products)
+    return SumOfProducts(Products(0.5, values, paths, column, M), tuple(families))
+
+
+def rows(n=40):
+    table = np.column_stack(
+        [
+            RNG.normal(size=n),
+            RNG.integers(0, 3, n),
+            RNG.normal(size=n),
+            RNG.choice([1.0, 4.0, 2.5, np.nan], n),
+        ]
+    )
+    table[::5, 0] = np.nan
+    return table
+
+
+def as_seen(table, seen):
+    columns = []
+    for each in seen:
+        x = table[:, each.column]
+        if isinstance(each, Line):
+            what = each.slope * (x - each.center)
+        else:
+            what = np.full(len(x), each.other)
+            for key, value in zip(each.keys, each.seen, strict=True):
+                what[x == key] = value
+        columns.append(np.where(np.isnan(x), each.missing, what))
+    return np.column_stack(columns)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_values_are_those_of_what_is_seen(seed):
+    function, table = machine(seed), rows()
+    pulled = by_table(function, SEEN, n_columns=4)
+    expected = function.value(as_seen(table, SEEN))
+    np.testing.assert_allclose(pulled.value(table), expected, rtol=1e-12, atol=1e-12)
+    assert pulled.n_columns == 4
+
+
+def test_a_column_of_codes_has_one_factor_in_each_product():
+    pulled = by_table(machine(1), SEEN, n_columns=4)
+    column = np.append(pulled.products.column, -1)[pulled.products.paths]
+    for path in column:
+        assert len(set(path[path >= 0])) == (path >= 0).sum()
+
+
+def test_numbers_that_are_all_seen_alike_are_constant():
+    function = machine(2)
+    seen = [Line(0), Line(1), constant(2, 0.4, missing=-1.0), Line(3), Line(4)]
+    table = RNG.normal(size=(30, 5))
+    table[::4, 2] = np.nan
+    pulled = by_table(function, seen, n_columns=5)
+    expected = function.value(as_seen(table, seen))
+    np.testing.assert_allclose(pulled.value(table), expected, rtol=1e-12)
+
+
+def test_a_line_beside_another_of_its_column_is_refused_where_they_are_multiplied():
+    seen = [Line(0), Line(0), Line(1), Line(2), Line(3)]
+    refused = by_table(machine(0), seen, n_columns=4)
+    assert isinstance(refused, NoProducts)
+    assert "in several ways" in refused.reason
+    added = SumOfProducts.additive(
+        0.0, np.array([1.0, 2.0]), Powers.first(np.array([0, 1])), 2
+    )
+    both = by_table(added, [Line(0), Line(0, 3.0, 1.0)], n_columns=1)
+    np.testing.assert_allclose(both.value(np.array([[2.0]])), [2.0 + 2.0 * 3.0])
