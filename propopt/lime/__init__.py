@@ -1,21 +1,37 @@
 """What LIME converges to, exactly, and what its coefficients hide.
 
 :class:`TabularLaw` says how tabular LIME draws, codes and weights samples;
-:func:`default_kernel_width` is the width that it has where none is given.
+:func:`default_kernel_width` is the width that it has where none is given. With
+:class:`GaussianLaw` samples are normal and weighted by distance, and :func:`gains`,
+:func:`critical_bandwidths` and :func:`local_error` say what becomes of slopes.
 """
 
 from propopt.lime.explainer import limits
 from propopt.lime.explanation import LimeExplanation
+from propopt.lime.gaussian import (
+    CriticalBandwidths,
+    Gains,
+    LocalError,
+    critical_bandwidths,
+    gains,
+    local_error,
+)
 from propopt.lime.laws import GaussianLaw, GlimeLaw
 from propopt.lime.laws.tabular import TabularLaw
 from propopt.lime.laws.widths import default_kernel_width
 
 
 __all__ = [
+    "CriticalBandwidths",
+    "Gains",
     "GaussianLaw",
     "GlimeLaw",
     "LimeExplanation",
+    "LocalError",
     "TabularLaw",
+    "critical_bandwidths",
     "default_kernel_width",
+    "gains",
     "limits",
+    "local_error",
 ]
