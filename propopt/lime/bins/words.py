@@ -9,10 +9,11 @@ import numpy as np
 from propopt._typing import Array
 
 
-def interval_words(edges: Array) -> tuple[str, ...]:
+def interval_words(edges: Array, *, below: bool = True) -> tuple[str, ...]:
     """The words of bins between inner edges, to stand behind the name of a column.
 
-    Edges have the fewest digits, at least four, that tell them apart.
+    Edges have the fewest digits, at least four, that tell them apart. They belong to
+    the bin below them, or to the one above.
 
     Examples
     --------
@@ -20,12 +21,15 @@ def interval_words(edges: Array) -> tuple[str, ...]:
     ('≤ 0.5', '> 0.5 and ≤ 2', '> 2')
     >>> interval_words(np.array([1.00001, 1.00002]))
     ('≤ 1.00001', '> 1.00001 and ≤ 1.00002', '> 1.00002')
+    >>> interval_words(np.array([0.5]), below=False)
+    ('< 0.5', '≥ 0.5')
     """
     if len(edges) == 0:
         return ("any",)
     ends = _told_apart(edges)
-    between = (f"> {low} and ≤ {high}" for low, high in pairwise(ends))
-    return (f"≤ {ends[0]}", *between, f"> {ends[-1]}")
+    over, under = (">", "≤") if below else ("≥", "<")
+    between = (f"{over} {low} and {under} {high}" for low, high in pairwise(ends))
+    return (f"{under} {ends[0]}", *between, f"{over} {ends[-1]}")
 
 
 def _told_apart(edges: Array) -> list[str]:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from propopt._typing import Array, Attributions, Points
 from propopt.lime.gaussian.gains import gains_at
-from propopt.lime.gaussian.geometry import Geometry, read_rows
+from propopt.lime.gaussian.geometry import Geometry, rows_of_law
 from propopt.lime.gaussian.tails import tails
 from propopt.lime.laws.base import LimeLaw
 from propopt.tables.names import Labels
@@ -91,7 +91,7 @@ def critical_bandwidths(law: LimeLaw, X: Any) -> CriticalBandwidths:
     >>> po.lime.critical_bandwidths(law, [[0.432, 0.1]]).widths.round(4)
     array([[0.5301,    nan]])
     """
-    points, labels = read_rows(law, X)
+    points, labels = rows_of_law(law, X)
     geometry = Geometry.of(law)
     low, high = geometry.ends(points)
     return CriticalBandwidths(

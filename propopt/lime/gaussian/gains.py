@@ -13,7 +13,7 @@ from propopt._typing import Array, Attributions, Points, Values
 from propopt.checks import read_array
 from propopt.errors import InvalidInput
 from propopt.lime.expectations import Limits
-from propopt.lime.gaussian.geometry import Geometry, read_rows
+from propopt.lime.gaussian.geometry import Geometry, rows_of_law
 from propopt.lime.gaussian.tails import tails
 from propopt.lime.laws.base import LimeLaw
 from propopt.tables.names import Labels
@@ -129,11 +129,11 @@ def gains(law: LimeLaw, X: Any) -> Gains:
     >>> import propopt as po
     >>> law = po.lime.GaussianLaw.of([0.0, 0.0], scale=1.0, kernel_width=1.0)
     >>> po.lime.gains(law, [[1.0, -0.5]]).gain.round(4)
-    array([[ 1.1378, -0.2479]])
+    array([[ 1.1378, -0.1271]])
 
     In the second column a function that increases has a negative coefficient.
     """
-    points, labels = read_rows(law, X)
+    points, labels = rows_of_law(law, X)
     return gains_at(Geometry.of(law), points, labels)
 
 

@@ -93,12 +93,12 @@ class Geometry:
         total = self.width**2 + self.scale**2
         mean = (self.width**2 * self.mean + self.scale**2 * points) / total
         deviation = self.width * self.scale / np.sqrt(total)
-        own = np.log(self.width**2 / total) - (points - self.mean) ** 2 / total
+        apart = (points - self.mean) ** 2 / total
         return Near(
             *self.ends(points),
             mean,
             np.broadcast_to(deviation, points.shape),
-            0.5 * own,
+            -0.5 * (np.log1p((self.scale / self.width) ** 2) + apart),
         )
 
 
@@ -112,7 +112,7 @@ def gaussian_of(law: LimeLaw) -> GaussianLaw:
     return inner
 
 
-def read_rows(law: LimeLaw, X: Any) -> tuple[Points, Labels]:
+def rows_of_law(law: LimeLaw, X: Any) -> tuple[Points, Labels]:
     """Rows of the law's columns, with their names.
 
     Raises

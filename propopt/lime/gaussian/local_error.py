@@ -12,6 +12,7 @@ from propopt._typing import Points, Values
 from propopt.errors import InvalidInput, Refused
 from propopt.functions.base import Function, read_function
 from propopt.lime.expectations import ExactLimits
+from propopt.lime.expectations.limits import SITUATIONS_AT_ONCE
 from propopt.lime.laws.base import LimeLaw
 from propopt.structures.products import Measures, SumOfProducts
 from propopt.tables.names import Labels
@@ -109,22 +110,22 @@ def local_error(law: LimeLaw, function: Function, X: Any) -> LocalError:
         raise InvalidInput(
             f"law: expected {points.shape[1]} columns, as X has, got {len(law.columns)}"
         )
-    limits = ExactLimits(products, law).of(points)
+    exact = ExactLimits(products, law)
     return LocalError(
-        limits.at_row,
-        box_means(products, law, points),
+        exact.of(points).at_row,
+        _box_means(exact, points),
         function.value_at(points, labels),
         labels,
     )
 
 
-def box_means(products: SumOfProducts, law: LimeLaw, points: Points) -> Values:
-    """E_Q[f | all bits 1] at rows (n, D), (n,)."""
-    widths = law.widths(points)
-    P = np.empty((products.n_factors, len(points)))
-    for j in products.columns.tolist():
-        tilt = law.columns[j].tilt(points[:, j], widths)
-        for numbers, factors in products.of_column(j):
-            P[numbers] = tilt.given(tilt.pieces.expect(factors))[0]
-    measures = Measures.of_sets(P, np.zeros(P.shape))
-    return products.products.contrasts(measures)[0]
+def _box_means(exact: ExactLimits, points: Points) -> Values:
+    """E_Q[f | all bits 1] at rows (n, D): products of E_Q[g | z_j = 1]."""
+    sums, widths = exact.function.products, exact.law.widths(points)
+    row_bytes = 8 * 9 * exact.function.n_factors + sums.row_bytes
+    parts = []
+    for rows in SITUATIONS_AT_ONCE.blocks(len(points), row_bytes):
+        inside = exact.factor_means(points[rows], widths[rows]).one
+        nothing = np.zeros(inside.shape)
+        parts.append(sums.contrasts(Measures.of_sets(inside, nothing))[0])
+    return np.concatenate(parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -13,17 +13,18 @@ from numpy.typing import ArrayLike
 from propopt._typing import Array
 from propopt.checks import as_floats, read_array, read_positive
 from propopt.errors import InvalidInput
+from propopt.lime.bins.rules import BinsOfColumns, read_rules
 from propopt.lime.laws.base import LimeLaw
 from propopt.lime.laws.column import LimeColumn
+from propopt.lime.laws.from_data import columns_of, read_data
 from propopt.lime.laws.normal_column import NormalColumn
 from propopt.lime.laws.normal_data import (
     BinEnds,
     DistanceUnits,
     NormalSettings,
     SampleScale,
-    read_bins,
 )
-from propopt.tables.names import Labels, read_points
+from propopt.tables.names import Labels
 from propopt.tables.schema import TableSchema
 
 
@@ -56,7 +57,7 @@ class GaussianLaw(LimeLaw):
     >>> law
     GaussianLaw(2 columns, kernel width 1)
     >>> law.columns[0].bins[1]
-    '-0.6745 ≤ x < 0'
+    '≥ -0.6745 and < 0'
     """
 
     columns: tuple[LimeColumn, ...]
@@ -69,7 +70,7 @@ class GaussianLaw(LimeLaw):
         mean: ArrayLike,
         scale: ArrayLike,
         kernel_width: float | None = None,
-        n_bins: int = 4,
+        n_bins: BinsOfColumns = 4,
         labels: Labels | None = None,
         *,
         unit: ArrayLike = 1.0,
@@ -85,8 +86,9 @@ class GaussianLaw(LimeLaw):
         kernel_width : float, optional
             ν > 0, by default 0.75 √(Σ_j (σ_j / u_j)²): what the ``lime`` package has,
             0.75 √D, in units of the scale.
-        n_bins : int
-            At least 2.
+        n_bins : int, str, mapping or sequence
+            Bins of the same mass, at least 2, or inner edges; of one column or of all,
+            as for :meth:`TabularLaw.from_data`.
         labels : Labels, optional
             Names of the columns.
         unit : float or array (D,)
@@ -100,12 +102,14 @@ class GaussianLaw(LimeLaw):
         means = read_array(mean, "mean", ndim=1)
         scales = _read_each(scale, "scale", len(means))
         units = _read_each(unit, "unit", len(means))
-        n_bins = read_bins(n_bins)
+        labels = Labels() if labels is None else labels
+        labels.check((0, len(means)), "labels")
+        rules = read_rules(n_bins, labels.feature_names(len(means)))
         columns = tuple(
-            NormalColumn.of_quantiles(m, s, n_bins, u)
-            for m, s, u in zip(means.tolist(), scales, units, strict=True)
+            NormalColumn.of_rule(m, s, rule, u)
+            for m, s, rule, u in zip(means.tolist(), scales, rules, units, strict=True)
         )
-        return cls._of(columns, kernel_width, Labels() if labels is None else labels)
+        return cls._of(columns, kernel_width, labels)
 
     @classmethod
     def from_data(
@@ -113,11 +117,12 @@ class GaussianLaw(LimeLaw):
         X: Any,
         schema: TableSchema | None = None,
         *,
-        n_bins: int = 4,
+        n_bins: BinsOfColumns = 4,
         kernel_width: float | None = None,
         scale: SampleScale = "per_feature",
         distance: DistanceUnits = "standardised",
         edges: BinEnds = "normal",
+        categorical: Sequence[Hashable] = (),
     ) -> GaussianLaw:
         """The law with the means and standard deviations of a table.
 
@@ -130,8 +135,9 @@ class GaussianLaw(LimeLaw):
             Usually the rows that the model was fitted on.
         schema : TableSchema, optional
             What the columns are, if some are categories.
-        n_bins : int
-            At least 2.
+        n_bins : int, str, mapping or sequence
+            Bins of a column of numbers, at least 2, or inner edges; of one column or of
+            all, as for :meth:`TabularLaw.from_data`.
         kernel_width : float, optional
             ν > 0; by default as :meth:`of` has it, 0.75 √D with standardised distances.
         scale : "per_feature", "common" or float
@@ -143,6 +149,9 @@ class GaussianLaw(LimeLaw):
         edges : "normal" or "data"
             Whether bins have the same mass under the normal law, or the same number of
             rows of X. Samples are normal in both.
+        categorical : sequence of columns
+            Positions or names of columns whose values are categories, where there is
+            no schema.
 
         Raises
         ------
@@ -156,21 +165,18 @@ class GaussianLaw(LimeLaw):
         >>> GaussianLaw.from_data(X).kernel_width
         1.5
         """
-        settings = NormalSettings(
-            n_bins=n_bins, scale=scale, distance=distance, edges=edges
-        )
-        if schema is None:
-            points, labels = read_points(X, "X")
-        else:
-            points, labels = schema.encode(X, "X")
-        columns = tuple(settings.columns(points, schema))
+        settings = NormalSettings(scale=scale, distance=distance, edges=edges)
+        points, labels, schema, coded = read_data(X, schema, categorical)
+        names = labels.feature_names(points.shape[1])
+        rules = read_rules(n_bins, names)
+        binned = columns_of(points, names, schema, coded, 2, "frequency", package=False)
+        columns = settings.columns(points, binned, coded, rules)
         return cls._of(columns, kernel_width, labels.of_columns())
 
     @classmethod
     def _of(
         cls, columns: tuple[LimeColumn, ...], width: float | None, labels: Labels
     ) -> GaussianLaw:
-        labels.check((0, len(columns)), "labels")
         if width is None:
             width = 0.75 * math.sqrt(sum(map(_extent, columns)))
         return cls(columns, read_positive(width, "kernel_width"), labels)

@@ -46,7 +46,9 @@ class GlimeColumn:
         own = np.where(np.isinf(widths), self.kernel_width, widths)
         return replace(self.column.tilt(x, own), log_weight=np.zeros(len(x)))
 
-    def log_kernel(self, x: float, values: Array, bits: Array, width: float) -> Array:
+    def log_kernel(
+        self, x: Array | float, values: Array, bits: Array, width: Array | float
+    ) -> Array:
         """Zeros: all weights are one."""
         del x, bits, width
         return np.zeros(len(values))

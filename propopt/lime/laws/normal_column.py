@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple, final
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 
 from propopt._typing import Array, Positions, Truths, Values
+from propopt.errors import InvalidInput
+from propopt.lime.bins.rules import BinRule
+from propopt.lime.bins.words import interval_words
 from propopt.lime.laws.mixture import tilt_of_masses
 from propopt.lime.laws.tilt import Tilt
 from propopt.structures.products import Normals, Pieces
@@ -49,16 +51,18 @@ class NormalColumn:
     missing: float = 0.0
 
     @classmethod
-    def of_quantiles(
+    def of_rule(
         cls,
         mean: float,
         scale: float,
-        n_bins: int,
+        rule: BinRule,
         unit: float = 1.0,
         missing: float = 0.0,
     ) -> NormalColumn:
-        """Bins of the same mass 1/B under N(μ, σ²)."""
-        edges = mean + scale * ndtri(np.arange(1, n_bins) / n_bins)
+        """Bins of the same mass 1/B under N(μ, σ²), unless edges are given."""
+        edges = rule.edges
+        if edges is None:
+            edges = mean + scale * ndtri(np.arange(1, rule.n_bins) / rule.n_bins)
         return cls(mean, scale, edges, unit, missing)
 
     @cached_property
@@ -69,13 +73,25 @@ class NormalColumn:
     @cached_property
     def bins(self) -> tuple[str, ...]:
         """The bins in words, and that of missing numbers if there are any."""
-        numbers = interval_texts(self.edges)
+        numbers = interval_words(self.edges, below=False)
         return (*numbers, "missing") if self.missing > 0.0 else numbers
 
     def place(self, x: Values) -> Positions:
-        """The bin of each value, (n,); B for a missing one."""
+        """The bin of each value, (n,); B for a missing one.
+
+        Raises
+        ------
+        InvalidInput
+            If a value is missing, and samples never are.
+        """
+        absent = np.isnan(x)
+        if self.missing == 0.0 and absent.any():
+            raise InvalidInput(
+                "X: a value is missing, and no sample of its column is; the data that "
+                "the law was made of had none, or take a TabularLaw of data that has"
+            )
         places = np.searchsorted(self.edges, x, side="right")
-        return np.where(np.isnan(x), len(self.edges) + 1, places)
+        return np.where(absent, len(self.edges) + 1, places)
 
     def tilt(self, x: Values, widths: Values) -> Tilt:
         """Pieces of N(μ̃, σ̃²): left of the bin of the row, in it, right of it; missing.
@@ -83,13 +99,19 @@ class NormalColumn:
         Around a missing number the law of numbers stays as it is, and the bit says
         whether a sample is missing too.
         """
-        absent = np.isnan(x)
-        near = self._near(np.where(absent, self.mean, x), widths * self.unit, absent)
-        if not (absent.any() or self.missing > 0.0):
+        place, absent = self.place(x), np.isnan(x)
+        low = np.where(absent, -np.inf, self.ends[place])
+        high = np.where(absent, np.inf, self.ends[place + 1 - absent])
+        near = self._near(
+            np.where(absent, self.mean, x),
+            np.where(absent, np.inf, widths * self.unit),
+            low,
+            high,
+        )
+        if self.missing == 0.0:
             return tilt_of_masses(*near)
         apart = -0.5 / widths**2
-        with np.errstate(divide="ignore"):
-            log_missing = np.log(self.missing) + np.where(absent, 0.0, apart)
+        log_missing = np.log(self.missing) + np.where(absent, 0.0, apart)
         numbers = np.log1p(-self.missing) + np.where(absent, apart, 0.0)
         return tilt_of_masses(
             _with_missing(near.pieces),
@@ -97,26 +119,25 @@ class NormalColumn:
             np.vstack([near.ones & ~absent, absent]),
         )
 
-    def log_kernel(self, x: float, values: Array, bits: Array, width: float) -> Array:
+    def log_kernel(
+        self, x: Array | float, values: Array, bits: Array, width: Array | float
+    ) -> Array:
         """−(v − ξ)² / (2 (uν)²), with the distance u where one of both is missing."""
         del bits
-        if np.isnan(x):
-            distance = np.where(np.isnan(values), 0.0, 1.0)
-        else:
-            distance = np.where(np.isnan(values), 1.0, (values - x) / self.unit)
+        distance = (values - x) / self.unit
+        absent = np.isnan(distance)
+        if absent.any():
+            one_only = np.isnan(values) ^ np.isnan(x)
+            distance = np.where(absent, one_only, distance)
         return np.asarray(-0.5 * (distance / width) ** 2)
 
-    def _near(self, x: Values, widths: Values, whole: Truths) -> _Near:
-        """The weighted law of numbers, cut at the bin of x; uncut without weights."""
-        widths = np.where(whole, np.inf, widths)
-        place = self.place(x)
-        low = np.where(whole, -np.inf, self.ends[place])
-        high = np.where(whole, np.inf, self.ends[place + 1])
-        share = 1.0 / (1.0 + (self.scale / widths) ** 2)
+    def _near(self, x: Values, widths: Values, low: Array, high: Array) -> _Near:
+        """The weighted law of numbers, cut at the ends of a bin."""
+        ratio = (self.scale / widths) ** 2
+        share = 1.0 / (1.0 + ratio)
         mean, sd = share * self.mean + (1.0 - share) * x, np.sqrt(share) * self.scale
-        log_weight = 0.5 * np.log(share) - 0.5 * (x - self.mean) ** 2 / (
-            widths**2 + self.scale**2
-        )
+        apart = (x - self.mean) ** 2 / (widths**2 + self.scale**2)
+        log_weight = -0.5 * (np.log1p(ratio) + apart)
         lo, hi = (low - mean) / sd, (high - mean) / sd
         log_masses = np.stack([log_ndtr(lo), log_mass(lo, hi), log_ndtr(-hi)])
         # a side that is not there has no mass, and any ends
@@ -147,21 +168,3 @@ def _with_missing(pieces: Pieces) -> Pieces:
     return Pieces(
         np.append(pieces.single, True), *(np.vstack([part, row]) for part in parts)
     )
-
-
-def interval_texts(edges: Array) -> tuple[str, ...]:
-    """Bins in words, with as many digits as tell edges apart."""
-    if len(edges) == 0:
-        return ("any number",)
-    texts = _distinct(edges)
-    inner = (f"{a} ≤ x < {b}" for a, b in pairwise(texts))
-    return (f"x < {texts[0]}", *inner, f"x ≥ {texts[-1]}")
-
-
-def _distinct(edges: Array) -> list[str]:
-    """Edges in four digits, or as many more as make them different."""
-    for digits in range(4, 17):
-        texts = [f"{edge:.{digits}g}" for edge in edges]
-        if len(set(texts)) == len(texts):
-            break
-    return texts
