@@ -61,24 +61,42 @@ def draw_weighted(
 ) -> Draws:
     """Samples of the weighted law Q, with weights of one."""
     shape = (len(points), n_samples, len(columns))
-    samples, bits = np.empty((2, *shape))
-    uniforms = rng.random((2, *shape))
+    return draws_at(columns, points, widths, rng.random(shape))
+
+
+def draws_at(
+    columns: Sequence[LimeColumn], points: Points, widths: Values, uniforms: Array
+) -> Draws:
+    """The samples of Q that uniform numbers are, with weights of one.
+
+    Parameters
+    ----------
+    columns : sequence of LimeColumn (D,)
+        The law.
+    points, widths : array (n, D) and (n,)
+        The rows, and their kernel widths.
+    uniforms : array (n, S, D)
+        Numbers u in [0, 1), one for each value; the bit is 1 where u < α_j.
+    """
+    samples, bits = np.empty((2, *uniforms.shape))
     for j, column in enumerate(columns):
         tilt = column.tilt(points[:, j], widths)
         for n in range(len(points)):
-            own = uniforms[0, n, :, j], uniforms[1, n, :, j]
-            samples[n, :, j], bits[n, :, j] = _of_row(tilt, n, *own)
-    return Draws(samples, bits, np.ones(shape[:2]))
+            samples[n, :, j], bits[n, :, j] = _of_row(tilt, n, uniforms[n, :, j])
+    return Draws(samples, bits, np.ones(uniforms.shape[:2]))
 
 
-def _of_row(tilt: Tilt, n: int, which: Array, where: Array) -> tuple[Array, Array]:
+def _of_row(tilt: Tilt, n: int, uniforms: Array) -> tuple[Array, Array]:
     """Values and bits of one column around one row, of uniforms (S,)."""
     masses = np.concatenate(
         [tilt.alpha[n] * tilt.inside[:, n], tilt.complement[n] * tilt.outside[:, n]]
     )
-    edges = np.cumsum(masses) / masses.sum()
-    edges[np.flatnonzero(masses)[-1] :] = 1.0
-    chosen = np.searchsorted(edges, which, side="right")
+    ends = np.cumsum(masses) / masses.sum()
+    ends[np.flatnonzero(masses)[-1] :] = 1.0
+    chosen = np.searchsorted(ends, uniforms, side="right")
+    starts = np.concatenate([[0.0], ends[:-1]])
+    lengths = np.where(masses > 0.0, ends - starts, 1.0)
+    where = (uniforms - starts[chosen]) / lengths[chosen]
     piece, bit = chosen % len(tilt.pieces), chosen < len(tilt.pieces)
     pieces = tilt.pieces
     mean, sd, low, high = (
