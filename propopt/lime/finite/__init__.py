@@ -1,10 +1,18 @@
 """What n samples make of the limits: ridge, the row itself, noise, and bounds.
 
 - :func:`~propopt.lime.finite.expected.expected`: what n samples give in their mean.
+- :func:`~propopt.lime.finite.noise.single_run`: how a run scatters around that.
+- :func:`~propopt.lime.finite.ranking.ranking_chances`: whether a run tells the largest.
+- :func:`~propopt.lime.finite.bounds.theorem_samples`: what is proved, to no avail.
 - :func:`~propopt.lime.finite.selection.kept_columns`: which columns a choice of a few
   keeps.
 """
 
+from propopt.lime.finite.bounds import (
+    paper_stability,
+    stability_factor,
+    theorem_samples,
+)
 from propopt.lime.finite.expected import (
     Expected,
     expected,
@@ -12,15 +20,24 @@ from propopt.lime.finite.expected import (
     ridge_limit,
 )
 from propopt.lime.finite.fit import FiniteFit
+from propopt.lime.finite.noise import SingleRun, single_run
+from propopt.lime.finite.ranking import RankingChances, ranking_chances
 from propopt.lime.finite.selection import Selection, kept_columns
 
 
 __all__ = [
     "Expected",
     "FiniteFit",
+    "RankingChances",
     "Selection",
+    "SingleRun",
     "expected",
     "first_row_shift",
     "kept_columns",
+    "paper_stability",
+    "ranking_chances",
     "ridge_limit",
+    "single_run",
+    "stability_factor",
+    "theorem_samples",
 ]

@@ -124,3 +124,60 @@ class FiniteFit:
         """b_0, (n,)."""
         pulls = (self.limits.alpha * self.coefficients).sum(axis=1)
         return np.asarray(self.limits.mean - pulls + self.gap / (self.total + 1.0))
+
+    def influences(self, rows: slice, bits: Array) -> Array:
+        """N A⁻¹ Z of samples with bits (m, S, D) around some rows, (m, S, 1 + D).
+
+        A is the matrix of the normal equations: a sample with weight π and residual r
+        moves (b_0, ..., b_D) by π r A⁻¹ Z. With S_j = 1 / (α_j (1 − α_j) + λ / N)
+
+        ψ_j = S_j (z_j − α_j − (1 − α_j) τ),
+        τ = (1 + Σ q_j (z_j − α_j)) / ((N + 1) (1 + h)),
+        ψ_0 = (N − Σ (N α_j + 1) ψ_j) / (N + 1)
+
+        where the row is a sample; else τ = 0 and ψ_0 = 1 − Σ α_j ψ_j.
+        """
+        alpha, q = self.limits.alpha[rows, None], self.pull[rows]
+        centred = bits - alpha
+        loads = (centred @ q[..., None])[..., 0]
+        tau = (1.0 + loads) * self._row_share[rows, None]
+        psi = self.steepness[rows, None] * (centred - (1.0 - alpha) * tau[..., None])
+        first = self._of_intercept(psi, rows)
+        return np.concatenate([first[..., None], psi], axis=-1)
+
+    @property
+    def mean_influence(self) -> Array:
+        """E r ψ for samples of the weighted law, (n, 1 + D); 0 without ridge and row.
+
+        E r = −t / (N + 1) and E r (z_j − α_j) = α_j (1 − α_j) (β_j − b_j).
+        """
+        alpha = self.limits.alpha
+        level = -self.gap / (self.total + 1.0)
+        off = self.limits.coefficients - self.coefficients
+        slopes = alpha * (1.0 - alpha) * off
+        tau = (level + (self.pull * slopes).sum(axis=1)) * self._row_share
+        psi = self.steepness * (slopes - (1.0 - alpha) * tau[:, None])
+        weight, ends = self._shares
+        first = weight * level - (ends * psi).sum(axis=1)
+        return np.concatenate([first[:, None], psi], axis=1)
+
+    @property
+    def _row_share(self) -> Values:
+        """1 / ((N + 1)(1 + h)), (n,): 0 where the row is no sample."""
+        if self.values is None:
+            return np.zeros(len(self.total))
+        return np.asarray(1.0 / ((self.total + 1.0) * (1.0 + self.leverage)))
+
+    @property
+    def _shares(self) -> tuple[Values, Array]:
+        """What the draws have of all weight, and the mean of bits over all samples."""
+        if self.values is None:
+            return np.ones(len(self.total)), self.limits.alpha
+        all_weight = self.total + 1.0
+        weighted = self.total[:, None] * self.limits.alpha + 1.0
+        return self.total / all_weight, np.asarray(weighted / all_weight[:, None])
+
+    def _of_intercept(self, psi: Array, rows: slice) -> Array:
+        weight, ends = self._shares
+        pulls = (psi @ ends[rows, :, None])[..., 0]
+        return np.asarray(weight[rows, None] - pulls)

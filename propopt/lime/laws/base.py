@@ -10,6 +10,7 @@ import numpy as np
 from propopt._typing import Points, Values
 from propopt.lime.laws.column import LimeColumn
 from propopt.lime.laws.draws import Draws, draw_samples, draw_weighted
+from propopt.lime.laws.tilt import Tilt
 from propopt.tables.names import Labels
 
 
@@ -46,6 +47,20 @@ class LimeLaw(ABC):
         if widths is not None:
             return widths
         return np.full(len(points), self.kernel_width)
+
+    def squared_widths(self, widths: Values) -> Values:
+        """The widths of π², (n,): gaussian kernels of ν / √2."""
+        return np.asarray(widths / np.sqrt(2.0))
+
+    def tilts(self, points: Points, widths: Values) -> tuple[Tilt, ...]:
+        """The weighted law of each column around rows, (D,)."""
+        columns = zip(self.columns, points.T, strict=True)
+        return tuple(column.tilt(x, widths) for column, x in columns)
+
+    def log_weights(self, points: Points, widths: Values) -> Values:
+        """Log C, the logarithm of the mean weight around rows, (n,)."""
+        tilts = self.tilts(points, widths)
+        return np.asarray(np.sum([tilt.log_weight for tilt in tilts], axis=0))
 
     def draw(self, points: Points, n_samples: int, rng: np.random.Generator) -> Draws:
         """Samples of the law itself, with their bits and weights: what LIME draws.

@@ -98,6 +98,10 @@ class GlimeLaw(LimeLaw):
         """The neighbourhood of another width."""
         return GlimeLaw(self.law.with_width(kernel_width))
 
+    def squared_widths(self, widths: Values) -> Values:
+        """The same: all weights are one."""
+        return widths
+
     def notes(self, points: Points) -> tuple[str, ...]:
         """Those of the law."""
         return self.law.notes(points)

@@ -10,7 +10,7 @@ from typing import Final, final
 import numpy as np
 
 from propopt._typing import Array, Attributions, Points, Values
-from propopt.batches import Budget, row_blocks
+from propopt.batches import Budget
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.functions.base import Function
@@ -18,6 +18,7 @@ from propopt.functions.cost import cost_of
 from propopt.lime.expectations.limits import Limits
 from propopt.lime.laws.base import LimeLaw
 from propopt.lime.laws.draws import draws_at
+from propopt.lime.surrogates.evaluated import evaluated
 from propopt.lime.surrogates.stratified import (
     MOST_OUTSIDE,
     stratified_uniforms,
@@ -102,6 +103,7 @@ def estimate_limits(
     n_samples: int = 5000,
     rng: np.random.Generator | None = None,
     progress: bool | None = None,
+    widths: Values | None = None,
 ) -> EstimatedLimits:
     """What LIME tends to for any function, from samples of the weighted law itself.
 
@@ -130,6 +132,8 @@ def estimate_limits(
         Where draws come from; by default of the seed 0.
     progress : bool, optional
         Show a bar on standard error; by default only on a terminal.
+    widths : array (n,), optional
+        Kernel widths; by default the law's own for all rows.
 
     Returns
     -------
@@ -164,11 +168,12 @@ def estimate_limits(
     if expected >= _WORTH_TIMING:
         cost_of(function, points, names, expected).announce("lime", progress)
     evaluate = partial(function.value_at, labels=names)
+    widths = law.widths(points, widths)
     sampler = _Sampler(evaluate, law, uniforms, _n_outside(size, points.shape[1]))
     with progress_bar("lime", len(points), progress) as bar:
         parts = []
         for rows in sampler.blocks(len(points)):
-            parts.append(sampler.estimates(points[rows]))
+            parts.append(sampler.estimates(points[rows], widths[rows]))
             bar.advance(bar.task_ids[0], rows.stop - rows.start)
     return _joined(parts, expected)
 
@@ -220,21 +225,19 @@ class _Sampler:
         require_memory(row_bytes + 24.0 * _BLOCKS * width**2, what, "use fewer samples")
         return list(_TABLES.blocks(n_rows, row_bytes))
 
-    def estimates(self, points: Points) -> tuple[Limits, Attributions, Values]:
+    def estimates(
+        self, points: Points, widths: Values
+    ) -> tuple[Limits, Attributions, Values]:
         """Limits at rows, and their errors."""
         n_blocks, size, width = self.uniforms.shape
         shape = len(points), n_blocks, size, width
         uniforms = np.broadcast_to(self.uniforms, shape)
-        widths = self.law.widths(points)
-        tilts = [
-            column.tilt(x, widths)
-            for column, x in zip(self.law.columns, points.T, strict=True)
-        ]
+        tilts = self.law.tilts(points, widths)
         alpha = np.stack([tilt.alpha for tilt in tilts], axis=1)
         drawn = draws_at(
             self.law.columns, points, widths, uniforms.reshape(len(points), -1, width)
         )
-        values = self._values(drawn.samples).reshape(shape[:3])
+        values = evaluated(self.evaluate, drawn.samples).reshape(shape[:3])
         fit = cross_fitted(terms(uniforms, alpha, self.n_outside), values)
         # E f z̃_j with z̃_j = (z_j − α_j) / √(α_j (1 − α_j)) is β_j √(α_j (1 − α_j))
         spread = np.sqrt(alpha * (1.0 - alpha))
@@ -247,11 +250,6 @@ class _Sampler:
             np.sum([tilt.log_weight for tilt in tilts], axis=0),
         )
         return limits, _error(slopes), _error(intercepts)
-
-    def _values(self, samples: Array) -> Values:
-        flat = samples.reshape(-1, samples.shape[-1])
-        parts = [self.evaluate(flat[some]) for some in row_blocks(*flat.shape)]
-        return np.concatenate(parts)
 
 
 def _error(blocks: Array) -> Array:

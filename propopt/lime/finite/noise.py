@@ -1,0 +1,210 @@
+"""How far one run of LIME is off what such runs give in their mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, final
+
+import numpy as np
+
+from propopt._typing import Array, Attributions, Points, Truths, Values
+from propopt.batches import Budget
+from propopt.checks import read_count, read_positive
+from propopt.errors import InvalidInput
+from propopt.lime.expectations.limits import Limits
+from propopt.lime.finite.fit import FiniteFit
+from propopt.lime.laws.base import LimeLaw
+from propopt.lime.laws.draws import draws_at
+from propopt.lime.surrogates.evaluated import evaluated
+from propopt.lime.surrogates.stratified import stratified_uniforms
+
+
+_TABLES: Final = Budget(2**26)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SingleRun:
+    """What one run of n samples gives, in its mean and its scatter, in n situations.
+
+    Parameters
+    ----------
+    n_samples : int
+        Of the run.
+    coefficients : array (n, D)
+        In the mean of runs.
+    intercept : array (n,)
+        Likewise.
+    covariance : array (n, D + 1, D + 1)
+        Of the intercept and the coefficients of a run.
+    """
+
+    n_samples: int
+    coefficients: Attributions
+    intercept: Values
+    covariance: Array
+
+    @property
+    def standard_deviations(self) -> Attributions:
+        """Of the coefficients of one run, (n, D)."""
+        return self._deviations[:, 1:]
+
+    @property
+    def intercept_deviation(self) -> Values:
+        """Of the intercept of one run, (n,)."""
+        return self._deviations[:, 0]
+
+    @property
+    def _deviations(self) -> Array:
+        squares = np.diagonal(self.covariance, axis1=1, axis2=2)
+        return np.sqrt(np.maximum(squares, 0.0))
+
+    def samples_for(
+        self, standard_error: float | None = None, *, z: float | None = None
+    ) -> Array:
+        """The samples that a run needs for a precision, for each coefficient (n, D).
+
+        n (SE(n) / s)², rounded up, as errors fall with 1 / √n. For all coefficients of
+        a row it takes their maximum.
+
+        Parameters
+        ----------
+        standard_error : float, optional
+            The standard deviation s of a coefficient from run to run.
+        z : float, optional
+            Instead: how many times its own standard deviation a coefficient is to be,
+            s = |b_j| / z; 2 tells it from 0. No number does for one that is 0: inf.
+
+        Raises
+        ------
+        InvalidInput
+            If not exactly one of both is given, or if it is not positive.
+        """
+        wanted = self._wanted(standard_error, z)
+        deviations = self.standard_deviations
+        with np.errstate(divide="ignore", over="ignore"):
+            ratio = np.divide(
+                deviations, wanted, out=np.zeros_like(wanted), where=deviations > 0.0
+            )
+            return np.asarray(np.ceil(np.maximum(1.0, self.n_samples * ratio**2)))
+
+    def _wanted(self, standard_error: float | None, z: float | None) -> Array:
+        if (standard_error is None) == (z is None):
+            raise InvalidInput("samples_for: give either standard_error or z")
+        if standard_error is not None:
+            s = read_positive(standard_error, "standard_error")
+            return np.full(self.coefficients.shape, s)
+        return np.abs(self.coefficients) / read_positive(z, "z")
+
+
+def single_run(
+    evaluate: Callable[[Points], Values],
+    law: LimeLaw,
+    points: Points,
+    limits: Limits,
+    values: Values | None,
+    n_samples: int,
+    ridge: float = 1.0,
+    first_row: bool = True,
+    kept: Truths | None = None,
+    *,
+    widths: Values | None = None,
+    n_draws: int = 4096,
+    rng: np.random.Generator | None = None,
+) -> SingleRun:
+    """Mean and covariance of the coefficients of one run of LIME with n samples.
+
+    A sample with bits z, weight π and residual r = f − b_0 − bᵀz moves the solution of
+    the normal equations A b = Σ π f Z by A⁻¹ π r Z, so that
+
+    Cov b = (n − 1) A⁻¹ Cov(π r Z) A⁻¹
+
+    (the sandwich). The row itself does not scatter. E π² h = C(ν/√2) E h under the
+    weighted law of the width ν/√2, of which draws are taken, all with weight one: the
+    deviations are known to about 2 % with 4096 of them.
+
+    Parameters
+    ----------
+    evaluate : callable
+        f at points (m, D): of a sum of products its own ``value``, which calls no
+        model.
+    law : LimeLaw
+        Of samples, bits and weights.
+    points : array (n, D)
+        Encoded rows.
+    limits : Limits
+        At them.
+    values : array (n,) or None
+        f at the rows; not needed without ``first_row``.
+    n_samples : int
+        Samples of the run, the row itself included.
+    ridge, first_row, kept
+        As in :func:`~propopt.lime.finite.expected.expected`.
+    widths : array (n,), optional
+        Kernel widths; by default the law's own.
+    n_draws : int
+        Evaluations for each row.
+    rng : numpy.random.Generator, optional
+        Where draws come from, the same for all rows; by default of the seed 0.
+
+    Returns
+    -------
+    SingleRun
+        Means and covariances.
+
+    Raises
+    ------
+    InvalidInput
+        If a setting is out of its range, or values are needed and not given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from propopt.lime import TabularLaw
+    >>> from propopt.lime.expectations import ExactLimits
+    >>> from propopt.structures.products import Powers, SumOfProducts
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> law = TabularLaw.from_data(X)
+    >>> line = Powers.first(np.arange(2))
+    >>> f = SumOfProducts.additive(0.0, np.array([2.0, -1.0]), line, 2)
+    >>> limits = ExactLimits(f, law).of(X[:1])
+    >>> run = single_run(f.value, law, X[:1], limits, f.value(X[:1]), 1000)
+    >>> run.standard_deviations.round(2)
+    array([[0.11, 0.14]])
+    """
+    if first_row and values is None:
+        raise InvalidInput(
+            "values: where the row itself is a sample, give f at the rows"
+        )
+    generator = np.random.default_rng(0) if rng is None else rng
+    n_columns = points.shape[1]
+    uniforms = stratified_uniforms(
+        1, read_count(n_draws, "n_draws"), n_columns, generator
+    )
+    of_squares = law.squared_widths(law.widths(points, widths))
+    fit = FiniteFit(limits, values if first_row else None, n_samples, ridge, kept)
+    covariance = np.empty((len(points), n_columns + 1, n_columns + 1))
+    for rows in _TABLES.blocks(len(points), 3 * uniforms.nbytes):
+        around, widths = points[rows], of_squares[rows]
+        copies = np.broadcast_to(uniforms, (len(around), *uniforms.shape[1:]))
+        drawn = draws_at(law.columns, around, widths, copies)
+        f = evaluated(evaluate, drawn.samples)
+        log_squares = law.log_weights(around, widths)
+        covariance[rows] = _covariances(fit, rows, drawn.bits, f, log_squares)
+    return SingleRun(n_samples, fit.coefficients, fit.intercept, covariance)
+
+
+def _covariances(
+    fit: FiniteFit, rows: slice, bits: Array, f: Array, log_squares: Values
+) -> Array:
+    """Of a run, from bits (m, S, D) and values (m, S) under the law of π²."""
+    b_0, b = fit.intercept[rows], fit.coefficients[rows]
+    r = f - b_0[:, None] - (bits @ b[..., None])[..., 0]
+    moved = fit.influences(rows, bits) * r[..., None]
+    second = np.swapaxes(moved, 1, 2) @ moved / bits.shape[1]
+    # E π² / (E π)²
+    factor = np.exp(log_squares - 2.0 * fit.limits.log_weight[rows])
+    means = fit.mean_influence[rows]
+    products = means[:, :, None] * means[:, None, :]
+    return np.asarray((factor[:, None, None] * second - products) / fit.n_drawn)
