@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from propopt._typing import Array, Points, Values
+from propopt._typing import Points
 from propopt.checks import read_count, read_seed
 from propopt.errors import InvalidInput
 from propopt.functions import Function
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.of_models import wrapped
 from propopt.lime.explanation.cells import bins_of, cells_of
-from propopt.lime.explanation.default_law import default_law
 from propopt.lime.explanation.estimated import Estimated
 from propopt.lime.explanation.reading import read_products
 from propopt.lime.explanation.result import EXACT_LIMITS, LimeExplanation
 from propopt.lime.explanation.subject import LimeSubject
+from propopt.lime.fidelity.effective import effective_share
 from propopt.lime.laws import LimeLaw, TabularLaw
 from propopt.sampling.laws import Reference
 
@@ -84,7 +84,8 @@ def limits(
     f = wrapped(function, X, target, output, model_data)
     points, labels = f.read(X)
     reference = _reference(f, X, data, law)
-    law = default_law(reference, f.schema) if law is None else law
+    table = X if data is None else data
+    law = TabularLaw.from_data(table, f.schema) if law is None else law
     _check_law(law, points)
     subject = LimeSubject(
         function=f,
@@ -117,12 +118,12 @@ def explanation_of_subject(
         reason=subject.reason,
         alpha=found.alpha,
         log_weight=found.log_weight,
-        effective_share=effective_share(law, subject.points, found.log_weight),
+        effective_share=effective_share(law, subject.points),
         values=values,
         points=subject.points,
         cells=cells_of(subject.points, subject.function.schema),
         bins=bins_of(law, subject.points),
-        law_in_words=_in_words(law),
+        law_in_words=repr(law),
         n_samples=subject.n_draws,
         ridge=1.0 if as_package else 0.0,
         first_row=as_package,
@@ -131,16 +132,6 @@ def explanation_of_subject(
         notes=law.notes(subject.points),
         subject=subject,
     )
-
-
-def effective_share(law: LimeLaw, points: Points, log_weight: Values) -> Array:
-    """(E π)² / E π², as π² is the weight of the width ν/√2, (n,)."""
-    narrow = law.widths(points) / np.sqrt(2.0)
-    logs = [
-        column.tilt(x, narrow).log_weight
-        for column, x in zip(law.columns, points.T, strict=True)
-    ]
-    return np.asarray(np.exp(2.0 * log_weight - np.sum(logs, axis=0)))
 
 
 def _reference(f: Function, X: Any, data: Any, law: LimeLaw | None) -> Reference:
@@ -165,7 +156,3 @@ def _source(subject: LimeSubject) -> str:
     return (
         f"estimate (least squares on {subject.n_draws:,} samples of the weighted law)"
     )
-
-
-def _in_words(law: LimeLaw) -> str:
-    return f"{law.method}, {len(law.columns)} columns, width {law.kernel_width:.4g}"

@@ -14,12 +14,13 @@ import pandas as pd
 from propopt._typing import Array, Attributions, Points, Values
 from propopt.checks import read_count, read_positive, sealed
 from propopt.errors import Refused
-from propopt.lime.explanation.finite import expected_coefficients
+from propopt.lime.expectations import Limits
 from propopt.lime.explanation.saved import read_lime, write_lime
-from propopt.lime.explanation.scatter import RunScatter, scatter_of
+from propopt.lime.explanation.scatter import RunScatter, run_scatter
 from propopt.lime.explanation.subject import LimeSubject
-from propopt.lime.explanation.table import lime_frame, named_coefficients, write_json
+from propopt.lime.explanation.table import lime_frame, named_coefficients, write_records
 from propopt.lime.explanation.words import lime_html, lime_text
+from propopt.lime.finite import expected
 from propopt.lime.laws import LimeLaw
 from propopt.output.csv import write_csv
 from propopt.tables.names import Labels
@@ -129,6 +130,11 @@ class LimeExplanation:
         """The law of the samples."""
         return self._asked("law").law
 
+    @cached_property
+    def limits(self) -> Limits:
+        """Coefficients, E_Q f, α and log C: what rooms of formulas take."""
+        return Limits(self.coefficients, self.mean, self.alpha, self.log_weight)
+
     @property
     def mean(self) -> Values:
         """E_Q f, (N,)."""
@@ -169,7 +175,9 @@ class LimeExplanation:
         """How single runs scatter, estimated from samples when first asked."""
         if self.scatter is not None:
             return self.scatter
-        return scatter_of(self._asked("runs"), self.coefficients, self.mean, self.alpha)
+        return run_scatter(
+            self._asked("runs"), self.coefficients, self.mean, self.alpha
+        )
 
     def noise(self, n_samples: int | None = None) -> Array:
         """Standard deviations of the coefficients of a single run, (N, D).
@@ -201,7 +209,10 @@ class LimeExplanation:
         n_samples : int, optional
             Of each run; those of the explanation by default.
         """
-        return expected_coefficients(self, self._n(n_samples))
+        n = self._n(n_samples)
+        return expected(
+            self.limits, self.values, n, self.ridge, self.first_row
+        ).coefficients
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each row and column of X: coefficient, bin, error, noise."""
@@ -213,7 +224,7 @@ class LimeExplanation:
 
     def to_json(self, path: str | Path) -> None:
         """Write :meth:`to_frame` as a list of objects; what is not known is null."""
-        write_json(path, self)
+        write_records(path, self)
 
     def save(self, path: str | Path) -> None:
         """Write to an ``.npz`` file without pickles; model and law stay behind.

@@ -32,7 +32,7 @@ class RunScatter:
     n_draws: int
 
 
-def scatter_of(
+def run_scatter(
     subject: LimeSubject, coefficients: Attributions, mean: Values, alpha: Array
 ) -> RunScatter:
     """The scatter of runs around given limits, from samples with their weights."""

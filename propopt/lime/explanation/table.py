@@ -60,18 +60,15 @@ def known_noise(explanation: LimeExplanation) -> Array:
 def named_coefficients(explanation: LimeExplanation, n: int) -> list[str]:
     """Each column of a row with its bin in words."""
     names = explanation.labels.feature_names(explanation.shape[1])
-    return [
-        described(name, own)
-        for name, own in zip(names, explanation.bins[n], strict=True)
-    ]
+    return list(map(described, names, explanation.bins[n]))
 
 
 def described(name: str, own: str) -> str:
-    """A column with its bin; a bin that is a bound needs no other sign."""
-    return f"{name} {own}" if own[:1] in "<>≤≥" else f"{name}: {own}"
+    """A column with its bin, which may start with a sign of its own."""
+    return f"{name} {own}" if own[:1] in "<>≤≥=" else f"{name}: {own}"
 
 
-def write_json(path: str | Path, explanation: LimeExplanation) -> None:
+def write_records(path: str | Path, explanation: LimeExplanation) -> None:
     """The table as a list of objects; JSON has no NaN, so what is not known is null."""
     records = lime_frame(explanation).to_dict(orient="records")
     text = json.dumps(
