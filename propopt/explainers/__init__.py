@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from propopt.explainers.aggregation import aggregate
 from propopt.explainers.base import Baseline
+from propopt.explainers.exact_lime import ExactLime
 from propopt.explainers.gradient import Gradient
 from propopt.explainers.lime import Lime
 from propopt.explainers.lime_package import LimePackage
@@ -16,6 +17,7 @@ from propopt.explainers.tree_shap import TreeShap
 __all__ = [
     "BASELINES",
     "Baseline",
+    "ExactLime",
     "Gradient",
     "Lime",
     "LimePackage",
@@ -32,6 +34,7 @@ BASELINES: Mapping[str, type[Baseline]] = {
     "lime": Lime,
     "shap": Shap,
     "smoothgrad": SmoothGrad,
+    "exact_lime": ExactLime,
     "lime_package": LimePackage,
     "tree_shap": TreeShap,
 }

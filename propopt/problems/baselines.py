@@ -14,6 +14,7 @@ from pydantic import Field
 
 from propopt.explainers import (
     Baseline,
+    ExactLime,
     Gradient,
     Lime,
     LimePackage,
@@ -21,10 +22,12 @@ from propopt.explainers import (
     SmoothGrad,
     TreeShap,
 )
+from propopt.problems.kernel_widths import KernelWidths, WidthRange
 from propopt.problems.section import Nonnegative, Positive, Section, one_of
 
 
 Samples: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
+Bins: TypeAlias = Annotated[int, Field(ge=2, le=1000)]
 Lengths: TypeAlias = Annotated[list[Positive], Field(min_length=1)]
 PerturbationLaw: TypeAlias = Literal["gaussian", "uniform", "ball"]
 BackgroundRows: TypeAlias = Samples | Literal["mean"]
@@ -45,9 +48,16 @@ class BaselineSection(Section):
 
     def _settings(self) -> Iterator[dict[str, Any]]:
         fields = {name: value for name, value in self if name != "method"}
-        choices = [v if isinstance(v, list) else [v] for v in fields.values()]
+        choices = [_listed(value) for value in fields.values()]
         for combination in itertools.product(*choices):
             yield dict(zip(fields, combination, strict=True))
+
+
+def _listed(value: Any) -> list[Any]:
+    """What a setting is to be, in turn."""
+    if isinstance(value, WidthRange):
+        return value.build()
+    return value if isinstance(value, list) else [value]
 
 
 class GradientBaseline(BaselineSection):
@@ -98,6 +108,21 @@ class LimePackageBaseline(BaselineSection):
     units: Literal["output", "gradient"] = "output"
 
 
+class ExactLimeBaseline(BaselineSection):
+    """What tabular LIME tends to, one explanation per kernel width and unit."""
+
+    makes = ExactLime
+
+    method: Literal["exact_lime"]
+    kernel_width: KernelWidths | None = Field(
+        None, description="by default the package's, 0.75 √D"
+    )
+    n_bins: Bins = 4
+    weights: Literal["frequency", "uniform"] = "frequency"
+    law: Literal["tabular"] = "tabular"
+    units: list[Literal["output", "gradient"]] = Field(["gradient"], min_length=1)
+
+
 class ShapBaseline(BaselineSection):
     """The shap package, against rows of the points or their mean."""
 
@@ -124,6 +149,7 @@ BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
     SmoothGradBaseline,
     LimeBaseline,
     LimePackageBaseline,
+    ExactLimeBaseline,
     ShapBaseline,
     TreeShapBaseline,
 )

@@ -114,6 +114,25 @@ def test_baselines_of_all_combinations(write):
     assert noisy.attributions.shape == (5, 1)
 
 
+@pytest.mark.parametrize(
+    ("widths", "listed"),
+    [
+        ("", [None]),
+        (", kernel_width: 2", [2.0]),
+        (", kernel_width: [2, 0.5]", [2.0, 0.5]),
+        (", kernel_width: {low: 0.1, high: 10, points: 3}", [0.1, 1.0, 10.0]),
+    ],
+)
+def test_a_family_of_exact_lime_has_each_width_in_each_unit(write, widths, listed):
+    settings = f"method: exact_lime, units: [output, gradient]{widths}"
+    problem = po.problems.read_problem(write(f"{FILE}baselines: [{{{settings}}}]\n"))
+    methods = problem.build().methods
+    found = [method.parameters["kernel_width"] for method in methods]
+    expected = [width for width in listed for _ in range(2)]
+    assert found == pytest.approx(expected) if listed != [None] else found == expected
+    assert [method.units for method in methods] == len(listed) * ["output", "gradient"]
+
+
 def test_seed_decides_the_baselines(write):
     text = FILE + "baselines: [{method: smoothgrad, scale: [0.5], n_samples: 5}]\n"
     first, same, other = (

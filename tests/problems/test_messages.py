@@ -13,7 +13,10 @@ TOP = (
     "sweep, limits, baselines, plot, pick, attributions, solver, tolerance, explain"
 )
 POINT_GRAPHS = "'gaussian', 'grid_gaussian', 'knn', 'threshold', 'complete' or 'chain'"
-METHODS = "'gradient', 'smoothgrad', 'lime', 'lime_package', 'shap' or 'tree_shap'"
+METHODS = (
+    "'gradient', 'smoothgrad', 'lime', 'lime_package', 'exact_lime', 'shap' or "
+    "'tree_shap'"
+)
 FORMULAS = (
     "'power', 'interactions', 'sine', 'sine_of_exponential', "
     "'linear_plus_sine_of_exponential', 'linear_plus_sine', 'quadratic_plus_sine' or "
@@ -75,6 +78,16 @@ WRONG = {
         "baselines.0.samples: unknown key (did you mean 'n_samples'?); known here: "
         "method, scale, n_samples, distribution, kernel_width, ridge, fit_intercept, "
         "relative"
+    ),
+    "baselines: [{method: exact_lime, kernel_width: wide}]": (
+        "baselines.0.kernel_width: expected a kernel width, a list of them, or a range "
+        "{low: , high: , points: }"
+    ),
+    "baselines: [{method: exact_lime, kernel_width: [1, 0]}]": (
+        "baselines.0.kernel_width.1: expected a number > 0, got 0"
+    ),
+    "baselines: [{method: exact_lime, n_bins: 1}]": (
+        "baselines.0.n_bins: expected a number >= 2, got 1"
     ),
     "baselines: [{method: smoothgrad, scale: [1, -2]}]": (
         "baselines.0.scale.1: expected a number > 0, got -2"

@@ -32,7 +32,7 @@ def choices(annotation):
     return set().union(*map(choices, get_args(annotation)))
 
 
-NOT_OF_FILES = {"lime_package": {"background"}}
+NOT_OF_FILES = {"lime_package": {"background"}, "exact_lime": {"background"}}
 """Tables, which a file cannot hold."""
 
 

@@ -18,6 +18,7 @@ from propopt.functions.smoothing.smoothed import LawName
 from propopt.problems.section import Positive, Section
 from propopt.sampling.drawn.uniforms import N_BLOCKS
 from propopt.structures.boxes import Boxes
+from propopt.structures.products import NoProducts, SumOfProducts
 from propopt.tables.names import Labels, read_points
 from propopt.tables.schema import TableSchema, array_scales
 
@@ -65,6 +66,11 @@ class SmoothGradients(Function):
     def margin_boxes(self) -> Boxes | None:
         """Those of the function."""
         return self.function.margin_boxes
+
+    @property
+    def products(self) -> SumOfProducts | NoProducts:
+        """Those of the function."""
+        return self.function.products
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
         return self.mean.estimate_at(points, labels)

@@ -1,0 +1,82 @@
+"""Functions that are sums of products by construction, and laws to explain them by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from propopt._typing import Array, Attributions, Points, Values
+from propopt.functions import Function
+from propopt.lime.laws import TabularLaw
+from propopt.lime.laws.binned import BinnedColumn
+from propopt.structures.products import (
+    NoProducts,
+    Normals,
+    Pieces,
+    Powers,
+    Products,
+    SumOfProducts,
+)
+from propopt.tables.names import Labels
+from propopt.tables.schema import TableSchema
+
+
+@dataclass(frozen=True, eq=False)
+class OfProducts(Function):
+    """A sum of products as a function; it may answer something else."""
+
+    sum_of_products: SumOfProducts
+    table: TableSchema | None = None
+    off_by: float = 0.0
+
+    @property
+    def schema(self) -> TableSchema | None:
+        return self.table
+
+    @property
+    def products(self) -> SumOfProducts | NoProducts:
+        return self.sum_of_products
+
+    @property
+    def gradient_method(self) -> str:
+        return "exact"
+
+    def _value(self, points: Points, labels: Labels) -> Values:
+        del labels
+        return self.sum_of_products.value(points) + self.off_by
+
+    def _gradient(self, points: Points, labels: Labels) -> Attributions:
+        raise AssertionError(f"nobody asks, at {points} of {labels}")
+
+
+def linear(slopes: Array, base: float = 0.0) -> OfProducts:
+    """Base + slopesᵀ x."""
+    columns = np.arange(len(slopes))
+    terms = Powers.first(columns)
+    return OfProducts(SumOfProducts.additive(base, slopes, terms, len(slopes)))
+
+
+def monomial(columns: list[int], n_columns: int) -> OfProducts:
+    """The product of some columns."""
+    paths = np.arange(len(columns))[None]
+    products = Products(0.0, np.ones(1), paths, np.array(columns), n_columns)
+    return OfProducts(SumOfProducts(products, (Powers.first(np.array(columns)),)))
+
+
+def three_bins(kernel_width: float) -> TabularLaw:
+    """Three columns alike, with bins of shares 1/3 that end at −1 and 1."""
+    bins = Normals.of(
+        [-1.8, 0.1, 1.7], [0.5, 0.6, 0.55], [-3.0, -1.0, 1.0], [-1.0, 1.0, 3.0]
+    )
+    column = BinnedColumn(
+        Pieces.of_normals(bins),
+        np.full(3, 1 / 3),
+        np.array([-1.0, 1.0]),
+        ("low", "middle", "high"),
+    )
+    return TabularLaw.of((column,) * 3, kernel_width)
+
+
+IN_ITS_CELL = np.array([[-1.5, 0.0, 2.0]])
+"""A row in the bins 0, 1 and 2."""
