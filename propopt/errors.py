@@ -87,5 +87,9 @@ class InexactBoxesWarning(PropoptWarning):
     """Trees cannot be read, or what was read differs from what the model answers."""
 
 
+class EstimatedWarning(PropoptWarning):
+    """What is exact of other functions is estimated here; the message says why."""
+
+
 class InterruptedWarning(PropoptWarning):
     """Work was interrupted; the result holds what had been finished."""

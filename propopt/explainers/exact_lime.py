@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
 
-from propopt._typing import Array, Attributions, Values
+from propopt._typing import Array, Attributions, Points
 from propopt.checks import read_count, read_positive
-from propopt.errors import InvalidInput
+from propopt.errors import EstimatedWarning, InvalidInput
 from propopt.explainers.background import checked_background, same_columns
 from propopt.explainers.base import Baseline, Findings, PackageUnits
-from propopt.explainers.quantile_bins import law_of_rows
 from propopt.explainers.request import Request
-from propopt.lime.expectations import ExactLimits, Limits
+from propopt.lime.expectations import Limits
 from propopt.lime.expectations.steps import bit_steps
-from propopt.lime.laws import LimeLaw
+from propopt.lime.explanation.estimated import Estimated
+from propopt.lime.explanation.reading import read_products
+from propopt.lime.explanation.subject import LimeSubject
+from propopt.lime.fidelity.effective import effective_share
+from propopt.lime.laws import GaussianLaw, LimeLaw, TabularLaw
+from propopt.lime.laws.from_data import BinWeights
 from propopt.results.explanation import Parameter
-from propopt.structures.products import NoProducts, SumOfProducts
+from propopt.structures.products import NoProducts
+from propopt.tables.schema import TableSchema
 
 
-BinWeights: TypeAlias = Literal["frequency", "uniform"]
-"""How often each bin is drawn: as often as in the table, or all alike."""
+LimeLawName: TypeAlias = Literal["tabular", "gaussian"]
+"""Laws that are made of a background; see :mod:`propopt.lime`."""
 
 LEAST_STEP: Final = 1e-8
 """|v_j| no larger than this, over the largest |x_j| of the rows, is zero."""
@@ -38,10 +44,12 @@ class ExactLime(Baseline):
     where z_j says whether column j is in the bin of the row, and Q is the law of LIME's
     samples times their weights (after Garreau and von Luxburg 2020). It is what
     :class:`LimePackage` scatters around: no seed, no noise, and 50 kernel widths cost
-    little more than one. It takes functions that are sums of products
-    (``function.products``): trees and sums of trees, linear and additive functions,
-    gaussian kernel machines. Its ``evaluations`` are those that compare the function
-    with what it was read as.
+    little more than one, where the function is a sum of products
+    (``function.products``), as trees and sums of trees are, linear and additive
+    functions, and gaussian kernel machines. Of other functions the coefficients are
+    estimated by least squares on ``n_samples`` draws of Q around each row, with
+    ``standard_errors``, and a warning says why. For tables, noise and diagnoses of such
+    coefficients see :func:`propopt.lime.limits`.
 
     With ``units="gradient"`` the coefficient of a number is divided by the distance
     that the column moves where the bit turns on,
@@ -69,25 +77,32 @@ class ExactLime(Baseline):
     Parameters
     ----------
     kernel_width : float or None
-        ν, in numbers of bits; None is the package's 0.75 √D.
+        ν; None is the package's 0.75 √D.
     n_bins : int
         Of each column of numbers, at equal shares of the background; fewer where
         quantiles coincide. 4 are the package's quartiles.
     weights : {"frequency", "uniform"}
-        How often each bin is drawn.
-    law : "tabular" or LimeLaw
-        Bins of the background; or a law of :mod:`propopt.lime`, which has bins of its
-        own: then all other settings but ``units`` and ``kernel_width`` are refused.
+        Whether bins are drawn as often as in the background, or all alike.
+    law : "tabular", "gaussian" or LimeLaw
+        That of the package, bins drawn and weighted by bits; normal numbers weighted by
+        their distance; or a law of :mod:`propopt.lime`, which has bins of its own, so
+        that ``n_bins``, ``weights`` and ``background`` have to be left out.
     units : {"output", "gradient"}
         β_j, a difference of outputs; or β_j / v_j.
+    n_samples : int
+        Draws around each row where coefficients have to be estimated.
     background : array or DataFrame (B, D), optional
         Where the bins come from; by default X itself.
 
     Raises
     ------
     InvalidInput
-        If a setting is outside its range, the function is no sum of products, or the
-        background has other columns than X.
+        If a setting is outside its range, or the background has other columns than X.
+
+    Warns
+    -----
+    EstimatedWarning
+        If coefficients are estimated, with the reason.
 
     Examples
     --------
@@ -105,8 +120,9 @@ class ExactLime(Baseline):
     kernel_width: float | None = None
     n_bins: int = 4
     weights: BinWeights = "frequency"
-    law: Literal["tabular"] | LimeLaw = "tabular"
+    law: LimeLawName | LimeLaw = "tabular"
     units: PackageUnits = "output"
+    n_samples: int = 5000
     background: Array | pd.DataFrame | None = None
 
     def __post_init__(self) -> None:
@@ -120,6 +136,7 @@ class ExactLime(Baseline):
                     f"{name}: expected one of {', '.join(get_args(options))}, "
                     f"got {getattr(self, name)!r}"
                 )
+        read_count(self.n_samples, "n_samples")
         self._check_law()
         if self.background is not None:
             object.__setattr__(self, "background", checked_background(self.background))
@@ -136,88 +153,119 @@ class ExactLime(Baseline):
             }
         return told
 
-    def law_for(self, request: Request) -> LimeLaw:
-        """The law of LIME's samples, with the kernel width of the settings."""
+    def law_of(self, points: Points, schema: TableSchema | None) -> LimeLaw:
+        """The law of LIME's samples, its bins those of points (B, D)."""
         if isinstance(self.law, LimeLaw):
             return self._with_width(self.law)
-        own = self.background
-        rows = request.points if own is None else same_columns(own, request)
-        return law_of_rows(rows, request, self.n_bins, self.weights, self.kernel_width)
+        table: Any = points if schema is None else schema.decode(points)
+        if self.law == "gaussian":
+            width = self.kernel_width
+            return GaussianLaw.from_data(
+                table, schema, n_bins=self.n_bins, kernel_width=width
+            )
+        return TabularLaw.from_data(
+            table,
+            schema,
+            n_bins=self.n_bins,
+            kernel_width=self.kernel_width,
+            weights=self.weights,
+        )
+
+    def _expected(self, request: Request) -> int:
+        if isinstance(request.function.products, NoProducts):
+            return len(request.points) * self.n_samples
+        return 0
 
     def _findings(self, request: Request) -> Findings:
-        law = self.law_for(request)
-        function = request.function.products
-        if isinstance(function, NoProducts):
-            raise InvalidInput(f"exact_lime: {function.reason}")
-        values = request.value(request.points)
-        _check_read(function, request, values)
-        limits = ExactLimits(function, law).of(request.points)
-        request.advance(len(values))
-        details = _details(limits, values, law, request)
+        subject = self._subject(request)
+        limits = _limits(subject)
+        request.advance(len(request.points))
+        errors = limits.standard_errors if isinstance(limits, Estimated) else None
+        details = _details(limits, subject)
         if self.units == "output":
-            return Findings(attributions=limits.coefficients, details=details)
-        W, more = _per_unit(limits.coefficients, law, request)
-        return Findings(attributions=W, details={**details, **more})
+            return Findings(
+                attributions=limits.coefficients,
+                standard_errors=errors,
+                details=details,
+            )
+        steps = _steps(subject.law, request)
+        undefined = (steps == 0.0).sum(axis=1).astype(float)
+        return Findings(
+            attributions=_per_step(limits.coefficients, steps),
+            standard_errors=None if errors is None else _per_step(errors, abs(steps)),
+            details={**details, "steps": steps, "undefined": undefined},
+        )
+
+    def _subject(self, request: Request) -> LimeSubject:
+        function, points, own = request.function, request.points, self.background
+        rows = points if own is None else same_columns(own, request)
+        return LimeSubject(
+            function=function,
+            law=self.law_of(rows, function.schema),
+            products=read_products(function, rows, points, request.labels),
+            points=points,
+            labels=request.labels,
+            reference=rows,
+            n_draws=self.n_samples,
+            seed=int(request.rng.integers(2**32)),
+        )
 
     def _with_width(self, law: LimeLaw) -> LimeLaw:
         width = self.kernel_width
         return law if width is None else law.with_width(width)
 
     def _check_law(self) -> None:
-        if self.law == "tabular":
-            return
-        if not isinstance(self.law, LimeLaw):
+        own_bins = isinstance(self.law, LimeLaw)
+        if not own_bins and self.law not in get_args(LimeLawName):
             raise InvalidInput(
-                f"law: expected 'tabular' or a law of po.lime, got {self.law!r}"
+                "law: expected 'tabular', 'gaussian' or a law of po.lime, got "
+                f"{self.law!r}"
             )
-        if (self.n_bins, self.weights) != (
-            4,
-            "frequency",
-        ) or self.background is not None:
+        weighted = self.weights != "frequency"
+        if weighted and self.law == "gaussian":
+            raise InvalidInput("weights: the gaussian law has none; leave them out")
+        other = weighted or self.n_bins != 4 or self.background is not None
+        if own_bins and other:
             raise InvalidInput(
                 "law: a law has bins of its own; leave n_bins, weights and background "
                 "out"
             )
 
 
-def _check_read(function: SumOfProducts, request: Request, values: Values) -> None:
-    """Refuse a sum of products that is not what the function answers at the rows."""
-    errors = np.abs(function.value(request.points) - values)
-    worst = float((errors / np.maximum(1.0, np.abs(values))).max())
-    if worst > function.tolerance:
-        raise InvalidInput(
-            f"exact_lime: {request.function!r} was read as a sum of products, which "
-            f"differs from its answer by {worst:.2g} of max(1, |f|)"
+def _limits(subject: LimeSubject) -> Limits | Estimated:
+    """The limits at all rows, and a warning where they are estimated."""
+    if subject.exact is None:
+        warnings.warn(
+            f"exact_lime: coefficients are estimated from {subject.n_draws:,} draws "
+            f"around each row, as {subject.reason}",
+            EstimatedWarning,
+            stacklevel=4,
         )
+    return subject.limits()
 
 
-def _details(
-    limits: Limits, values: Values, law: LimeLaw, request: Request
-) -> dict[str, Array]:
+def _details(limits: Limits | Estimated, subject: LimeSubject) -> dict[str, Array]:
     """What is known of the surrogates."""
-    widths = law.widths(request.points)
-    squared = [  # log E π² of each column: π² is the kernel of the width ν / √2
-        column.tilt(x, widths / np.sqrt(2.0)).log_weight
-        for column, x in zip(law.columns, request.points.T, strict=True)
-    ]
+    values = subject.function.value_at(subject.points, subject.labels)
+    at_row = limits.intercept + limits.coefficients.sum(axis=1)
     return {
         "intercept": limits.intercept,
-        "local_gap": values - limits.at_row,
+        "local_gap": values - at_row,
         "alpha": limits.alpha,
         "mean_weight": np.exp(limits.log_weight),
-        "effective_share": np.exp(2.0 * limits.log_weight - np.sum(squared, axis=0)),
+        "effective_share": effective_share(subject.law, subject.points),
     }
 
 
-def _per_unit(
-    coefficients: Attributions, law: LimeLaw, request: Request
-) -> tuple[Attributions, dict[str, Array]]:
-    """β_j / v_j of numbers, and what they were divided by."""
+def _steps(law: LimeLaw, request: Request) -> Array:
+    """v_j of numbers, 0 where they are to rounding; 1 of what is no number, (N, D)."""
     steps = bit_steps(law, request.points)
     size = np.nanmax(np.abs(request.points), axis=0, initial=0.0)
     seen = np.abs(steps) > LEAST_STEP * size  # False of NaN
-    steps = np.where(request.fixed, 1.0, np.where(seen, steps, 0.0))
+    return np.where(request.fixed, 1.0, np.where(seen, steps, 0.0))
+
+
+def _per_step(coefficients: Attributions, steps: Array) -> Attributions:
     slopes: Attributions = np.zeros(steps.shape)
     np.divide(coefficients, steps, out=slopes, where=steps != 0.0)
-    undefined = (steps == 0.0).sum(axis=1).astype(float)
-    return slopes, {"steps": steps, "undefined": undefined}
+    return slopes

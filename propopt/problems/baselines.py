@@ -119,8 +119,11 @@ class ExactLimeBaseline(BaselineSection):
     )
     n_bins: Bins = 4
     weights: Literal["frequency", "uniform"] = "frequency"
-    law: Literal["tabular"] = "tabular"
+    law: Literal["tabular", "gaussian"] = "tabular"
     units: list[Literal["output", "gradient"]] = Field(["gradient"], min_length=1)
+    n_samples: Samples = Field(
+        5000, description="draws around each row, where nothing is known exactly"
+    )
 
 
 class ShapBaseline(BaselineSection):

@@ -86,6 +86,7 @@ LINEAR: dict[str, Any] = {
     "baselines": [
         {"method": "lime", "scale": [0.5], "n_samples": 20, "ridge": 0.1},
         {"method": "lime_package", "n_samples": 10},
+        {"method": "exact_lime", "kernel_width": [0.5, 2], "n_samples": 20},
     ],
 }
 IRIS: dict[str, Any] = {
