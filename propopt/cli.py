@@ -20,6 +20,8 @@ from propopt.output.text import printable, printable_lines
 
 
 DONE, BAD_INPUT, SOLVER_FAILURE, REFUTED, UNWRITTEN, INTERRUPTED = 0, 2, 3, 4, 5, 130
+_PLACES = {"properties": "paper"}
+"""Folders of results that are not called as their papers are."""
 _RISING = (DONE, REFUTED, SOLVER_FAILURE, UNWRITTEN, BAD_INPUT, INTERRUPTED)
 """Of several files, the gravest code is returned."""
 
@@ -71,11 +73,15 @@ def _explain_files(options: argparse.Namespace) -> int:
 
 
 def reproduce(options: argparse.Namespace) -> int:
-    """``propopt reproduce FIGURE...``: a paper's figures and statements."""
+    """``propopt reproduce [PAPER] FIGURE...``: a paper's figures and statements."""
+    if not options.figures and options.paper is None:
+        print("\n".join(po.papers.catalogue()))
+        return DONE
+    paper, figures = po.papers.read_choice(options.figures, options.paper)
     report = po.reproduce.reproduce_paper(
-        po.papers.find_paper(options.paper),
-        options.figures,
-        options.output,
+        paper,
+        figures,
+        options.output or f"results/{_PLACES.get(paper.name, paper.name)}",
         csv=options.csv,
         target=options.target,
         task=options.task,
@@ -243,7 +249,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, help_text, add_arguments in (
         ("sweep", "solve problem files; write what is found", _add_sweep),
         ("explain", "one explanation with stated defaults", _add_explain),
-        ("reproduce", "the paper's figures and statements", _add_reproduce),
+        ("reproduce", "figures and statements of papers", _add_reproduce),
         ("check", "check problem files without running them", _add_check),
         ("schema", "print the JSON Schema of problem files", _add_schema),
     ):
@@ -299,16 +305,19 @@ def _add_allow_code(sub: argparse.ArgumentParser) -> None:
 def _add_reproduce(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "figures",
-        nargs="+",
+        nargs="*",
         metavar="FIGURE",
-        help="fig1, fig2, fig3, fig4, fig5, fig6, appendix, tables, or all",
+        help="fig1, fig2, fig3, fig4, fig5, fig6, appendix, tables, or all; of another "
+        "paper after its name (tabular-lime, linear-lime), which alone means all; "
+        "nothing lists papers and figures",
     )
     sub.add_argument(
-        "-o", "--output", default="results/paper", metavar="DIR", help="%(default)s"
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="default: results/paper, of another paper results/NAME",
     )
-    sub.add_argument(
-        "--paper", default="properties", metavar="NAME", help="default: %(default)s"
-    )
+    sub.add_argument("--paper", metavar="NAME", help="default: properties")
     sub.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="panels at once")
     sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
     _add_table_arguments(sub, "a table of your own, beside those of tables")

@@ -3,7 +3,7 @@
 A new one is a folder here that says what its figures are, and an entry in ``PAPERS``.
 """
 
-from propopt.papers.registry import PAPERS, find_paper
+from propopt.papers.registry import PAPERS, catalogue, find_paper, read_choice
 
 
-__all__ = ["PAPERS", "find_paper"]
+__all__ = ["PAPERS", "catalogue", "find_paper", "read_choice"]

@@ -1,10 +1,16 @@
 """The papers that are known."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from propopt.errors import InvalidInput
 from propopt.papers.properties.paper import PROPERTIES
-from propopt.reproduce.paper import Paper, require_name
+from propopt.papers.tabular_lime.paper import TABULAR_LIME
+from propopt.reproduce.paper import ALL, Paper, require_name
 
 
-PAPERS: dict[str, Paper] = {paper.name: paper for paper in (PROPERTIES,)}
+PAPERS: dict[str, Paper] = {paper.name: paper for paper in (PROPERTIES, TABULAR_LIME)}
 
 
 def find_paper(name: str) -> Paper:
@@ -23,3 +29,61 @@ def find_paper(name: str) -> Paper:
     """
     require_name(name, list(PAPERS), "paper")
     return PAPERS[name]
+
+
+def read_choice(
+    names: Sequence[str], paper: str | None = None
+) -> tuple[Paper, tuple[str, ...]]:
+    """What is meant by names of figures, before which a paper's name may stand.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Figures; or a paper, then some of its figures, or none for all of them.
+    paper : str, optional
+        The paper of the figures, where ``names`` does not begin with one; by default
+        ``"properties"``.
+
+    Returns
+    -------
+    Paper, tuple of str
+        The paper, and the names of its figures as they were given.
+
+    Raises
+    ------
+    InvalidInput
+        For a paper that is not known, or one that is named twice.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> one, figures = po.papers.read_choice(["tabular-lime"])
+    >>> one.name, figures
+    ('tabular-lime', ('all',))
+    >>> one, figures = po.papers.read_choice(["fig1", "fig4"])
+    >>> one.name, figures
+    ('properties', ('fig1', 'fig4'))
+    """
+    if not names or names[0] not in PAPERS:
+        return find_paper(paper or PROPERTIES.name), tuple(names)
+    first, *figures = names
+    if paper is not None:
+        raise InvalidInput(
+            f"--paper: the figures are said to be of {first} already; name one paper"
+        )
+    return PAPERS[first], tuple(figures) or (ALL,)
+
+
+def catalogue() -> Iterator[str]:
+    """Every paper and its figures, in lines.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> [line for line in po.papers.catalogue() if "SHAP" in line]
+    ['  fig4       SHAP beside the others']
+    """
+    for paper in PAPERS.values():
+        yield f"{paper.name}: {paper.title}"
+        for name, figure in paper.figures.items():
+            yield f"  {name:<11}{figure().title}"

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from matplotlib.figure import Figure
 
 from propopt.reproduce.panels import Panel, PanelResult
+from propopt.reproduce.studies import Study, StudyResult
 
 
-Drawing: TypeAlias = Callable[[Sequence[PanelResult]], Figure]
+AnyPanel: TypeAlias = Panel | Study[Any]
+AnyResult: TypeAlias = PanelResult | StudyResult
+Drawing: TypeAlias = Callable[[Sequence[Any]], Figure]
+"""It knows whether its results are those of sweeps or of studies."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,13 +28,13 @@ class PaperFigure:
         A line.
     about : str
         What is shown, and where it differs from the paper.
-    panels : tuple of Panel
-        Each a problem with its statements.
+    panels : tuple of Panel or Study
+        Each a problem, or a study, with its statements.
     draw : callable
         From the results, in the order of the panels, to a matplotlib figure.
     """
 
     title: str
     about: str
-    panels: tuple[Panel, ...]
+    panels: tuple[AnyPanel, ...]
     draw: Drawing

@@ -13,6 +13,7 @@ from propopt.output.svg import write_svg
 from propopt.output.text import in_markdown
 from propopt.reproduce.findings import Verdict
 from propopt.reproduce.panels import PanelResult
+from propopt.reproduce.studies import StudyResult
 from propopt.reproduce.tally import (
     Conclusion,
     FigureReport,
@@ -64,6 +65,14 @@ def _page(report: FigureReport) -> Iterator[str]:
         for title, f in report.findings
     ]
     yield markdown_table(("panel", "statement", "verdict", "measured", "note"), rows)
+    yield from _sweeps([r for r in report.results if isinstance(r, PanelResult)])
+    yield from _studies([r for r in report.results if isinstance(r, StudyResult)])
+    yield from _warnings(report)
+
+
+def _sweeps(results: Sequence[PanelResult]) -> Iterator[str]:
+    if not results:
+        return
     yield "## Distances of the baselines"
     yield (
         "`excess`: the least relative excess of a baseline's objective over the "
@@ -71,9 +80,23 @@ def _page(report: FigureReport) -> Iterator[str]:
         "its own weights). `saved`: the share of its "
         "faithfulness loss that the optimum saves without being worse in another loss."
     )
-    for result in report.results:
+    for result in results:
         yield from _distances(result)
-    yield from _warnings(report)
+
+
+def _studies(results: Sequence[StudyResult]) -> Iterator[str]:
+    told = [result for result in results if len(result.numbers) > 0]
+    if told:
+        yield "## Numbers"
+    for result in told:
+        yield f"### {in_markdown(result.panel.title)}"
+        rows = result.numbers.itertuples(index=False, name=None)
+        head = [str(name) for name in result.numbers]
+        yield markdown_table(head, ([_told_cell(cell) for cell in r] for r in rows))
+
+
+def _told_cell(value: object) -> str:
+    return _number(value) if isinstance(value, float) else in_markdown(str(value))
 
 
 def _state(report: FigureReport) -> Iterator[str]:

@@ -48,8 +48,8 @@ class Paper:
         Authors, title and where it appeared.
     figures : mapping
         By their names, callables that make them.
-    problems : ProblemFiles
-        Where the panels' files are.
+    problems : ProblemFiles, optional
+        Where the panels' files are; by default there are none.
     recorded : path, optional
         A CSV table of the verdicts on its statements, as in ``claims.csv``.
     own_table : TableOption, optional
@@ -59,7 +59,7 @@ class Paper:
     name: str
     title: str
     figures: Mapping[str, Callable[[], PaperFigure]]
-    problems: ProblemFiles
+    problems: ProblemFiles | None = None
     recorded: Path | None = None
     own_table: TableOption | None = None
 

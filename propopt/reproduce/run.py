@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,10 +13,9 @@ from rich.console import Console
 from propopt.errors import InvalidInput
 from propopt.output.files import require_free_name, writable_folder
 from propopt.output.progress import PlainConsole
-from propopt.reproduce.figure import PaperFigure
+from propopt.reproduce.figure import AnyPanel, AnyResult, PaperFigure
 from propopt.reproduce.findings import Finding, Verdict
 from propopt.reproduce.pages import write_figure, write_index, written_files
-from propopt.reproduce.panels import Panel, PanelResult
 from propopt.reproduce.paper import Paper
 from propopt.reproduce.tally import FigureReport, Record, Tally, findings_table
 from propopt.threads import threads_of_run
@@ -75,8 +74,8 @@ def reproduce_paper(
     paper : Paper
         Such as ``propopt.papers.find_paper("properties")``.
     figures : sequence of str
-        ``"all"``, or some; of the paper ``"properties"`` there are ``"fig1"`` to
-        ``"fig6"``, ``"appendix"`` and ``"tables"``.
+        ``"all"``, or some of ``paper.figures``; of the paper ``"properties"`` there are
+        ``"fig1"`` to ``"fig6"``, ``"appendix"`` and ``"tables"``.
     folder : path
         Where to write; made if it is not there.
     csv, target, task
@@ -158,7 +157,7 @@ class _Run:
     def _figure(self, name: str, figure: PaperFigure) -> FigureReport:
         began = time.perf_counter()
         self.console.print(f"{name}: {figure.title}", style="bold", markup=False)
-        results: list[PanelResult] = []
+        results: list[AnyResult] = []
         try:
             with self.console.status(f"{name}: {len(figure.panels)} panels"):
                 for result in panel_results(figure.panels, self.n_jobs):
@@ -175,17 +174,20 @@ class _Run:
         )
 
 
-def panel_results(panels: Sequence[Panel], n_jobs: int | None) -> Iterator[PanelResult]:
+def panel_results(
+    panels: Sequence[AnyPanel], n_jobs: int | None
+) -> Iterator[AnyResult]:
     """The results in the order of the panels, each as soon as it is there."""
     workers = read_workers(n_jobs)
+    runs: list[Callable[[], AnyResult]] = [panel.run for panel in panels]
     with threads_of_run(0):  # tables are small, here as in workers
         if workers == 1:
-            yield from (panel.run() for panel in panels)
+            yield from (run() for run in runs)
         else:
-            yield from in_workers((panel.run for panel in panels), workers)
+            yield from in_workers(runs, workers)
 
 
-def _print_panel(result: PanelResult, console: Console) -> None:
+def _print_panel(result: AnyResult, console: Console) -> None:
     unmet = [finding for finding in result.findings if not finding.holds]
     holding = len(result.findings) - len(unmet)
     console.print(

@@ -11,9 +11,8 @@ from typing import TypeAlias
 
 import pandas as pd
 
-from propopt.reproduce.figure import PaperFigure
+from propopt.reproduce.figure import AnyResult, PaperFigure
 from propopt.reproduce.findings import Claim, Finding, Invariant, Verdict
-from propopt.reproduce.panels import PanelResult
 
 
 Record: TypeAlias = Mapping[tuple[str, str, str], Verdict]
@@ -78,7 +77,7 @@ class FigureReport:
     ----------
     name, figure
         What was run.
-    results : tuple of PanelResult
+    results : tuple of PanelResult or StudyResult
         In the order of the panels.
     seconds : float
         Wall-clock time.
@@ -88,7 +87,7 @@ class FigureReport:
 
     name: str
     figure: PaperFigure
-    results: tuple[PanelResult, ...]
+    results: tuple[AnyResult, ...]
     seconds: float
     record: Record = field(default_factory=dict)
 

@@ -1,0 +1,45 @@
+"""Functions that papers on LIME look at, as sums of products."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from propopt._typing import Array
+from propopt.structures.boxes.sets import Sets
+from propopt.structures.products import Bumps, Powers, Products, SumOfProducts
+
+
+def linear_function(slopes: Array, base: float = 0.0) -> SumOfProducts:
+    """F(x) = base + Σ_j slopes_j x_j."""
+    n = len(slopes)
+    return SumOfProducts.additive(base, slopes, Powers.first(np.arange(n)), n)
+
+
+def gaussian_sum(
+    centers: Array, weights: Array, width: float, base: float = 0.0
+) -> SumOfProducts:
+    """F(x) = base + Σ_i weights_i exp(−‖x − centers_i‖² / (2 width²)).
+
+    Parameters
+    ----------
+    centers : array (M, D)
+        One bump at each.
+    weights : array (M,)
+        Their heights.
+    width : float
+        That of all.
+    base : float
+        Far from all centers.
+    """
+    n, d = centers.shape
+    bumps = Bumps(np.tile(np.arange(d), n), centers.ravel(), np.full(n * d, width))
+    paths = np.arange(n * d).reshape(n, d)
+    return SumOfProducts(Products(base, weights, paths, bumps.column, d), (bumps,))
+
+
+def box_function(low: Array, high: Array) -> SumOfProducts:
+    """F(x) = 1 where low_j < x_j ≤ high_j for all j, else 0."""
+    d = len(low)
+    sets = Sets.of_numbers(range(d), low, high, np.zeros(d, dtype=bool))
+    paths = np.arange(d)[None, :]
+    return SumOfProducts(Products(0.0, np.ones(1), paths, sets.column, d), (sets,))

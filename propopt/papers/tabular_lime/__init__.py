@@ -1,0 +1,1 @@
+"""Looking deeper into tabular LIME: its coefficients in closed form."""

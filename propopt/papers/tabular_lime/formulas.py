@@ -1,0 +1,97 @@
+"""Formulas of the paper as they are printed, for bins that are equally likely.
+
+They are written down once more, on SciPy's normals, so that what is computed elsewhere
+can be held against them. All give intercepts first, (D + 1,).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.stats import norm, truncnorm
+
+from propopt._typing import Array, Positions, Values
+from propopt.lime.laws import TabularLaw
+from propopt.lime.laws.binned import BinnedColumn
+
+
+def printed_linear(slopes: Values, base: float, law: TabularLaw, row: Values) -> Values:
+    """Corollary 4: β_j = λ_j / (p − 1) Σ_b (μ̃_{b*} − μ̃_b)."""
+    means = np.stack([_truncated(column).mean() for column in law.columns])
+    own = _own(means, _places(law, row))
+    others = (means.sum(axis=1) - own) / (means.shape[1] - 1)
+    return np.r_[base + slopes @ others, slopes * (own - others)]
+
+
+def printed_gaussian(
+    center: Values, width: float, law: TabularLaw, row: Values
+) -> Values:
+    """Propositions 5 and 8 for exp(−‖x − center‖² / (2 width²))."""
+    pairs = zip(law.columns, center, strict=True)
+    means = np.stack([_bump_means(column, z, width) for column, z in pairs])
+    return _product(means, law, _places(law, row))
+
+
+def printed_box(low: Values, high: Values, law: TabularLaw, row: Values) -> Values:
+    """Proposition 6, of a box that lies in one cell of the bins."""
+    middle = 0.5 * (low + high)
+    cell, places = _places(law, middle), _places(law, row)
+    mass = 1.0
+    for column, b, start, stop in zip(law.columns, cell, low, high, strict=True):
+        ends = _truncated(column).cdf([[start], [stop]])[:, b]
+        mass *= float(ends[1] - ends[0])
+    p, eps, c = _weights(law)
+    apart = cell != places
+    D, d = int(apart.sum()), len(low)
+    aligned = mass * eps**D / (p * c) ** (d - 1)
+    other = -mass * eps ** (D - 1) / ((p - 1) * (p * c) ** (d - 1))
+    slopes = np.where(apart, other, aligned)
+    intercept = mass * eps**D / (p * c) ** d - slopes.sum() / (p * c)
+    return np.r_[intercept, slopes]
+
+
+def _product(means: Array, law: TabularLaw, places: Positions) -> Values:
+    """Proposition 5, of E[f_j | bin b], (D, p)."""
+    p, eps, c = _weights(law)
+    own = _own(means, places)
+    totals = (own + eps * (means.sum(axis=1) - own)) / p  # c_j^f
+    level = np.prod(totals / c)
+    ratios = own * c / totals
+    slopes = level * p * c / (p * c - 1.0) * (ratios - 1.0)
+    intercept = level * (1.0 + np.sum(1.0 - ratios) / (p * c - 1.0))
+    return np.r_[intercept, slopes]
+
+
+def _bump_means(column: BinnedColumn, z: float, width: float) -> Values:
+    """Proposition 8: the mean of exp(−(x − z)² / (2 width²)) in each bin, (p,)."""
+    pieces = column.pieces
+    mu, var, g = pieces.mean, pieces.sd**2, width**2
+    middle, tau = (g * mu + var * z) / (g + var), np.sqrt(g * var / (g + var))
+    inside = norm(middle, tau).cdf(pieces.high) - norm(middle, tau).cdf(pieces.low)
+    whole = norm(mu, pieces.sd).cdf(pieces.high) - norm(mu, pieces.sd).cdf(pieces.low)
+    apart = np.exp(-((mu - z) ** 2) / (2.0 * (g + var)))
+    return np.asarray(tau / pieces.sd * inside / whole * apart)
+
+
+def _truncated(column: BinnedColumn) -> truncnorm:
+    pieces = column.pieces
+    ends = ((end - pieces.mean) / pieces.sd for end in (pieces.low, pieces.high))
+    return truncnorm(*ends, loc=pieces.mean, scale=pieces.sd)
+
+
+def _weights(law: TabularLaw) -> tuple[int, float, float]:
+    """Number of bins p, ε = exp(−1 / (2 ν²)) and c = 1/p + (1 − 1/p) ε."""
+    p = len(law.columns[0].bins)
+    eps = math.exp(-0.5 / law.kernel_width**2)
+    return p, eps, 1.0 / p + (1.0 - 1.0 / p) * eps
+
+
+def _places(law: TabularLaw, row: Values) -> Positions:
+    """b*, the bin of the row in each column, (D,)."""
+    pairs = zip(law.columns, row, strict=True)
+    return np.array([int(column.place(np.array([x]))[0]) for column, x in pairs])
+
+
+def _own(means: Array, places: Positions) -> Values:
+    return np.asarray(means[np.arange(len(means)), places])

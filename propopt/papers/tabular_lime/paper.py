@@ -1,0 +1,18 @@
+"""The figures by name."""
+
+from propopt.papers.tabular_lime import arrows, linear
+from propopt.reproduce.paper import Paper
+
+
+TABULAR_LIME = Paper(
+    name="tabular-lime",
+    title="Garreau and von Luxburg, Looking Deeper into Tabular LIME "
+    "(arXiv 2008.11092)",
+    figures={
+        "fig3": linear.ridge_figure,
+        "fig8": linear.linear_figure,
+        "fig10": linear.odd_bins_figure,
+        "fig11": arrows.rectangle_figure,
+        "fig15": arrows.bump_figure,
+    },
+)
