@@ -74,7 +74,7 @@ class BoxPlots:
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Line:
+class DrawnLine:
     """A line of a chart of lines.
 
     Parameters
@@ -108,7 +108,7 @@ class Lines:
     ----------
     title, x_label, y_label : str
         What they are of.
-    curves : sequence of Line
+    curves : sequence of DrawnLine
         In the order of the legend.
     marks : mapping
         Vertical lines at x, by what they are.
@@ -121,7 +121,7 @@ class Lines:
     title: str
     x_label: str
     y_label: str
-    curves: Sequence[Line]
+    curves: Sequence[DrawnLine]
     marks: Mapping[str, Sequence[float]] = field(default_factory=dict)
     log: bool = False
     y_limits: tuple[float, float] | None = None

@@ -14,7 +14,7 @@ from scipy.special import erfcx, ndtr
 from propopt._typing import Array, Truths
 
 
-NARROW: Final = 0.1
+NARROW_INTERVAL: Final = 0.1
 """Intervals of length h about m are so, if h (1 + |m|) is below: there series hold."""
 
 FAR: Final = -20.0
@@ -77,7 +77,7 @@ def mean_of_interval(low: Array, high: Array) -> tuple[Array, Array]:
     return sign * reference, sign * rest
 
 
-def is_narrow(low: Array, high: Array, limit: float = NARROW) -> Truths:
+def is_narrow(low: Array, high: Array, limit: float = NARROW_INTERVAL) -> Truths:
     """Whether h (1 + |m|) < limit, for the length h and the middle m."""
     with np.errstate(invalid="ignore"):
         h, m = _length_and_middle(low, high)
@@ -122,7 +122,7 @@ def _log_scaled(low: Array, high: Array, nearest: Array) -> Array:
 
 
 def _even(h: Array, m: Array) -> Array:
-    """∫ φ(m + t) dt / (h φ(m)) − 1 over |t| ≤ h/2: Σ_k He_2k(m) h^2k / (4^k (2k+1)!)."""
+    """∫ φ(m + t) dt / (h φ(m)) − 1, |t| ≤ h/2: Σ_k He_2k(m) h^2k / (4^k (2k+1)!)."""
     u, v = (m * h) ** 2, h**2
     second = u - v
     fourth = u * (u - 6.0 * v) + 3.0 * v * v
