@@ -15,11 +15,13 @@ from propopt.structures.boxes import Boxes
 from propopt.structures.links import Link
 from propopt.structures.networks import Chain, Network
 from propopt.structures.pipelines import is_passthrough, last_step
+from propopt.structures.products import NoProducts, SumOfProducts
 from propopt.structures.readers.base import Quantity, Reader
 from propopt.structures.readers.generative import GENERATIVE_MODELS
 from propopt.structures.readers.kernels import KERNEL_MODELS
 from propopt.structures.readers.linear import LINEAR_MODELS
 from propopt.structures.readers.perceptrons import PERCEPTRONS
+from propopt.structures.readers.products.reading import Networks, read_products
 from propopt.structures.readers.transforms import SKLEARN_TRANSFORMS
 from propopt.structures.readers.trees.reading import read_boxes
 from propopt.structures.readers.trees.scores import TreeOutput
@@ -72,6 +74,32 @@ def exact_boxes(model: Any, output: str, index: int | None, view: View) -> Boxes
         The table, and what the model is given of it.
     """
     return read_boxes(model, TreeOutput(output, index), view)
+
+
+def exact_products(
+    model: Any, output: str, index: int | None, view: View
+) -> SumOfProducts | NoProducts:
+    """An output of a fitted model as a sum of products of functions of single columns.
+
+    Parameters
+    ----------
+    model : estimator
+        Linear models, kernel machines, trees, sums of these, and pipelines that end in
+        one.
+    output : str
+        As of :func:`exact_boxes`.
+    index : int or None
+        The class, or the column of the output; None where there is only one.
+    view : View
+        The table, and what the model is given of it.
+
+    Returns
+    -------
+    SumOfProducts or NoProducts
+        The latter says why it is none.
+    """
+    networks = Networks(exact_network, exact_link)
+    return read_products(model, TreeOutput(output, index), view, networks)
 
 
 def _exact_transform(step: Any) -> Network | None:

@@ -31,6 +31,7 @@ from propopt.functions.jumps import FEWEST, Jumps, Segments, jumps_along
 from propopt.functions.models.read_trees import ReadTrees
 from propopt.functions.models.readout import Readout
 from propopt.structures.boxes import Boxes
+from propopt.structures.products import NoProducts, SumOfProducts
 from propopt.tables.names import Labels, listed
 
 
@@ -178,6 +179,13 @@ class DifferencedModel(CalledModel):
     def boxes(self) -> Boxes | None:
         """Values as a sum of boxes; None if the model is no sum of trees."""
         return None if self.trees is None else self.trees.boxes
+
+    @property
+    def products(self) -> SumOfProducts | NoProducts:
+        """Values as a sum of products; the reason where they are none."""
+        if self.trees is None:
+            return NoProducts(f"{self.name} can only be called")
+        return self.trees.products
 
     @property
     def margin_boxes(self) -> Boxes | None:

@@ -12,8 +12,9 @@ from propopt.errors import InexactBoxesWarning
 from propopt.functions.models.columns import FittedColumns
 from propopt.functions.models.outputs import name_of
 from propopt.structures.boxes import Boxes
+from propopt.structures.products import NoProducts, SumOfProducts
 from propopt.structures.readers.trees.views import View
-from propopt.structures.registry import exact_boxes
+from propopt.structures.registry import exact_boxes, exact_products
 from propopt.tables.names import Labels
 from propopt.tables.schema import TableSchema
 
@@ -49,6 +50,21 @@ class ReadTrees:
     def margin_boxes(self) -> Boxes | None:
         """The score that the output is made of, which may be the output itself."""
         return self.boxes if self.boxes is not None else self._read("margin")
+
+    @cached_property
+    def products(self) -> SumOfProducts | NoProducts:
+        """The output as a sum of products; the reason where it is none."""
+        if self.boxes is not None:
+            return self.boxes.as_products()
+        view = self._view()
+        if view is None:
+            return NoProducts(f"{name_of(self.model)} can only be called")
+        try:
+            return exact_products(self.model, self.output, self.index, view)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            return NoProducts(
+                f"{name_of(self.model)} cannot be read: {type(error).__name__}: {error}"
+            )
 
     def _read(self, output: str) -> Boxes | None:
         view = self._view()

@@ -53,6 +53,13 @@ class SumOfProducts:
         products = Products(base, weights, paths, terms.column, n_columns)
         return cls(products, (terms,))
 
+    @classmethod
+    def constant(cls, value: float, n_columns: int) -> SumOfProducts:
+        """The same at all points of D columns."""
+        nothing = np.zeros((0, 0), np.intp)
+        columns = np.zeros(0, np.intp)
+        return cls(Products(value, np.zeros(0), nothing, columns, n_columns), ())
+
     def __repr__(self) -> str:
         kinds = ", ".join(type(family).__name__ for family in self.factors)
         return (

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from propopt.structures.boxes import Boxes
+from propopt.structures.products import NoProducts
 from propopt.structures.readers.trees.catboost import CATBOOST_TREES
 from propopt.structures.readers.trees.histograms import HISTOGRAM_TREES
 from propopt.structures.readers.trees.lightgbm import LIGHTGBM_TREES
 from propopt.structures.readers.trees.scikit import SCIKIT_TREES
 from propopt.structures.readers.trees.scores import TreeOutput, TreeRule
-from propopt.structures.readers.trees.sums import SUMS
+from propopt.structures.readers.trees.sums import SUMS, ModelSum
 from propopt.structures.readers.trees.views import View
 from propopt.structures.readers.trees.xgboost import XGBOOST_TREES
 
@@ -48,7 +49,20 @@ def read_boxes(model: Any, output: TreeOutput, view: View) -> Boxes | None:
     """
     kind = type(model)
     if kind in SUMS:
-        return SUMS[kind](model, output, view, read_boxes)
+        return _added(SUMS[kind](model, output, view), view.n_columns)
     package = kind.__module__.partition(".")[0]
     rule = _OF_SCIKIT.get(kind) or _OF_OTHERS.get((package, kind.__name__))
     return None if rule is None else rule(model, output, view)
+
+
+def _added(total: ModelSum | NoProducts, n_columns: int) -> Boxes | None:
+    """The boxes of a sum of models; None if one of them has none."""
+    if isinstance(total, NoProducts):
+        return None
+    parts = [Boxes.constant(total.base, n_columns)]
+    for weight, model, output, view in total.parts:
+        part = read_boxes(model, output, view)
+        if part is None:
+            return None
+        parts.append(weight * part)
+    return Boxes.sum_of(parts)

@@ -88,11 +88,32 @@ def _sources(step: Any, view: View) -> Sources | None:
 
 
 def _rising(_step: Any, view: View) -> Sources:
-    return tuple(map(_monotone, view.sources))
+    return tuple(_monotone(source, straight=False) for source in view.sources)
 
 
-def _monotone(source: ColumnSource) -> ColumnSource:
-    return Rising(source.column) if isinstance(source, Same) else source
+def _scaled(step: Any, view: View) -> Sources:
+    clipped = bool(getattr(step, "clip", False))
+    return tuple(_monotone(source, straight=not clipped) for source in view.sources)
+
+
+def _monotone(source: ColumnSource, *, straight: bool) -> ColumnSource:
+    """What is seen of a column behind a nondecreasing map of it."""
+    match source:
+        case Same(column):
+            return Rising(column, straight)
+        case Rising(column, before):
+            return Rising(column, before and straight)
+        case _:
+            return source
+
+
+def _told_missing(source: ColumnSource) -> ColumnSource:
+    """What tells whether a number is missing: constant of all that are not."""
+    match source:
+        case Same(column) | Rising(column, _):
+            return Rising(column, straight=True)
+        case _:
+            return source
 
 
 def _binned(step: Any, view: View) -> Sources | None:
@@ -106,14 +127,14 @@ def _imputed(step: Any, view: View) -> Sources | None:
     known = ~pd.isna(np.asarray(step.statistics_, dtype=object))
     kept = known | step.keep_empty_features
     told = [] if step.indicator_ is None else step.indicator_.features_
-    indicators = (_monotone(view.sources[k]) for k in told)
+    indicators = (_told_missing(view.sources[k]) for k in told)
     return (*_chosen(view.sources, kept), *indicators)
 
 
 def _indicated(step: Any, view: View) -> Sources | None:
     if not _is_missing(step.missing_values):
         return None
-    return tuple(_monotone(view.sources[k]) for k in step.features_)
+    return tuple(_told_missing(view.sources[k]) for k in step.features_)
 
 
 def _is_missing(value: Any) -> bool:
@@ -252,16 +273,9 @@ STEPS: Final[Mapping[type, StepRule]] = {
     OrdinalEncoder: _ordinal,
     SimpleImputer: _imputed,
     TargetEncoder: _target_encoded,
+    **dict.fromkeys((Binarizer, QuantileTransformer), _rising),
     **dict.fromkeys(
-        (
-            Binarizer,
-            MaxAbsScaler,
-            MinMaxScaler,
-            QuantileTransformer,
-            RobustScaler,
-            StandardScaler,
-        ),
-        _rising,
+        (MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler), _scaled
     ),
     **dict.fromkeys(
         (

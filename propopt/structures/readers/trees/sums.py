@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
 from sklearn.compose import TransformedTargetRegressor
@@ -28,16 +29,42 @@ from sklearn.preprocessing import (
 )
 
 from propopt._typing import Array
-from propopt.structures.boxes import Boxes
+from propopt.structures.products import NoProducts
 from propopt.structures.readers.linear import LINEAR_REGRESSORS
 from propopt.structures.readers.parameters import floats
-from propopt.structures.readers.trees.scores import Scores, TreeOutput, TreeRule
+from propopt.structures.readers.trees.scores import Scores, TreeOutput
 from propopt.structures.readers.trees.steps import behind
 from propopt.structures.readers.trees.views import View
 
 
-SumRule: TypeAlias = Callable[[Any, TreeOutput, View, TreeRule], Boxes | None]
-"""As :data:`TreeRule`, with what reads the parts."""
+class Part(NamedTuple):
+    """An output of a model that is added to others, and its weight."""
+
+    weight: float
+    model: Any
+    output: TreeOutput
+    view: View
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ModelSum:
+    """Base + Σ weight · output, of parts of a model.
+
+    Parameters
+    ----------
+    parts : tuple of Part
+        What is added.
+    base : float
+        The constant.
+    """
+
+    parts: tuple[Part, ...]
+    base: float = 0.0
+
+
+SumRule: TypeAlias = Callable[[Any, TreeOutput, View], ModelSum | NoProducts]
+"""From a model, an output of it and what it is given to what it adds up."""
 
 _OF_MEMBERS: Final = {
     "decision_function": "margin",
@@ -47,43 +74,38 @@ _OF_MEMBERS: Final = {
 """Outputs of what members of stacks are asked for."""
 
 
-def _sum(
-    parts: Iterable[tuple[float, Boxes | None]], base: float, view: View
-) -> Boxes | None:
-    """Base + Σ weight · part; None if one part is."""
-    total = [Boxes.constant(base, view.n_columns)]
-    for weight, part in parts:
-        if part is None:
-            return None
-        total.append(weight * part)
-    return Boxes.sum_of(total)
-
-
-def _pipeline(
-    model: Any, output: TreeOutput, view: View, read: TreeRule
-) -> Boxes | None:
-    seen: View | None = view
+def _pipeline(model: Any, output: TreeOutput, view: View) -> ModelSum | NoProducts:
     for _, step in model.steps[:-1]:
-        seen = None if seen is None else behind(step, seen)
-    return None if seen is None else read(model.steps[-1][1], output, seen)
+        seen = behind(step, view)
+        if seen is None:
+            return NoProducts(
+                f"{type(step).__name__} is not known to make each of its columns of "
+                "one column of the table"
+            )
+        view = seen
+    return ModelSum((Part(1.0, model.steps[-1][1], output, view),))
 
 
-def _searched(
-    model: Any, output: TreeOutput, view: View, read: TreeRule
-) -> Boxes | None:
-    return read(model.best_estimator_, output, view)
+def _searched(model: Any, output: TreeOutput, view: View) -> ModelSum:
+    return ModelSum((Part(1.0, model.best_estimator_, output, view),))
 
 
-def _voting(model: Any, output: TreeOutput, view: View, read: TreeRule) -> Boxes | None:
+def _voting(model: Any, output: TreeOutput, view: View) -> ModelSum | NoProducts:
     """The weighted mean of predictions, or of probabilities."""
     classifies = type(model) is VotingClassifier
     if output.name != ("probability" if classifies else "value"):
-        return None
+        return _none_of(model, output)
     if classifies and model.voting != "soft":
-        return None  # votes are counted
+        return NoProducts("votes are counted; voting='soft' averages probabilities")
     weights = _weights(model)
-    parts = (read(member, output, view) for member in model.estimators_)
-    return _sum(zip(weights / weights.sum(), parts, strict=True), 0.0, view)
+    members = zip(weights / weights.sum(), model.estimators_, strict=True)
+    return ModelSum(tuple(Part(w, member, output, view) for w, member in members))
+
+
+def _none_of(model: Any, output: TreeOutput) -> NoProducts:
+    return NoProducts(
+        f"{output.name!r} of a {type(model).__name__} is no sum of its members"
+    )
 
 
 def _weights(model: Any) -> Array:
@@ -97,13 +119,11 @@ def _is_dropped(member: Any) -> bool:
     return isinstance(member, str) and member == "drop"
 
 
-def _bagging(
-    model: Any, output: TreeOutput, view: View, read: TreeRule
-) -> Boxes | None:
+def _bagging(model: Any, output: TreeOutput, view: View) -> ModelSum | NoProducts:
     """The mean over members, each of which is given an array of its own columns."""
     classifies = type(model) is BaggingClassifier
     if output.name != ("probability" if classifies else "value"):
-        return None
+        return _none_of(model, output)
     array = view.in_array()
     share = 1.0 / len(model.estimators_)
     members = zip(model.estimators_, model.estimators_features_, strict=True)
@@ -111,8 +131,9 @@ def _bagging(
     for member, columns in members:
         own = _own_class(member, output) if classifies else output
         if own is not None:
-            parts.append((share, read(member, own, array.chosen(np.asarray(columns)))))
-    return _sum(parts, 0.0, view)
+            seen = array.chosen(np.asarray(columns))
+            parts.append(Part(share, member, own, seen))
+    return ModelSum(tuple(parts))
 
 
 def _own_class(member: Any, output: TreeOutput) -> TreeOutput | None:
@@ -121,21 +142,24 @@ def _own_class(member: Any, output: TreeOutput) -> TreeOutput | None:
     return TreeOutput(output.name, int(known[0])) if len(known) > 0 else None
 
 
-def _stacking(
-    model: Any, output: TreeOutput, view: View, read: TreeRule
-) -> Boxes | None:
+def _stacking(model: Any, output: TreeOutput, view: View) -> ModelSum | NoProducts:
     """A linear model of what the members predict."""
     final = model.final_estimator_
     score = _final_scores(final).read(output)
-    if score is None or model.passthrough:
-        return None
+    outputs = _outputs_of_members(model)
+    if score is None:
+        return NoProducts(
+            f"{output.name!r} of a stack that ends in {type(final).__name__} is no "
+            "linear function of its members"
+        )
     row = score.factor * np.atleast_2d(floats(final.coef_))[score.place]
     base = score.factor * np.atleast_1d(floats(final.intercept_))[score.place]
-    outputs = _outputs_of_members(model)
-    if len(outputs) != len(row):
-        return None
-    parts = (read(member, wanted, view) for member, wanted in outputs)
-    return _sum(zip(row, parts, strict=True), float(base), view)
+    if len(outputs) != len(row):  # columns of the table are passed on, too
+        return NoProducts("a stack with passthrough=True is not read")
+    parts = zip(row.tolist(), outputs, strict=True)
+    return ModelSum(
+        tuple(Part(weight, *part, view) for weight, part in parts), float(base)
+    )
 
 
 def _final_scores(final: Any) -> Scores:
@@ -159,16 +183,15 @@ def _outputs_of_members(model: Any) -> list[tuple[Any, TreeOutput]]:
     return outputs
 
 
-def _transformed(
-    model: Any, output: TreeOutput, view: View, read: TreeRule
-) -> Boxes | None:
+def _transformed(model: Any, output: TreeOutput, view: View) -> ModelSum | NoProducts:
     """What is learned of y in other units, in those of y: for a scaler affine."""
     units = _units(model.transformer_)
-    part = read(model.regressor_, output, view)
-    if units is None or part is None or output.name != "value":
-        return None
+    if units is None or output.name != "value":
+        return NoProducts(
+            "what it predicts is transformed by a function that is no scaler"
+        )
     slope, intercept = units
-    return slope * part + intercept
+    return ModelSum((Part(slope, model.regressor_, output, view),), intercept)
 
 
 def _units(scaler: Any) -> tuple[float, float] | None:
@@ -196,12 +219,13 @@ def _units(scaler: Any) -> tuple[float, float] | None:
 
 
 def _one_of_several(
-    model: Any, output: TreeOutput, view: View, read: TreeRule
-) -> Boxes | None:
+    model: Any, output: TreeOutput, view: View
+) -> ModelSum | NoProducts:
     """A model for each output."""
     if output.name != "value" or output.index is None:
-        return None
-    return read(model.estimators_[output.index], TreeOutput("value", None), view)
+        return _none_of(model, output)
+    member = model.estimators_[output.index]
+    return ModelSum((Part(1.0, member, TreeOutput("value", None), view),))
 
 
 SUMS: Final[Mapping[type, SumRule]] = {

@@ -38,9 +38,18 @@ class Same:
 @final
 @dataclass(frozen=True)
 class Rising:
-    """Numbers of one column through a nondecreasing map, as scalers are."""
+    """Numbers of one column through a nondecreasing map, as scalers are.
+
+    Parameters
+    ----------
+    column : int
+        The column of the table.
+    straight : bool
+        Whether it is an affine map, as most scalers are, or constant.
+    """
 
     column: int
+    straight: bool = False
 
 
 @final

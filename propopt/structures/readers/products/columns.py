@@ -1,0 +1,117 @@
+"""How columns that a part of a model sees come from those of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, final
+
+import numpy as np
+
+from propopt._typing import Array
+from propopt.structures.products import NoProducts, SumOfProducts
+from propopt.structures.products.pulling import by_table
+from propopt.structures.products.seen import Line, Listed, SeenColumn, constant
+from propopt.structures.readers.trees.questions import Questions
+from propopt.structures.readers.trees.views import (
+    CodedColumn,
+    Rising,
+    Same,
+    Steps,
+    View,
+    table_numbers,
+)
+
+
+FAR: Final = 2.0**40
+"""Lines are asked for these numbers, which are exact in single precision."""
+
+
+def through_view(function: SumOfProducts, view: View) -> SumOfProducts | NoProducts:
+    """A function of the columns that are seen, by the columns of the table.
+
+    Parameters
+    ----------
+    function : SumOfProducts
+        Of the M columns of the view.
+    view : View
+        What is seen.
+    """
+    used = function.columns.tolist()
+    columns = SeenColumns(view, used)
+    bent = [k for k in used if columns.is_bent(k)]
+    if bent:
+        j = view.sources[bent[0]].column
+        return NoProducts(
+            f"what it is given of column {j} (counted from 0) is no affine function of "
+            "its numbers, as those of scalers are, nor of a few categories"
+        )
+    unused: SeenColumn = constant(0, np.nan)
+    seen = [columns.of(k) if k in used else unused for k in range(len(view.sources))]
+    return by_table(function, seen, view.n_columns)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SeenColumns:
+    """The columns of a view, asked of the steps before it.
+
+    Parameters
+    ----------
+    view : View
+        What is seen.
+    used : sequence of int
+        The columns that are asked for.
+    """
+
+    view: View
+    used: Sequence[int]
+
+    def is_bent(self, k: int) -> bool:
+        """Whether it is a map of numbers that is not affine."""
+        source = self.view.sources[k]
+        return isinstance(source, Rising) and not source.straight
+
+    def of(self, k: int) -> SeenColumn:
+        """A column that is not bent."""
+        match self.view.sources[k]:
+            case Same(j):
+                return Line(j, missing=self._missing[k])
+            case Rising(j, _):
+                return self._line(j, k)
+            case Steps(j, values, _) as source:
+                return self._listed(j, k, np.array(values), source.elsewhere)
+            case CodedColumn(j):
+                seen = self._asked.codes(k)
+                return Listed(j, np.arange(float(len(seen))), seen)
+
+    @cached_property
+    def _asked(self) -> Questions:
+        return Questions(self.view, table_numbers)
+
+    @cached_property
+    def _missing(self) -> dict[int, float]:
+        """What is seen of missing numbers."""
+        coded = [isinstance(self.view.sources[k], CodedColumn) for k in self.used]
+        numeric = [k for k, c in zip(self.used, coded, strict=True) if not c]
+        return dict(self._asked.missing(numeric)) if numeric else {}
+
+    def _line(self, j: int, k: int) -> SeenColumn:
+        low, middle, high = self._seen(k, np.array([-FAR, 0.0, FAR])).tolist()
+        slope = (high - low) / (2.0 * FAR)
+        if slope == 0.0:
+            return constant(j, middle, self._missing[k])
+        return Line(j, slope, -middle / slope, self._missing[k])
+
+    def _listed(self, j: int, k: int, values: Array, elsewhere: bool) -> Listed:
+        if not elsewhere:  # other values are refused
+            return Listed(j, values, self._seen(k, values), missing=self._missing[k])
+        beyond = np.floor(values[-1]) + 1.0
+        *seen, other = self._seen(k, np.append(values, beyond)).tolist()
+        return Listed(j, values, np.array(seen), other, self._missing[k])
+
+    def _seen(self, k: int, values: Array) -> Array:
+        """What is seen in one column of values of its source."""
+        columns = np.full(len(values), k, np.intp)
+        return self.view.ask(table_numbers, columns, values)

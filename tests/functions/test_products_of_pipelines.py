@@ -1,0 +1,259 @@
+"""Sums of products of models of tables with categories, and of sums of models."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.decomposition import PCA
+from sklearn.ensemble import (
+    AdaBoostRegressor,
+    BaggingRegressor,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+    StackingRegressor,
+    VotingRegressor,
+)
+from sklearn.impute import SimpleImputer
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import Lasso, LogisticRegression, PoissonRegressor, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    QuantileTransformer,
+    StandardScaler,
+    TargetEncoder,
+)
+from sklearn.svm import SVC, SVR
+from sklearn.tree import DecisionTreeRegressor
+from tree_cases import CLASSES, X, Y, table, table_response
+
+import propopt as po
+from propopt.structures.products import NoProducts, SumOfProducts
+
+
+TABLE = table()
+TABLE["gap"] = np.where(np.arange(len(TABLE)) % 7 == 0, np.nan, 1e-4 * X[:, 5])
+RESPONSE = table_response(TABLE)
+CLASS = (np.median(RESPONSE) < RESPONSE).astype(int)
+NUMBERS = ["size", "count", "weight", "gap"]
+CATEGORIES = ["letter", "number", "text", "flag"]
+
+
+def columns(*steps, encoder=None):
+    """Imputed and scaled numbers, and encoded categories."""
+    numbers = make_pipeline(*(steps or (SimpleImputer(), StandardScaler())))
+    encoder = OneHotEncoder(handle_unknown="ignore") if encoder is None else encoder
+    return ColumnTransformer(
+        [("numbers", numbers, NUMBERS), ("categories", encoder, CATEGORIES)]
+    )
+
+
+def behind_columns(model, *steps, encoder=None):
+    return make_pipeline(columns(*steps, encoder=encoder), model)
+
+
+def fitted(model, data, target):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of convergence, which nothing here needs
+        return model.fit(data, target)
+
+
+def wrapped(model, data, target, **settings):
+    schema = data if isinstance(data, pd.DataFrame) else None
+    return po.wrap(fitted(model, data, target), data=schema, **settings)
+
+
+def is_read(function, data, tolerance=1e-12):
+    """Its sum of products is its value, to rounding."""
+    read = function.products
+    assert isinstance(read, SumOfProducts), read.reason
+    points, _ = function.read(data)
+    values = function.value(data)
+    errors = np.abs(read.value(points) - values) / np.maximum(1.0, np.abs(values))
+    assert errors.max() <= tolerance
+    return read
+
+
+PIPELINES = [
+    behind_columns(Ridge()),
+    behind_columns(Ridge(), SimpleImputer(strategy="median"), MinMaxScaler()),
+    behind_columns(Ridge(), SimpleImputer(add_indicator=True), StandardScaler()),
+    behind_columns(Ridge(), encoder=OneHotEncoder(drop="first")),
+    behind_columns(Ridge(), encoder=OrdinalEncoder()),
+    behind_columns(Ridge(), encoder=TargetEncoder(random_state=0)),
+    behind_columns(SVR()),
+    behind_columns(KernelRidge(kernel="poly", degree=2)),
+    make_pipeline(columns(), PCA(4), Ridge()),
+    behind_columns(RandomForestRegressor(5, random_state=0)),
+    behind_columns(VotingRegressor([("a", Ridge()), ("b", SVR())])),
+]
+
+
+@pytest.mark.parametrize("model", PIPELINES)
+def test_pipelines_of_tables_are_read(model):
+    function = wrapped(model, TABLE, RESPONSE)
+    read = is_read(function, TABLE)
+    assert read.n_columns == len(NUMBERS) + len(CATEGORIES)
+    column = np.append(read.products.column, -1)[read.products.paths]
+    within = np.sort(column, axis=1)
+    assert not ((within[:, 1:] == within[:, :-1]) & (within[:, 1:] >= 0)).any()
+
+
+def test_models_with_links_are_read_behind_encoders():
+    encoder = TargetEncoder(random_state=0)
+    is_read(
+        wrapped(
+            behind_columns(PoissonRegressor(), encoder=encoder),
+            TABLE,
+            np.exp(RESPONSE / 4),
+        ),
+        TABLE,
+    )
+    logit = wrapped(
+        behind_columns(LogisticRegression()), TABLE, CLASS, output="log_odds"
+    )
+    is_read(logit, TABLE, 1e-9)  # of probabilities, which lose digits near 0 and 1
+
+
+def test_numbers_that_are_encoded_are_listed():
+    data = X[:, [0, 2]]
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    model = make_pipeline(
+        ColumnTransformer([("count", encoder, [1])], remainder="passthrough"), Ridge()
+    )
+    read = is_read(po.wrap(model.fit(data, Y)), data)
+    rows = np.array([[0.3, 4.0], [0.3, 4.5], [0.3, 99.0]])
+    np.testing.assert_allclose(read.value(rows), model.predict(rows), rtol=1e-12)
+
+
+SUMS = [
+    VotingRegressor([("a", Ridge()), ("b", SVR())], weights=[1, 3]),
+    VotingRegressor([("a", Ridge()), ("b", DecisionTreeRegressor(max_depth=3))]),
+    StackingRegressor([("a", Ridge()), ("b", DecisionTreeRegressor())], Lasso(0.01)),
+    TransformedTargetRegressor(SVR(), transformer=StandardScaler()),
+    BaggingRegressor(SVR(), max_features=0.5, n_estimators=3, random_state=0),
+    BaggingRegressor(
+        make_pipeline(StandardScaler(), Ridge()), n_estimators=3, random_state=0
+    ),
+    GridSearchCV(SVR(), {"C": [1, 2]}, cv=2),
+]
+
+
+@pytest.mark.parametrize("model", SUMS)
+def test_sums_of_models_are_read(model):
+    is_read(wrapped(model, X, Y), X)
+
+
+def test_one_of_several_outputs_is_read():
+    both = MultiOutputRegressor(SVR()).fit(X, np.column_stack([Y, -Y]))
+    is_read(po.wrap(both, 1), X)
+
+
+def boosted(package, name, **settings):
+    model = getattr(pytest.importorskip(package), name)(**settings)
+    return model.fit(X, CLASSES if "Class" in name else Y)
+
+
+BOOSTED = [
+    ("lightgbm", "LGBM", {"n_estimators": 5, "verbose": -1, "n_jobs": 1}),
+    ("xgboost", "XGB", {"n_estimators": 5, "n_jobs": 1}),
+    (
+        "catboost",
+        "CatBoost",
+        {"iterations": 5, "verbose": 0, "allow_writing_files": False},
+    ),
+]
+
+
+@pytest.mark.parametrize(("package", "name", "settings"), BOOSTED)
+def test_boosted_trees_of_libraries_are_read(package, name, settings):
+    regressor = boosted(package, f"{name}Regressor", **settings)
+    is_read(po.wrap(regressor), X, 2e-5)
+    classifier = boosted(package, f"{name}Classifier", **settings)
+    is_read(po.wrap(classifier, output="margin"), X, 2e-5)
+    refused = po.wrap(classifier).products
+    assert "wrap(model, output='log_odds') is exact" in refused.reason
+    is_read(po.wrap(classifier, output="log_odds"), X, 2e-5)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GradientBoostingClassifier(n_estimators=3),
+        HistGradientBoostingClassifier(max_iter=3),
+    ],
+)
+def test_boosted_trees_name_the_output_that_is_exact(model):
+    refused = po.wrap(model.fit(X, CLASSES)).products
+    assert "wrap(model, output='log_odds') is exact" in refused.reason
+    is_read(po.wrap(model, output="log_odds"), X)
+
+
+REASONS = [
+    (make_pipeline(columns(), PCA(4), SVR()), "mix columns, as PCA does"),
+    (
+        behind_columns(Ridge(), SimpleImputer(), QuantileTransformer(n_quantiles=50)),
+        "no affine function of its numbers",
+    ),
+    (make_pipeline(columns(), PCA(4), DecisionTreeRegressor()), "PCA is not known"),
+    (
+        behind_columns(SVR(), SimpleImputer(add_indicator=True), StandardScaler()),
+        "enters the same product in several ways",
+    ),
+    (behind_columns(KNeighborsRegressor()), "depends on all columns at once"),
+]
+
+
+@pytest.mark.parametrize(("model", "reason"), REASONS)
+def test_pipelines_that_are_not_read_say_why(model, reason):
+    refused = wrapped(model, TABLE, RESPONSE).products
+    assert isinstance(refused, NoProducts)
+    assert reason in refused.reason
+
+
+OTHERS = [
+    (SVC(probability=True), CLASSES, "wrap(model, output='margin') is exact"),
+    (KernelRidge(kernel="laplacian"), Y, "its kernel is not read"),
+    (AdaBoostRegressor(n_estimators=3), Y, "weighted median"),
+    (
+        TransformedTargetRegressor(
+            SVR(), func=np.sinh, inverse_func=np.arcsinh, check_inverse=False
+        ),
+        Y,
+        "a function that is no scaler",
+    ),
+    (
+        StackingRegressor([("a", Ridge()), ("b", SVR())], SVR(), cv=2),
+        Y,
+        "ends in SVR is no linear function",
+    ),
+    (
+        HistGradientBoostingRegressor(loss="poisson", max_iter=3),
+        np.exp(Y / 4),
+        "another function of its sum of trees",
+    ),
+]
+
+
+@pytest.mark.parametrize(("model", "target", "reason"), OTHERS)
+def test_models_that_are_not_read_say_why(model, target, reason):
+    refused = wrapped(model, X, target).products
+    assert isinstance(refused, NoProducts)
+    assert reason in refused.reason
+
+
+def test_linear_trees_are_refused():
+    settings = {"n_estimators": 3, "linear_tree": True, "verbose": -1, "n_jobs": 1}
+    model = boosted("lightgbm", "LGBMRegressor", **settings)
+    assert "linear models in leaves" in po.wrap(model).products.reason
