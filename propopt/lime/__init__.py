@@ -11,9 +11,13 @@ from propopt.lime.explanation import LimeExplanation
 from propopt.lime.gaussian import (
     CriticalBandwidths,
     Gains,
+    GaussianFinding,
+    LinearTheorem,
     LocalError,
     critical_bandwidths,
     gains,
+    gaussian_findings,
+    linear_theorem_samples,
     local_error,
 )
 from propopt.lime.laws import GaussianLaw, GlimeLaw
@@ -24,14 +28,18 @@ from propopt.lime.laws.widths import default_kernel_width
 __all__ = [
     "CriticalBandwidths",
     "Gains",
+    "GaussianFinding",
     "GaussianLaw",
     "GlimeLaw",
     "LimeExplanation",
+    "LinearTheorem",
     "LocalError",
     "TabularLaw",
     "critical_bandwidths",
     "default_kernel_width",
     "gains",
+    "gaussian_findings",
     "limits",
+    "linear_theorem_samples",
     "local_error",
 ]

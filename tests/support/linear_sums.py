@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from propopt.structures.products import Powers, Products, SumOfProducts
+from propopt.structures.products import Normals, Powers, Products, SumOfProducts
 
 
 def linear(weights: Sequence[float], base: float = 0.0) -> SumOfProducts:
@@ -15,13 +16,50 @@ def linear(weights: Sequence[float], base: float = 0.0) -> SumOfProducts:
     return SumOfProducts.additive(base, a, Powers.first(np.arange(len(a))), len(a))
 
 
-def monomials(
-    terms: Sequence[tuple[float, Sequence[int]]], n_columns: int
+@dataclass(frozen=True, eq=False)
+class Smooth:
+    """Functions of one column each, with means by Gauss and Legendre's rule."""
+
+    column: np.ndarray
+    functions: tuple[Callable[[np.ndarray], np.ndarray], ...]
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    def take(self, chosen: np.ndarray) -> Smooth:
+        which = np.arange(len(self))[chosen]
+        return Smooth(self.column[chosen], tuple(self.functions[u] for u in which))
+
+    def at(self, values: np.ndarray) -> np.ndarray:
+        return np.stack([g(values) for g in self.functions])
+
+    def under(self, normals: Normals) -> np.ndarray:
+        t, w = np.polynomial.legendre.leggauss(80)
+        sd = normals.sd[..., None]
+        low = np.maximum(normals.low[..., None], normals.mean[..., None] - 12 * sd)
+        high = np.minimum(normals.high[..., None], normals.mean[..., None] + 12 * sd)
+        x = low + 0.5 * (high - low) * (t + 1.0)
+        density = w * np.exp(-0.5 * ((x - normals.mean[..., None]) / sd) ** 2)
+        density /= density.sum(axis=-1, keepdims=True)
+        return np.stack([(g(x) * density).sum(axis=-1) for g in self.functions])
+
+
+def sum_of_terms(
+    terms: Sequence[tuple[float, Sequence[int]]], factors: Smooth, n_columns: int
 ) -> SumOfProducts:
-    """Σ_l v_l Π_{j in l} x_j."""
-    width = max(len(columns) for _, columns in terms)
-    paths = [[*columns, *[-1] * (width - len(columns))] for _, columns in terms]
+    """Σ_l v_l Π_{u in l} g_u."""
+    width = max(len(numbers) for _, numbers in terms)
+    paths = [[*numbers, *[-1] * (width - len(numbers))] for _, numbers in terms]
     values = np.array([value for value, _ in terms], dtype=float)
-    column = np.arange(n_columns)
-    products = Products(0.0, values, np.array(paths), column, n_columns)
-    return SumOfProducts(products, (Powers.first(column),))
+    products = Products(0.0, values, np.array(paths), factors.column, n_columns)
+    return SumOfProducts(products, (factors,))
+
+
+def wavy() -> SumOfProducts:
+    """sin 2x_0 + x_1² + x_0 x_2 − x_3 / 2."""
+    factors = Smooth(
+        np.array([0, 1, 0, 2, 3]),
+        (lambda x: np.sin(2.0 * x), np.square, np.copy, np.copy, np.copy),
+    )
+    terms = [(1.0, [0]), (1.0, [1]), (1.0, [2, 3]), (-0.5, [4])]
+    return sum_of_terms(terms, factors, 4)

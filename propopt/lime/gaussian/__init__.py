@@ -1,6 +1,8 @@
 """Normal samples in closed form: gains, critical bandwidths, errors at the row."""
 
 from propopt.lime.gaussian.bandwidths import CriticalBandwidths, critical_bandwidths
+from propopt.lime.gaussian.bounds import LinearTheorem, linear_theorem_samples
+from propopt.lime.gaussian.findings import GaussianFinding, gaussian_findings
 from propopt.lime.gaussian.gains import Gains, gains
 from propopt.lime.gaussian.local_error import LocalError, local_error
 
@@ -8,8 +10,12 @@ from propopt.lime.gaussian.local_error import LocalError, local_error
 __all__ = [
     "CriticalBandwidths",
     "Gains",
+    "GaussianFinding",
+    "LinearTheorem",
     "LocalError",
     "critical_bandwidths",
     "gains",
+    "gaussian_findings",
+    "linear_theorem_samples",
     "local_error",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from propopt._typing import Array, Attributions, Points
-from propopt.lime.gaussian.gains import gains_at
+from propopt.lime.gaussian.gains import Gains, gains_at
 from propopt.lime.gaussian.geometry import Geometry, rows_of_law
 from propopt.lime.gaussian.tails import tails
 from propopt.lime.laws.base import LimeLaw
@@ -93,18 +93,23 @@ def critical_bandwidths(law: LimeLaw, X: Any) -> CriticalBandwidths:
     """
     points, labels = rows_of_law(law, X)
     geometry = Geometry.of(law)
+    return critical_at(geometry, points, gains_at(geometry, points, labels))
+
+
+def critical_at(geometry: Geometry, points: Points, found: Gains) -> CriticalBandwidths:
+    """As :func:`critical_bandwidths`, at rows of which the gains are known."""
     low, high = geometry.ends(points)
     return CriticalBandwidths(
         _roots(geometry, points, low, high),
-        gains_at(geometry, points, labels).gain,
+        found.gain,
         _narrow(points, low, high),
         geometry.scale
         * tails(
             (low - geometry.mean) / geometry.scale,
             (high - geometry.mean) / geometry.scale,
         ).contrast,
-        law.kernel_width,
-        labels,
+        geometry.law.kernel_width,
+        found.labels,
     )
 
 

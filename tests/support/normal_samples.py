@@ -1,0 +1,56 @@
+"""Oracles for normal samples: a grid of them with weights, and weighted fits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from propopt.lime.laws.normal_column import NormalColumn
+
+
+def weighted_grid(law, point, nodes=60):
+    """Nodes of a product rule for E π h, their bits, and weights that have π in them.
+
+    Each bin has its own nodes, so that bits do not jump between them.
+    """
+    t, w = np.polynomial.legendre.leggauss(nodes)
+    axes = []
+    for column, x in zip(law.columns, point, strict=True):
+        assert isinstance(column, NormalColumn)
+        width = law.kernel_width * column.unit
+        ends = np.clip(column.ends, *_reach(column, x, width))
+        own = np.searchsorted(column.edges, x, side="right")
+        values = ends[:-1, None] + 0.5 * np.diff(ends)[:, None] * (t + 1.0)
+        logs = -0.5 * ((values - column.mean) / column.scale) ** 2
+        logs -= 0.5 * ((values - x) / width) ** 2
+        scale = column.scale * np.sqrt(2.0 * np.pi)
+        weights = 0.5 * np.diff(ends)[:, None] * w * np.exp(logs) / scale
+        bits = np.repeat(np.arange(len(ends) - 1) == own, nodes)
+        axes.append((values.ravel(), bits.astype(float), weights.ravel()))
+    samples, bits, weights = (
+        np.stack([g.ravel() for g in np.meshgrid(*part, indexing="ij")], axis=1)
+        for part in zip(*axes, strict=True)
+    )
+    return samples, bits, weights.prod(axis=1)
+
+
+def _reach(column, x, width):
+    """Where the weighted density is more than e^{-50} of its top."""
+    share = 1.0 / (1.0 + (column.scale / width) ** 2)
+    mean, sd = share * column.mean + (1.0 - share) * x, np.sqrt(share) * column.scale
+    return mean - 10.0 * sd, mean + 10.0 * sd
+
+
+def weighted_fit(bits, weights, values):
+    """β with the intercept first, and its sandwich standard errors."""
+    Z = np.column_stack([np.ones(len(bits)), bits])
+    A = (Z.T * weights) @ Z
+    beta = np.linalg.solve(A, Z.T @ (weights * values))
+    scores = Z * (weights * (values - Z @ beta))[:, None]
+    inverse = np.linalg.inv(A)
+    covariance = inverse @ (scores.T @ scores) @ inverse
+    return beta, np.sqrt(np.diagonal(covariance))
+
+
+def with_intercept(limits, n=0):
+    """β of one situation, the intercept first."""
+    return np.append(limits.intercept[n], limits.coefficients[n])
