@@ -63,3 +63,12 @@ def wavy() -> SumOfProducts:
     )
     terms = [(1.0, [0]), (1.0, [1]), (1.0, [2, 3]), (-0.5, [4])]
     return sum_of_terms(terms, factors, 4)
+
+
+def curved() -> SumOfProducts:
+    """sin 2x_0 + x_1² + x_0 x_2."""
+    factors = Smooth(
+        np.array([0, 1, 0, 2]),
+        (lambda x: np.sin(2.0 * x), np.square, np.copy, np.copy),
+    )
+    return sum_of_terms([(1.0, [0]), (1.0, [1]), (1.0, [2, 3])], factors, 3)

@@ -117,13 +117,11 @@ def _roots(geometry: Geometry, points: Points, low: Array, high: Array) -> Array
     """ν_crit, NaN where there is none."""
     finite = np.isfinite(low) & np.isfinite(high)
     middle = np.where(finite, 0.5 * low + 0.5 * high, np.nan)
+    # a bin around the mean has its middle there but for rounding
+    off = middle - geometry.mean
+    rounding = 16.0 * np.finfo(float).eps * (np.abs(low) + np.abs(geometry.mean))
     square = np.full(points.shape, np.nan)
-    np.divide(
-        points - middle,
-        middle - geometry.mean,
-        out=square,
-        where=middle != geometry.mean,
-    )
+    np.divide(points - middle, off, out=square, where=np.abs(off) > rounding)
     unit = geometry.width / geometry.law.kernel_width
     root = np.sqrt(np.where(square > 0.0, square, np.nan))
     return np.asarray(root * geometry.scale / unit)

@@ -1,0 +1,96 @@
+"""Where gains change their sign, and what they tend to on both sides."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import propopt as po
+from propopt.lime import GaussianLaw, GlimeLaw
+
+
+WIDE = np.array([-1.69480839, -0.43288377, 0.43288377, 1.69480839])
+"""Gains of the quartiles of N(0, 1) without weights, to eight digits."""
+
+
+def gains_at(law, x, widths):
+    return np.array([po.lime.gains(law.with_width(w), [x]).gain[0] for w in widths])
+
+
+@given(
+    x=st.lists(st.floats(-1.9, 1.9), min_size=3, max_size=3),
+    n_bins=st.integers(2, 7),
+)
+def test_gains_change_their_sign_where_the_critical_width_is_and_nowhere_else(
+    x, n_bins
+):
+    law = GaussianLaw.of([0.0, 0.1, 1.0], [1.0, 0.7, 2.0], 1.0, n_bins)
+    found = po.lime.critical_bandwidths(law, [x])
+    widths = np.geomspace(1e-2, 1e2, 60)
+    signs = np.sign(gains_at(law, x, widths))
+    for j, root in enumerate(found.widths[0]):
+        if np.isnan(root) or not widths[0] < root < widths[-1]:
+            assert len(set(signs[:, j])) == 1
+        else:
+            np.testing.assert_array_equal(signs[:, j] == signs[-1, j], widths > root)
+            at_root = gains_at(law, x, [root])[0, j]
+            assert abs(at_root) < 1e-9
+
+
+def test_limits_of_narrow_and_wide_kernels():
+    law = GaussianLaw.of([0.0], 1.0, 1.0)
+    x = np.array([-1.5, -0.3, 0.3, 0.35, 1.5])[:, None]
+    found = po.lime.critical_bandwidths(law, x)
+    np.testing.assert_allclose(found.wide[:, 0], WIDE[[0, 1, 2, 2, 3]], atol=5.1e-9)
+    narrow = gains_at(law.with_width(1e-7), x[0], [1e-7])[0, 0]
+    np.testing.assert_allclose(found.narrow[0, 0], narrow, rtol=1e-9)
+    edge = law.columns[0].edges[2]
+    expected = [edge - 1.5, 0.3, 0.3, 0.35 - edge, 1.5 - edge]
+    np.testing.assert_allclose(
+        found.narrow[:, 0], [1.0, -1.0, 1.0, 1.0, 1.0] * np.array(expected)
+    )
+    np.testing.assert_array_equal(found.gain, po.lime.gains(law, x).gain)
+
+
+def test_a_narrow_kernel_at_an_outer_value_leaves_its_distance():
+    law = GaussianLaw.of([0.0], 1.0, 0.01)
+    found = po.lime.gains(law, [[1.5]]).gain[0, 0]
+    np.testing.assert_allclose(found, 0.8255, rtol=0, atol=5.1e-5)
+
+
+def test_units_of_distance_are_units_of_the_critical_width():
+    one = GaussianLaw.of([0.0], 1.0, 1.0)
+    other = GaussianLaw.of([0.0], 10.0, 1.0, unit=10.0)
+    a = po.lime.critical_bandwidths(one, [[0.432]])
+    b = po.lime.critical_bandwidths(other, [[4.32]])
+    np.testing.assert_allclose(a.widths, b.widths, rtol=1e-14)
+    np.testing.assert_allclose(10.0 * a.gain, b.gain, rtol=1e-12)
+
+
+def test_the_middle_bin_of_three_has_no_critical_width():
+    law = GaussianLaw.of([0.0], 1.0, 1.0, n_bins=3)
+    found = po.lime.critical_bandwidths(law, [[0.0], [0.1], [-0.1]])
+    assert np.isnan(found.widths).all()
+    np.testing.assert_allclose(found.gain[0, 0], 0.0, atol=1e-16)
+    assert found.wide[0, 0] == 0.0
+    assert found.gain[1, 0] * found.narrow[1, 0] != 0.0
+
+
+def test_distance_and_table():
+    law = GaussianLaw.of([0.0, 0.0], 1.0, 0.55)
+    found = po.lime.critical_bandwidths(GlimeLaw(law), [[0.43198, 0.1]])
+    np.testing.assert_allclose(found.distance[0, 0], 0.55 / 0.53 - 1.0, atol=5e-4)
+    assert np.isnan(found.distance[0, 1])
+    assert found.to_frame().loc[0, "x0"] == found.widths[0, 0]
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_columns_that_are_no_numbers_have_no_width(missing):
+    column = np.array([1.0, 2.0, np.nan, 4.0]) if missing else np.ones(4)
+    X = np.column_stack([np.arange(4.0), column])
+    found = po.lime.critical_bandwidths(GaussianLaw.from_data(X), X)
+    assert np.isnan(found.widths[:, 1]).all()
+    assert np.isnan(found.gain[:, 1]).all()
+    assert np.isnan(found.narrow[:, 1]).all()
