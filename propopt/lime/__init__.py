@@ -6,6 +6,7 @@
 :func:`critical_bandwidths` and :func:`local_error` say what becomes of slopes.
 """
 
+from propopt.lime.diagnosis import LimeDiagnosis
 from propopt.lime.explainer import limits
 from propopt.lime.explanation import LimeExplanation
 from propopt.lime.gaussian import (
@@ -31,6 +32,7 @@ __all__ = [
     "GaussianFinding",
     "GaussianLaw",
     "GlimeLaw",
+    "LimeDiagnosis",
     "LimeExplanation",
     "LinearTheorem",
     "LocalError",

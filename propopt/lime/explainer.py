@@ -85,6 +85,7 @@ def limits(
     points, labels = f.read(X)
     reference = _reference(f, X, data, law)
     table = X if data is None else data
+    own_law = law is None
     law = TabularLaw.from_data(table, f.schema) if law is None else law
     _check_law(law, points)
     subject = LimeSubject(
@@ -94,6 +95,7 @@ def limits(
         points=points,
         labels=labels,
         reference=reference.points,
+        has_table=data is not None or own_law,
         n_draws=read_count(n_samples, "n_samples"),
         seed=read_seed(rng),
     )

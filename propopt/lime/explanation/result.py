@@ -14,6 +14,7 @@ import pandas as pd
 from propopt._typing import Array, Attributions, Points, Values
 from propopt.checks import read_count, read_positive, sealed
 from propopt.errors import Refused
+from propopt.lime.diagnosis.result import LimeDiagnosis, diagnose
 from propopt.lime.expectations import Limits
 from propopt.lime.explanation.saved import read_lime, write_lime
 from propopt.lime.explanation.scatter import RunScatter, run_scatter
@@ -128,7 +129,7 @@ class LimeExplanation:
     @property
     def law(self) -> LimeLaw:
         """The law of the samples."""
-        return self._asked("law").law
+        return self.asked("law").law
 
     @cached_property
     def limits(self) -> Limits:
@@ -175,9 +176,7 @@ class LimeExplanation:
         """How single runs scatter, estimated from samples when first asked."""
         if self.scatter is not None:
             return self.scatter
-        return run_scatter(
-            self._asked("runs"), self.coefficients, self.mean, self.alpha
-        )
+        return run_scatter(self.asked("runs"), self.coefficients, self.mean, self.alpha)
 
     def noise(self, n_samples: int | None = None) -> Array:
         """Standard deviations of the coefficients of a single run, (N, D).
@@ -213,6 +212,30 @@ class LimeExplanation:
         return expected(
             self.limits, self.values, n, self.ridge, self.first_row
         ).coefficients
+
+    def diagnose(self, n_samples: int | None = None) -> LimeDiagnosis:
+        """What these coefficients hide: findings with numbers, what misleads first.
+
+        Noise, unstable ranks, cancellation by binning, edges of bins, weights that
+        collapse or are not local, low fidelity, samples that are not like the data,
+        quirks of the package; under normal samples also columns that are switched off
+        and signs that are turned.
+
+        Parameters
+        ----------
+        n_samples : int, optional
+            Of the runs that it is about; those of the explanation by default.
+
+        Returns
+        -------
+        LimeDiagnosis
+
+        Raises
+        ------
+        Refused
+            If the explanation was loaded, and has no model.
+        """
+        return diagnose(self, n_samples)
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each row and column of X: coefficient, bin, error, noise."""
@@ -282,7 +305,19 @@ class LimeExplanation:
             self.n_samples if n_samples is None else read_count(n_samples, "n_samples")
         )
 
-    def _asked(self, what: str) -> LimeSubject:
+    def asked(self, what: str) -> LimeSubject:
+        """The model and the law.
+
+        Parameters
+        ----------
+        what : str
+            What they are needed for.
+
+        Raises
+        ------
+        Refused
+            If the explanation was loaded.
+        """
         if self.subject is None:
             raise Refused(
                 f"{what}: the model and the law are not saved with an explanation; "

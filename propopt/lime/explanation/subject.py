@@ -37,6 +37,8 @@ class LimeSubject:
     reference : array (R, D)
         Rows of the table that the law was made of, encoded; those of X where no table
         is known.
+    has_table : bool
+        Whether a table is known, and ``reference`` is not X.
     n_draws : int
         Samples for each row of whatever is estimated.
     seed : int
@@ -49,6 +51,7 @@ class LimeSubject:
     points: Points
     labels: Labels
     reference: Points
+    has_table: bool
     n_draws: int
     seed: int
 

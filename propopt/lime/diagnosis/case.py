@@ -1,0 +1,152 @@
+"""What rules of diagnosis look at: an explanation, and what is computed beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from propopt._typing import Array, Attributions, Points, Positions, Truths
+from propopt.lime.diagnosis.columns import nearest_edge, plain, values_in_bins
+from propopt.lime.finite import FiniteFit
+from propopt.lime.laws import LimeLaw
+from propopt.lime.laws.binned import BinnedColumn
+
+
+if TYPE_CHECKING:
+    from propopt.lime.explanation.result import LimeExplanation
+    from propopt.lime.explanation.subject import LimeSubject
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Case:
+    """An explanation under diagnosis, for runs of n samples.
+
+    Parameters
+    ----------
+    explanation : LimeExplanation
+        With its model and its law.
+    subject : LimeSubject
+        These.
+    n_samples : int
+        Of one run.
+    """
+
+    explanation: LimeExplanation
+    subject: LimeSubject
+    n_samples: int
+
+    @property
+    def law(self) -> LimeLaw:
+        """The law of the samples."""
+        return self.subject.law
+
+    @property
+    def points(self) -> Points:
+        """The rows, encoded."""
+        return self.subject.points
+
+    @property
+    def beta(self) -> Attributions:
+        """Coefficients (N, D)."""
+        return self.explanation.coefficients
+
+    @cached_property
+    def largest(self) -> Array:
+        """The largest |β| of each row, (N, 1); 1 where all are zero."""
+        size = np.abs(self.beta).max(axis=1, keepdims=True)
+        return np.where(size > 0.0, size, 1.0)
+
+    @cached_property
+    def sizes(self) -> Array:
+        """|β| over the largest of the row, (N, D)."""
+        return np.asarray(np.abs(self.beta) / self.largest)
+
+    @cached_property
+    def noise(self) -> Array:
+        """Standard deviations of a single run, (N, D)."""
+        return self.explanation.noise(self.n_samples)
+
+    @cached_property
+    def finite(self) -> FiniteFit:
+        """The mean of runs."""
+        own = self.explanation
+        values = own.values if own.first_row else None
+        return FiniteFit(own.limits, values, self.n_samples, own.ridge)
+
+    @cached_property
+    def edges(self) -> tuple[Array, Array, Array]:
+        """Distance to the nearest edge in widths of the bin, the edge, β beyond it."""
+        distance, edge, beyond = np.full((3, *self.points.shape), np.nan)
+        for j, column in enumerate(self.law.columns):
+            for n, x in enumerate(self.points[:, j].tolist()):
+                near = nearest_edge(column, x)
+                if near is not None:
+                    distance[n, j], edge[n, j], beyond[n, j] = near
+        return distance, edge, beyond
+
+    @cached_property
+    def profiles(self) -> tuple[Array, ...]:
+        """For each column h_j(b) = E_Q[f | b_j = b], (N, B_j); NaN in bins of no row.
+
+        h_j(b) = E_Q f + (1 − α_j) β_j with the row moved to bin b of column j.
+        """
+        return tuple(self._profile(j) for j in range(self.points.shape[1]))
+
+    def _profile(self, j: int) -> Array:
+        column = self.law.columns[j]
+        values = values_in_bins(column)
+        places = column.place(values)
+        moved = np.repeat(self.points, len(values), axis=0)
+        moved[:, j] = np.tile(values, len(self.points))
+        found = self.subject.limits(moved)
+        inside = found.mean + (1.0 - found.alpha[:, j]) * found.coefficients[:, j]
+        profile = np.full((len(self.points), len(column.bins)), np.nan)
+        profile[:, places] = inside.reshape(len(self.points), len(values))
+        return profile
+
+    @cached_property
+    def ranges(self) -> Array:
+        """Max_b h_j(b) − min_b h_j(b), (N, D)."""
+        spans = [np.nanmax(h, axis=1) - np.nanmin(h, axis=1) for h in self.profiles]
+        return np.stack(spans, axis=1)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns (D,)."""
+        return self.explanation.labels.feature_names(self.beta.shape[1])
+
+    @cached_property
+    def coded(self) -> Truths:
+        """Which columns are categories, (D,)."""
+        columns = map(plain, self.law.columns)
+        return np.array([isinstance(c, BinnedColumn) and c.coded for c in columns])
+
+    @cached_property
+    def depends(self) -> Truths:
+        """Whether β_j is not exactly zero for want of the column in f, (N, D)."""
+        exact = self.subject.exact
+        if exact is None:
+            return np.ones(self.beta.shape, dtype=bool)
+        used = np.isin(np.arange(self.beta.shape[1]), exact.function.columns)
+        return np.broadcast_to(used, self.beta.shape)
+
+    @cached_property
+    def places(self) -> Positions:
+        """The bins of the rows, (N, D)."""
+        columns = zip(self.law.columns, self.points.T, strict=True)
+        return np.stack([column.place(x) for column, x in columns], axis=1)
+
+    def moved(self, n: int, j: int, value: float) -> float:
+        """β_j with the row n moved along column j."""
+        point = self.points[[n]].copy()
+        point[0, j] = value
+        return float(self.subject.limits(point).coefficients[0, j])
+
+    def under(self, law: LimeLaw, n: int, j: int) -> float:
+        """β_j of row n under another law."""
+        other = replace(self.subject, law=law)
+        return float(other.limits(self.points[[n]]).coefficients[0, j])

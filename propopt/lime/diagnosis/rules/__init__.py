@@ -1,0 +1,44 @@
+"""The rules of diagnosis, one file for each kind."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from propopt.lime.diagnosis.rule import Rule
+from propopt.lime.diagnosis.rules.cancellation import CANCELLATION
+from propopt.lime.diagnosis.rules.collapse import FIRST_ROW, RIDGE, SAMPLES
+from propopt.lime.diagnosis.rules.edges import EDGE_PROXIMITY
+from propopt.lime.diagnosis.rules.low_fidelity import LOCAL_GAP, R2
+from propopt.lime.diagnosis.rules.mismatch import BIN_MEAN, CORRELATION, SUPPORT
+from propopt.lime.diagnosis.rules.noise import NOISE, RANKING
+from propopt.lime.diagnosis.rules.nonlocal_weights import NON_LOCAL
+from propopt.lime.diagnosis.rules.quirks import (
+    INTERCEPT,
+    MERGED,
+    OUT_OF_RANGE,
+    POINT_MASS,
+    SHARES,
+)
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    CANCELLATION,
+    EDGE_PROXIMITY,
+    NOISE,
+    RANKING,
+    RIDGE,
+    FIRST_ROW,
+    SAMPLES,
+    NON_LOCAL,
+    R2,
+    LOCAL_GAP,
+    BIN_MEAN,
+    CORRELATION,
+    SUPPORT,
+    OUT_OF_RANGE,
+    POINT_MASS,
+    SHARES,
+    MERGED,
+    INTERCEPT,
+)
+"""All of them; of a law to which one does not apply it says so."""

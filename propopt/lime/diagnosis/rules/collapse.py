@@ -1,0 +1,112 @@
+"""Weight collapse: ridge and the row itself decide what a run says."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from propopt.lime.diagnosis.case import Case
+from propopt.lime.diagnosis.rule import Checked, Rule
+from propopt.lime.finite import first_row_shift
+
+
+SHIFT_MATTERS: Final = 0.01
+"""Of the largest coefficient of the row: smaller shifts are not told."""
+
+
+def _wider(n: int, j: int) -> str:
+    del n, j
+    return "a wider kernel, or exact limits, or GLIME's samples of the neighbourhood"
+
+
+def _check_ridge(case: Case) -> Checked | str:
+    if case.explanation.ridge == 0.0:
+        return "runs have no ridge"
+    left = np.where(case.depends, case.finite.share_left, np.nan)
+    means = case.finite.coefficients
+
+    def sentence(n: int, j: int) -> str:
+        return (
+            f"the ridge of {case.explanation.ridge:g} leaves {left[n, j]:.1%} of the "
+            f"coefficient: the mean of runs of {case.n_samples:,} samples is "
+            f"{means[n, j]:.4g}, the limit {case.beta[n, j]:.4g}"
+        ).replace("%", " %")
+
+    return Checked(numbers=left, stakes=case.sizes, sentence=sentence, remedy=_wider)
+
+
+RIDGE: Final = Rule(
+    name="weight collapse: ridge",
+    threshold=0.95,
+    below=True,
+    weight=0.85,
+    check=_check_ridge,
+)
+
+
+def _check_first_row(case: Case) -> Checked | str:
+    own = case.explanation
+    if not own.first_row:
+        return "the row itself is no sample of a run"
+    shift = first_row_shift(own.limits, own.values, case.n_samples).coefficients
+    size = np.abs(case.beta)
+    ratio = np.where(shift == 0.0, 0.0, np.inf)
+    np.divide(np.abs(shift), size, out=ratio, where=size > 0.0)
+    matters = np.abs(shift) > SHIFT_MATTERS * case.largest
+    means = case.finite.coefficients
+
+    def sentence(n: int, j: int) -> str:
+        return (
+            f"the row itself, the first sample of the package, shifts the coefficient "
+            f"by {shift[n, j]:+.3g} (to the first order): the mean of runs of "
+            f"{case.n_samples:,} samples is {means[n, j]:.4g}, the limit "
+            f"{case.beta[n, j]:.4g}"
+        )
+
+    stakes = np.abs(means - case.beta) / case.largest
+    return Checked(
+        numbers=ratio,
+        stakes=stakes,
+        sentence=sentence,
+        remedy=_wider,
+        fires=matters & (ratio > FIRST_ROW.threshold),
+    )
+
+
+FIRST_ROW: Final = Rule(
+    name="weight collapse: first row",
+    threshold=0.1,
+    weight=0.85,
+    check=_check_first_row,
+)
+
+
+def _check_samples(case: Case) -> Checked:
+    share = case.explanation.effective_share
+    needed = 10.0 * (case.beta.shape[1] + 1)
+    effective = case.n_samples * share
+
+    def sentence(n: int, j: int) -> str:
+        del j
+        return (
+            f"of {case.n_samples:,} samples {effective[n]:.3g} count, for "
+            f"{case.beta.shape[1] + 1} coefficients"
+        )
+
+    return Checked(
+        numbers=effective[:, None] / needed,
+        stakes=np.ones((1, 1)),
+        sentence=sentence,
+        remedy=_wider,
+    )
+
+
+SAMPLES: Final = Rule(
+    name="weight collapse: samples",
+    threshold=1.0,
+    below=True,
+    weight=0.85,
+    per_column=False,
+    check=_check_samples,
+)

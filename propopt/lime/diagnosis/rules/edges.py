@@ -1,0 +1,46 @@
+"""Edge proximity: a small step leads to another explanation."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from propopt.lime.diagnosis.case import Case
+from propopt.lime.diagnosis.rule import Checked, Rule
+
+
+NEAR_EDGE: Final = 0.05
+
+
+def _check(case: Case) -> Checked:
+    distance, edge, beyond = case.edges
+    adjacent = case.beta.copy()
+    near = (distance < NEAR_EDGE) & case.depends
+    for n, j in np.argwhere(near).tolist():
+        adjacent[n, j] = case.moved(n, j, beyond[n, j])
+    jumps = np.abs(adjacent - case.beta)
+
+    def sentence(n: int, j: int) -> str:
+        return (
+            f"the value is {distance[n, j]:.1%} of a bin from the edge "
+            f"{edge[n, j]:.6g}; beyond it the coefficient is {adjacent[n, j]:.4g}, not "
+            f"{case.beta[n, j]:.4g}"
+        ).replace("%", " %")
+
+    def remedy(n: int, j: int) -> str:
+        del n, j
+        return "read both coefficients, or the profile over all bins"
+
+    return Checked(
+        numbers=distance,
+        stakes=jumps / case.largest,
+        sentence=sentence,
+        remedy=remedy,
+        fires=near,
+    )
+
+
+EDGE_PROXIMITY: Final = Rule(
+    name="edge proximity", threshold=NEAR_EDGE, below=True, weight=0.7, check=_check
+)

@@ -1,0 +1,69 @@
+"""Low fidelity: the surrogate is not the function, around the row or at it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from propopt.lime.diagnosis.case import Case
+from propopt.lime.diagnosis.rule import Checked, Rule
+
+
+def _remedy(n: int, j: int) -> str:
+    del n, j
+    return "look at interactions: main effects of bins cannot hold them"
+
+
+def _check_r2(case: Case) -> Checked:
+    r2 = case.explanation.r2
+
+    def sentence(n: int, j: int) -> str:
+        del j
+        return (
+            f"the surrogate has {r2[n]:.1%} of the weighted variance of f: the rest is "
+            "variation within bins and interactions"
+        ).replace("%", " %")
+
+    return Checked(
+        numbers=r2[:, None], stakes=1.0 - r2[:, None], sentence=sentence, remedy=_remedy
+    )
+
+
+R2: Final = Rule(
+    name="low fidelity: r2",
+    threshold=0.5,
+    below=True,
+    weight=0.6,
+    per_column=False,
+    check=_check_r2,
+)
+
+
+def _check_gap(case: Case) -> Checked:
+    gap, own = case.explanation.local_gap, case.explanation
+    sd = np.sqrt(own.runs.variance)
+    ratio = np.divide(np.abs(gap), sd, out=np.zeros(len(gap)), where=sd > 0.0)
+
+    def sentence(n: int, j: int) -> str:
+        del j
+        return (
+            f"f is {own.values[n]:.4g} at the row and the surrogate "
+            f"{own.at_row[n]:.4g}, {ratio[n]:.2g} sd of f under the weighted law away"
+        )
+
+    return Checked(
+        numbers=ratio[:, None],
+        stakes=np.ones((1, 1)),
+        sentence=sentence,
+        remedy=_remedy,
+    )
+
+
+LOCAL_GAP: Final = Rule(
+    name="low fidelity: local gap",
+    threshold=0.5,
+    weight=0.6,
+    per_column=False,
+    check=_check_gap,
+)
