@@ -72,6 +72,14 @@ def _explain_files(options: argparse.Namespace) -> int:
     return _run_all(files, partial(_explain, options=options))
 
 
+def _lime_files(options: argparse.Namespace) -> int:
+    """``propopt lime FILE...``: what LIME tends to at rows of a table."""
+    files = [po.problems.read_problem(file, _code(options)) for file in options.files]
+    for file in files:
+        file.require(po.problems.LimeJob)
+    return _run_all(files, partial(_lime, options=options))
+
+
 def reproduce(options: argparse.Namespace) -> int:
     """``propopt reproduce [PAPER] FIGURE...``: a paper's figures and statements."""
     if not options.figures and options.paper is None:
@@ -153,6 +161,12 @@ def _explain(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
     return DONE
 
 
+def _lime(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
+    look = po.problems.LimeLook.of(file, options.rows)
+    po.problems.run_limits(look, Path(options.output), quiet=options.quiet)
+    return DONE
+
+
 def _own_table(options: argparse.Namespace) -> po.problems.ProblemFile:
     """A table from the command line, with a network on it."""
     if options.csv is None or options.target is None:
@@ -229,6 +243,12 @@ def _jobs(text: str) -> int:
     )
 
 
+def _row(text: str) -> int:
+    if text.isdecimal():
+        return int(text)
+    raise argparse.ArgumentTypeError(f"expected the number of a row, got {text!r}")
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         super().error(printable_lines(message))
@@ -249,6 +269,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, help_text, add_arguments in (
         ("sweep", "solve problem files; write what is found", _add_sweep),
         ("explain", "one explanation with stated defaults", _add_explain),
+        ("lime", "what LIME tends to at rows, and what it hides", _add_lime),
         ("reproduce", "figures and statements of papers", _add_reproduce),
         ("check", "check problem files without running them", _add_check),
         ("schema", "print the JSON Schema of problem files", _add_schema),
@@ -272,6 +293,20 @@ def _add_explain(sub: argparse.ArgumentParser) -> None:
     _add_allow_code(sub)
     _add_table_arguments(sub, "a table of your own, and a network that learns it")
     sub.set_defaults(command=_explain_files)
+
+
+def _add_lime(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("files", nargs="+", metavar="FILE", help="YAML problem file")
+    sub.add_argument(
+        "--rows",
+        nargs="+",
+        type=_row,
+        metavar="N",
+        help="numbers of rows of the table, from 0, instead of those of the file",
+    )
+    _add_output(sub)
+    _add_allow_code(sub)
+    sub.set_defaults(command=_lime_files)
 
 
 def _add_check(sub: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, TypeAlias, get_args
+from typing import ClassVar, Final, get_args
 
 import numpy as np
 import pandas as pd
@@ -21,15 +21,13 @@ from propopt.lime.explanation.estimated import Estimated
 from propopt.lime.explanation.reading import read_products
 from propopt.lime.explanation.subject import LimeSubject
 from propopt.lime.fidelity.effective import effective_share
-from propopt.lime.laws import GaussianLaw, LimeLaw, TabularLaw
+from propopt.lime.laws import LimeLaw
 from propopt.lime.laws.from_data import BinWeights
+from propopt.lime.laws.named import LimeLawName, check_law_name, law_named
 from propopt.results.explanation import Parameter
 from propopt.structures.products import NoProducts
 from propopt.tables.schema import TableSchema
 
-
-LimeLawName: TypeAlias = Literal["tabular", "gaussian"]
-"""Laws that are made of a background; see :mod:`propopt.lime`."""
 
 LEAST_STEP: Final = 1e-8
 """|v_j| no larger than this, over the largest |x_j| of the rows, is zero."""
@@ -157,18 +155,13 @@ class ExactLime(Baseline):
         """The law of LIME's samples, its bins those of points (B, D)."""
         if isinstance(self.law, LimeLaw):
             return self._with_width(self.law)
-        table: Any = points if schema is None else schema.decode(points)
-        if self.law == "gaussian":
-            width = self.kernel_width
-            return GaussianLaw.from_data(
-                table, schema, n_bins=self.n_bins, kernel_width=width
-            )
-        return TabularLaw.from_data(
-            table,
+        return law_named(
+            self.law,
+            points if schema is None else schema.decode(points),
             schema,
             n_bins=self.n_bins,
-            kernel_width=self.kernel_width,
             weights=self.weights,
+            kernel_width=self.kernel_width,
         )
 
     def _expected(self, request: Request) -> int:
@@ -215,17 +208,11 @@ class ExactLime(Baseline):
         return law if width is None else law.with_width(width)
 
     def _check_law(self) -> None:
-        own_bins = isinstance(self.law, LimeLaw)
-        if not own_bins and self.law not in get_args(LimeLawName):
-            raise InvalidInput(
-                "law: expected 'tabular', 'gaussian' or a law of po.lime, got "
-                f"{self.law!r}"
-            )
-        weighted = self.weights != "frequency"
-        if weighted and self.law == "gaussian":
-            raise InvalidInput("weights: the gaussian law has none; leave them out")
-        other = weighted or self.n_bins != 4 or self.background is not None
-        if own_bins and other:
+        if not isinstance(self.law, LimeLaw):
+            check_law_name(self.law, self.weights)
+            return
+        chosen = (self.n_bins, self.weights) != (4, "frequency")
+        if chosen or self.background is not None:
             raise InvalidInput(
                 "law: a law has bins of its own; leave n_bins, weights and background "
                 "out"

@@ -2,7 +2,9 @@
 
 from propopt.problems.file import ProblemFile, read_problem, read_sections
 from propopt.problems.jobs.explain import Explain
+from propopt.problems.jobs.lime import LimeJob
 from propopt.problems.jobs.run_explain import FirstLook, run_explain
+from propopt.problems.jobs.run_lime import LimeLook, run_limits
 from propopt.problems.jobs.run_sweep import run_problem
 from propopt.problems.jobs.sweep import Sweep
 from propopt.problems.own_table import OwnTable
@@ -19,6 +21,8 @@ __all__ = [
     "Explain",
     "FirstLook",
     "Inductive",
+    "LimeJob",
+    "LimeLook",
     "OwnTable",
     "Plan",
     "Problem",
@@ -31,5 +35,6 @@ __all__ = [
     "read_problem",
     "read_sections",
     "run_explain",
+    "run_limits",
     "run_problem",
 ]

@@ -21,6 +21,8 @@ class Extent:
 
     Parameters
     ----------
+    n_rows : int
+        All points.
     n_points : int
         Points to explain, N.
     n_known : int
@@ -31,6 +33,7 @@ class Extent:
         Attributions of each point: columns that encode one feature count once.
     """
 
+    n_rows: int
     n_points: int
     n_known: int
     n_columns: int
@@ -42,6 +45,7 @@ class Extent:
     ) -> Extent:
         """Of so many rows, perhaps split into those explained and others."""
         return cls(
+            n_rows=n_rows,
             n_points=data.explain or n_rows,
             n_known=n_rows - (data.explain or 0),
             n_columns=n_columns,

@@ -52,3 +52,13 @@ KernelWidths: TypeAlias = Annotated[
         ),
     ),
 ]
+
+
+def listed_widths(widths: float | list[float] | WidthRange) -> list[float]:
+    """Those of one, some or a range."""
+    match widths:
+        case WidthRange():
+            return widths.build()
+        case list():
+            return widths
+    return [widths]

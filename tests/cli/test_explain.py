@@ -120,10 +120,10 @@ def test_each_command_runs_its_own_job(look, file, out, capsys):
     ]
 
 
-BOTH = "expected exactly one of objective and explain, got"
+BOTH = "expected exactly one of objective, explain and lime, got"
 JOBS = {
-    LOOK.replace("explain: {", "# {"): f"1: {BOTH} neither",
-    f"{FILE}explain: {{}}\n": f"12: explain: {BOTH} both",
+    LOOK.replace("explain: {", "# {"): f"1: {BOTH} none of them",
+    f"{FILE}explain: {{}}\n": f"12: explain: {BOTH} objective and explain",
     f"{LOOK}sweep: {{sparsity: [1]}}\n": "4: sweep: has no effect with explain",
     LOOK.replace("0.5", "-1"): "3: explain.robustness: expected a number >= 0, got -1",
     LOOK.replace("robustness: 0.5", "graph: {kind: knn, n_neighbors: 30}"): (

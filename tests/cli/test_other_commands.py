@@ -30,7 +30,8 @@ def test_schema(capsys):
     schema = json.loads(capsys.readouterr().out)
     assert schema["additionalProperties"] is False
     assert schema["required"] == ["data"]
-    assert schema["oneOf"] == [{"required": ["objective"]}, {"required": ["explain"]}]
+    jobs = ("objective", "explain", "lime")
+    assert schema["oneOf"] == [{"required": [job]} for job in jobs]
     loss = schema["$defs"]["Losses"]["properties"]["sparsity"]["anyOf"]
     assert {"$ref": "#/$defs/SparsityLoss"} in loss
 

@@ -10,7 +10,8 @@ import propopt as po
 
 TOP = (
     "name, description, data, function, model, seed, setting, objective, inductive, "
-    "sweep, limits, baselines, plot, pick, attributions, solver, tolerance, explain"
+    "sweep, limits, baselines, plot, pick, attributions, solver, tolerance, explain, "
+    "lime"
 )
 POINT_GRAPHS = "'gaussian', 'grid_gaussian', 'knn', 'threshold', 'complete' or 'chain'"
 METHODS = (

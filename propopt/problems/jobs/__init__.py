@@ -6,10 +6,12 @@ A new job is a file here, its place in ``JOBS``, and its keys among the bases of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from propopt.problems.jobs.base import Job
 from propopt.problems.jobs.explain import Explain
+from propopt.problems.jobs.lime import LimeJob
 from propopt.problems.jobs.sweep import Sweep
 from propopt.problems.sources.base import Source
 
@@ -17,7 +19,12 @@ from propopt.problems.sources.base import Source
 if TYPE_CHECKING:
     from propopt.problems.schema import ProblemSchema
 
-JOBS: Final[tuple[Job, ...]] = (Sweep(), Explain())
+JOBS: Final[tuple[Job, ...]] = (Sweep(), Explain(), LimeJob())
+
+
+def _and(words: Sequence[str]) -> str:
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def check_one_job(schema: ProblemSchema, source: Source) -> None:
@@ -32,8 +39,8 @@ def check_one_job(schema: ProblemSchema, source: Source) -> None:
     if len(keys) != 1:
         raise source.error(
             tuple(keys[-1:]),
-            f"expected exactly one of {' and '.join(job.key for job in JOBS)}, got "
-            f"{'both' if keys else 'neither'}",
+            f"expected exactly one of {_and([job.key for job in JOBS])}, got "
+            f"{_and(keys) if keys else 'none of them'}",
         )
     own = schema.job
     of_others = {n for job in JOBS if job is not own for n in job.keys.model_fields}

@@ -18,7 +18,7 @@ def manifest(
     subject: Subject,
     explanation: Explanation | None,
     *,
-    gradient: str,
+    gradient: str | None,
     **others: Any,
 ) -> dict[str, Any]:
     """What is known of a run, in plain values.
@@ -34,7 +34,7 @@ def manifest(
     explanation : Explanation or None
         Whose attributions are in the table.
     gradient : str
-        How slopes were computed.
+        How slopes were computed; None where there are none.
     **others
         More of it.
     """

@@ -130,7 +130,19 @@ LOOK: dict[str, Any] = {
         "robustness": 0.5,
     },
 }
-BASES = (GRID, UNIFORM, LINEAR, IRIS, NETWORK, LOOK)
+LIME: dict[str, Any] = {
+    "data": {"csv": "table.csv", "target": "label", "categorical": ["city"]},
+    "model": {"kind": "forest", "task": "classification", "n_estimators": 2},
+    "lime": {
+        "rows": [0, 3],
+        "n_bins": 3,
+        "weights": "uniform",
+        "kernel_width": 1.5,
+        "n_samples": 50,
+        "path": {"low": 0.5, "high": 2, "points": 3},
+    },
+}
+BASES = (GRID, UNIFORM, LINEAR, IRIS, NETWORK, LOOK, LIME)
 
 NUMBERS = [
     "0", "-0", "-1", "1", "2", "3", "1.5", "-1e-3", "1e-320", "5e-324", "1e-8", "1e8",
@@ -169,7 +181,7 @@ KEYS = [
     "3", "~", "? [1]", "'<<'", "<<", '"a\\nb"', 3000 * "k", "on", "weight", "kind",
     "graph", "limits", "csv", "grid", "model", "function", "explain", "scale",
     "!!int 3", "standardize", "groups", "target", "sparsity", "a.b", '"\\ud800"', "''",
-    "inductive",
+    "inductive", "lime", "rows", "kernel_width",
 ]  # fmt: skip
 
 
