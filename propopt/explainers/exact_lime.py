@@ -17,13 +17,13 @@ from propopt.explainers.base import Baseline, Findings, PackageUnits
 from propopt.explainers.request import Request
 from propopt.lime.expectations import Limits
 from propopt.lime.expectations.steps import bit_steps
-from propopt.lime.explanation.estimated import Estimated
-from propopt.lime.explanation.reading import read_products
+from propopt.lime.explanation.reading import checked_products
 from propopt.lime.explanation.subject import LimeSubject
 from propopt.lime.fidelity.effective import effective_share
 from propopt.lime.laws import LimeLaw
 from propopt.lime.laws.from_data import BinWeights
 from propopt.lime.laws.named import LimeLawName, check_law_name, law_named
+from propopt.lime.surrogates import EstimatedLimits
 from propopt.results.explanation import Parameter
 from propopt.structures.products import NoProducts
 from propopt.tables.schema import TableSchema
@@ -173,7 +173,7 @@ class ExactLime(Baseline):
         subject = self._subject(request)
         limits = _limits(subject)
         request.advance(len(request.points))
-        errors = limits.standard_errors if isinstance(limits, Estimated) else None
+        errors = limits.standard_errors if isinstance(limits, EstimatedLimits) else None
         details = _details(limits, subject)
         if self.units == "output":
             return Findings(
@@ -195,7 +195,7 @@ class ExactLime(Baseline):
         return LimeSubject(
             function=function,
             law=self.law_of(rows, function.schema),
-            products=read_products(function, rows, points, request.labels),
+            products=checked_products(function, rows, points, request.labels),
             points=points,
             labels=request.labels,
             reference=rows,
@@ -219,7 +219,7 @@ class ExactLime(Baseline):
             )
 
 
-def _limits(subject: LimeSubject) -> Limits | Estimated:
+def _limits(subject: LimeSubject) -> Limits | EstimatedLimits:
     """The limits at all rows, and a warning where they are estimated."""
     if subject.exact is None:
         warnings.warn(
@@ -231,7 +231,9 @@ def _limits(subject: LimeSubject) -> Limits | Estimated:
     return subject.limits()
 
 
-def _details(limits: Limits | Estimated, subject: LimeSubject) -> dict[str, Array]:
+def _details(
+    limits: Limits | EstimatedLimits, subject: LimeSubject
+) -> dict[str, Array]:
     """What is known of the surrogates."""
     values = subject.function.value_at(subject.points, subject.labels)
     at_row = limits.intercept + limits.coefficients.sum(axis=1)

@@ -13,12 +13,12 @@ from propopt.functions import Function
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.of_models import wrapped
 from propopt.lime.explanation.cells import bins_of, cells_of
-from propopt.lime.explanation.estimated import Estimated
-from propopt.lime.explanation.reading import read_products
+from propopt.lime.explanation.reading import checked_products
 from propopt.lime.explanation.result import EXACT_LIMITS, LimeExplanation
 from propopt.lime.explanation.subject import LimeSubject
 from propopt.lime.fidelity.effective import effective_share
 from propopt.lime.laws import LimeLaw, TabularLaw
+from propopt.lime.surrogates import EstimatedLimits
 from propopt.sampling.laws import Reference
 
 
@@ -78,7 +78,7 @@ def limits(
     >>> f = po.wrap(lambda X: X[:, 0] + 2.0 * X[:, 1])
     >>> lime = limits(f, X[:1], data=X, n_samples=1000)
     >>> lime.source
-    'estimate (least squares on 1,000 samples of the weighted law)'
+    'estimate (1,000 samples of the weighted law)'
     """
     model_data = None if isinstance(function, Function) else data
     f = wrapped(function, X, target, output, model_data)
@@ -91,7 +91,7 @@ def limits(
     subject = LimeSubject(
         function=f,
         law=law,
-        products=read_products(f, reference.points, points, labels),
+        products=checked_products(f, reference.points, points, labels),
         points=points,
         labels=labels,
         reference=reference.points,
@@ -109,7 +109,7 @@ def explanation_of_subject(
     before = subject.function.calls.rows
     found = subject.limits(progress=progress)
     values = subject.function.value_at(subject.points, subject.labels)
-    errors = found.standard_errors if isinstance(found, Estimated) else None
+    errors = found.standard_errors if isinstance(found, EstimatedLimits) else None
     law = subject.law
     as_package = isinstance(law, TabularLaw)
     return LimeExplanation(
@@ -155,6 +155,4 @@ def _check_law(law: LimeLaw, points: Points) -> None:
 
 
 def _source(subject: LimeSubject) -> str:
-    return (
-        f"estimate (least squares on {subject.n_draws:,} samples of the weighted law)"
-    )
+    return f"estimate ({subject.n_draws:,} samples of the weighted law)"

@@ -14,7 +14,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.errors import EstimatedWarning, InvalidInput
+from propopt.errors import EstimatedWarning, InexactBoxesWarning, InvalidInput
 from propopt.explainers import ExactLime, LimePackage
 
 
@@ -261,7 +261,10 @@ def test_a_background_of_other_columns_is_refused():
 def test_a_function_that_is_not_what_it_was_read_as_is_estimated():
     wrong = OfProducts(linear(SLOPES).sum_of_products, off_by=1e-6)
     lime = ExactLime(law=three_bins(1.0), n_samples=100)
-    with pytest.warns(EstimatedWarning, match="differs from its answer by"):
+    with (
+        pytest.warns(InexactBoxesWarning, match="differs from its answer by"),
+        pytest.warns(EstimatedWarning, match="differs from its answer by"),
+    ):
         found = lime.explain(wrong, IN_ITS_CELL)
     assert found.standard_errors is not None
 

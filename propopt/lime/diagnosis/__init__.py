@@ -5,8 +5,8 @@
   :mod:`propopt.lime.diagnosis.rules`.
 """
 
-from propopt.lime.diagnosis.finding import Finding, Quiet
+from propopt.lime.diagnosis.finding import LimeFinding, QuietRule
 from propopt.lime.diagnosis.result import LimeDiagnosis, diagnose
 
 
-__all__ = ["Finding", "LimeDiagnosis", "Quiet", "diagnose"]
+__all__ = ["LimeDiagnosis", "LimeFinding", "QuietRule", "diagnose"]

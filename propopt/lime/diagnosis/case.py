@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from propopt._typing import Array, Attributions, Points, Positions, Truths
-from propopt.lime.diagnosis.columns import nearest_edge, plain, values_in_bins
+from propopt.lime.diagnosis.columns import nearest_edge, values_in_bins, without_glime
 from propopt.lime.finite import FiniteFit
+from propopt.lime.finite.noise import SingleRun
 from propopt.lime.laws import LimeLaw
 from propopt.lime.laws.binned import BinnedColumn
 
@@ -68,7 +69,12 @@ class Case:
     @cached_property
     def noise(self) -> Array:
         """Standard deviations of a single run, (N, D)."""
-        return self.explanation.noise(self.n_samples)
+        return self.run.standard_deviations
+
+    @cached_property
+    def run(self) -> SingleRun:
+        """One run: its mean and its covariance."""
+        return self.explanation.single_run(self.n_samples)
 
     @cached_property
     def finite(self) -> FiniteFit:
@@ -122,7 +128,7 @@ class Case:
     @cached_property
     def coded(self) -> Truths:
         """Which columns are categories, (D,)."""
-        columns = map(plain, self.law.columns)
+        columns = map(without_glime, self.law.columns)
         return np.array([isinstance(c, BinnedColumn) and c.coded for c in columns])
 
     @cached_property

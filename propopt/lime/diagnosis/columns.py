@@ -28,14 +28,14 @@ class Edge(NamedTuple):
     """The nearest value in the adjacent bin."""
 
 
-def plain(column: LimeColumn) -> LimeColumn:
+def without_glime(column: LimeColumn) -> LimeColumn:
     """The column that a neighbourhood is made of, where it is one."""
     return column.column if isinstance(column, GlimeColumn) else column
 
 
 def inner_edges(column: LimeColumn) -> Array:
     """Where bins of numbers end; none for categories."""
-    own = plain(column)
+    own = without_glime(column)
     if isinstance(own, BinnedColumn) and not own.coded:
         return own.edges
     return own.edges if isinstance(own, NormalColumn) else np.zeros(0)
@@ -43,7 +43,7 @@ def inner_edges(column: LimeColumn) -> Array:
 
 def data_ends(column: LimeColumn) -> tuple[float, float]:
     """The lowest and the highest number that is drawn; infinite under normal laws."""
-    own = plain(column)
+    own = without_glime(column)
     if not isinstance(own, BinnedColumn) or own.coded:
         return -np.inf, np.inf
     n_bins = len(own.edges) + 1
@@ -59,7 +59,7 @@ def own_width(column: LimeColumn, x: float) -> float:
     ends = np.concatenate([[low], edges, [high]])
     place = int(column.place(np.array([x]))[0])
     width = float(ends[place + 1] - ends[place])
-    own = plain(column)
+    own = without_glime(column)
     if np.isinf(width) and isinstance(own, NormalColumn):
         return own.scale
     return width
@@ -86,7 +86,7 @@ def nearest_edge(column: LimeColumn, x: float) -> Edge | None:
 
 def values_in_bins(column: LimeColumn) -> Values:
     """A value in each bin, (B,), NaN for the bin of missing numbers."""
-    own = plain(column)
+    own = without_glime(column)
     if isinstance(own, BinnedColumn) and own.coded:
         return own.pieces.mean
     edges = inner_edges(column)
@@ -103,10 +103,10 @@ def with_bins(
     column: LimeColumn, n_bins: int, reference: Values | None
 ) -> BinnedColumn | NormalColumn | None:
     """The column in another number of bins; None where that makes no sense."""
-    own = plain(column)
+    own = without_glime(column)
     if isinstance(own, NormalColumn):
         mean, scale, unit = own.mean, own.scale, own.unit
-        return NormalColumn.of_quantiles(mean, scale, n_bins, unit, own.missing)
+        return NormalColumn.of_rule(mean, scale, BinRule(n_bins), unit, own.missing)
     if reference is None or not isinstance(own, BinnedColumn) or own.coded:
         return None
     known = reference[~np.isnan(reference)]

@@ -8,7 +8,7 @@ from typing import final
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class LimeFinding:
     """Where a rule found something, with its number.
 
     Parameters
@@ -39,7 +39,7 @@ class Finding:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Quiet:
+class QuietRule:
     """A rule that found nothing, and how near it came.
 
     Parameters

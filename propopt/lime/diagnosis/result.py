@@ -11,8 +11,8 @@ import pandas as pd
 
 from propopt.checks import read_count
 from propopt.lime.diagnosis.case import Case
-from propopt.lime.diagnosis.finding import Finding, Quiet
-from propopt.lime.diagnosis.rules import RULES
+from propopt.lime.diagnosis.finding import LimeFinding, QuietRule
+from propopt.lime.diagnosis.rules import LIME_RULES
 from propopt.lime.diagnosis.saved import read_diagnosis, write_diagnosis
 from propopt.lime.diagnosis.words import diagnosis_html, diagnosis_text, frame_of
 from propopt.output.csv import write_csv
@@ -30,9 +30,9 @@ class LimeDiagnosis:
 
     Parameters
     ----------
-    findings : tuple of Finding
+    findings : tuple of LimeFinding
         What misleads most first.
-    quiet : tuple of Quiet
+    quiet : tuple of QuietRule
         Rules that found nothing, each with the number that came nearest, or why it was
         not looked for.
     shape : (int, int)
@@ -57,8 +57,8 @@ class LimeDiagnosis:
     True
     """
 
-    findings: tuple[Finding, ...]
-    quiet: tuple[Quiet, ...]
+    findings: tuple[LimeFinding, ...]
+    quiet: tuple[QuietRule, ...]
     shape: tuple[int, int]
     n_samples: int
     source: str
@@ -69,7 +69,7 @@ class LimeDiagnosis:
         """The rules that found something, what misleads most first."""
         return tuple(dict.fromkeys(finding.rule for finding in self.findings))
 
-    def of(self, rule: str) -> tuple[Finding, ...]:
+    def of(self, rule: str) -> tuple[LimeFinding, ...]:
         """What a rule found.
 
         Parameters
@@ -121,10 +121,10 @@ def diagnose(
     n = explanation.n_samples if n_samples is None else n_samples
     case = Case(explanation, explanation.asked("diagnose"), read_count(n, "n_samples"))
     told = list(_told(case))
-    findings = [item for item in told if isinstance(item, Finding)]
+    findings = [item for item in told if isinstance(item, LimeFinding)]
     return LimeDiagnosis(
         findings=tuple(sorted(findings, key=lambda finding: -finding.severity)),
-        quiet=tuple(item for item in told if isinstance(item, Quiet)),
+        quiet=tuple(item for item in told if isinstance(item, QuietRule)),
         shape=explanation.shape,
         n_samples=n,
         source=explanation.source,
@@ -132,6 +132,6 @@ def diagnose(
     )
 
 
-def _told(case: Case) -> Iterator[Finding | Quiet]:
-    for rule in RULES:
+def _told(case: Case) -> Iterator[LimeFinding | QuietRule]:
+    for rule in LIME_RULES:
         yield from rule.findings(case)

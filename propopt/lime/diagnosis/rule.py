@@ -10,7 +10,7 @@ import numpy as np
 
 from propopt._typing import Array, Truths
 from propopt.lime.diagnosis.case import Case
-from propopt.lime.diagnosis.finding import Finding, Quiet
+from propopt.lime.diagnosis.finding import LimeFinding, QuietRule
 
 
 @final
@@ -69,7 +69,7 @@ class Rule:
     per_column: bool = True
     check: Callable[[Case], Checked | str]
 
-    def findings(self, case: Case) -> Iterator[Finding | Quiet]:
+    def findings(self, case: Case) -> Iterator[LimeFinding | QuietRule]:
         """All that it finds; else one that is quiet."""
         checked = self.check(case)
         if isinstance(checked, str):
@@ -89,10 +89,10 @@ class Rule:
                 return np.asarray(checked.numbers < self.threshold)
             return np.asarray(checked.numbers > self.threshold)
 
-    def _found(self, checked: Checked, n: int, j: int) -> Finding:
+    def _found(self, checked: Checked, n: int, j: int) -> LimeFinding:
         stakes = np.broadcast_to(checked.stakes, checked.numbers.shape)
         row, column = self._place(n, j)
-        return Finding(
+        return LimeFinding(
             rule=self.name,
             row=row,
             column=column,
@@ -103,7 +103,7 @@ class Rule:
             severity=float(self.weight * np.clip(stakes[n, j], 0.0, 1.0)),
         )
 
-    def _nearest(self, checked: Checked) -> Quiet:
+    def _nearest(self, checked: Checked) -> QuietRule:
         if np.isnan(checked.numbers).all():
             return self._quiet(None, None, np.nan, "nothing found; nothing to look at")
         sign = -1.0 if self.below else 1.0
@@ -117,8 +117,8 @@ class Rule:
 
     def _quiet(
         self, row: int | None, column: int | None, number: float, sentence: str
-    ) -> Quiet:
-        return Quiet(
+    ) -> QuietRule:
+        return QuietRule(
             rule=self.name,
             row=row,
             column=column,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from propopt.errors import InvalidInput
-from propopt.lime.diagnosis.finding import Finding, Quiet
+from propopt.lime.diagnosis.finding import LimeFinding, QuietRule
 from propopt.output.archives import Format
 from propopt.results.conclusions.saved_shares import with_nan
 from propopt.results.header import Kinds, are_labels, is_number, is_text
@@ -60,8 +60,8 @@ def read_diagnosis(path: str | Path) -> dict[str, Any]:
     except InvalidInput as error:
         raise _FILE.form.refusal(Path(path), str(error)) from None
     return {
-        "findings": tuple(Finding(**_known(item)) for item in fields["findings"]),
-        "quiet": tuple(Quiet(**_known(item)) for item in fields["quiet"]),
+        "findings": tuple(LimeFinding(**_known(item)) for item in fields["findings"]),
+        "quiet": tuple(QuietRule(**_known(item)) for item in fields["quiet"]),
         "shape": (N, D),
         "n_samples": fields["n_samples"],
         "source": fields["source"],

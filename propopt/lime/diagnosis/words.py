@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from propopt.lime.diagnosis.finding import Finding, Quiet
+from propopt.lime.diagnosis.finding import LimeFinding, QuietRule
 from propopt.output.html import html_card, html_table
 from propopt.output.text import in_html, printable
 from propopt.results.conclusions.words import plural
@@ -42,9 +42,9 @@ def frame_of(diagnosis: LimeDiagnosis) -> pd.DataFrame:
     return pd.DataFrame({**cells, **named})[columns]
 
 
-def _record(diagnosis: LimeDiagnosis, item: Finding | Quiet) -> list[Any]:
+def _record(diagnosis: LimeDiagnosis, item: LimeFinding | QuietRule) -> list[Any]:
     row, feature = _where(diagnosis, item)
-    found = isinstance(item, Finding)
+    found = isinstance(item, LimeFinding)
     return [
         item.rule,
         found,
@@ -52,14 +52,14 @@ def _record(diagnosis: LimeDiagnosis, item: Finding | Quiet) -> list[Any]:
         feature,
         item.number,
         item.threshold,
-        item.severity if isinstance(item, Finding) else np.nan,
+        item.severity if isinstance(item, LimeFinding) else np.nan,
         item.sentence,
-        item.remedy if isinstance(item, Finding) else "",
+        item.remedy if isinstance(item, LimeFinding) else "",
     ]
 
 
 def _where(
-    diagnosis: LimeDiagnosis, item: Finding | Quiet
+    diagnosis: LimeDiagnosis, item: LimeFinding | QuietRule
 ) -> tuple[Hashable | None, str | None]:
     """Names of the row and the column; None for all of them."""
     N, D = diagnosis.shape
@@ -71,7 +71,7 @@ def _where(
     )
 
 
-def _groups(diagnosis: LimeDiagnosis) -> Iterator[tuple[str, tuple[Finding, ...]]]:
+def _groups(diagnosis: LimeDiagnosis) -> Iterator[tuple[str, tuple[LimeFinding, ...]]]:
     """Findings by rules, what misleads most first."""
     for rule in diagnosis.rules:
         yield rule, diagnosis.of(rule)
@@ -88,7 +88,7 @@ def title(diagnosis: LimeDiagnosis) -> str:
     )
 
 
-def head(diagnosis: LimeDiagnosis, found: tuple[Finding, ...]) -> str:
+def head(diagnosis: LimeDiagnosis, found: tuple[LimeFinding, ...]) -> str:
     """Where the worst of some findings is, and how many others there are."""
     row, feature = _where(diagnosis, found[0])
     parts = [] if row is None or diagnosis.shape[0] == 1 else [f"row {row}"]

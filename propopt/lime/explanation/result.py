@@ -17,11 +17,12 @@ from propopt.errors import Refused
 from propopt.lime.diagnosis.result import LimeDiagnosis, diagnose
 from propopt.lime.expectations import Limits
 from propopt.lime.explanation.saved import read_lime, write_lime
-from propopt.lime.explanation.scatter import RunScatter, run_scatter
+from propopt.lime.explanation.scatter import RunScatter, run_of, weighted_variance
 from propopt.lime.explanation.subject import LimeSubject
 from propopt.lime.explanation.table import lime_frame, named_coefficients, write_records
 from propopt.lime.explanation.words import lime_html, lime_text
 from propopt.lime.finite import expected
+from propopt.lime.finite.noise import SingleRun
 from propopt.lime.laws import LimeLaw
 from propopt.output.csv import write_csv
 from propopt.tables.names import Labels
@@ -176,7 +177,24 @@ class LimeExplanation:
         """How single runs scatter, estimated from samples when first asked."""
         if self.scatter is not None:
             return self.scatter
-        return run_scatter(self.asked("runs"), self.coefficients, self.mean, self.alpha)
+        return RunScatter(
+            self._run.standard_deviations, weighted_variance(self), self.n_samples
+        )
+
+    @cached_property
+    def _run(self) -> SingleRun:
+        return run_of(self, self.n_samples)
+
+    def single_run(self, n_samples: int | None = None) -> SingleRun:
+        """The mean and the covariance of the coefficients of one run of LIME.
+
+        Parameters
+        ----------
+        n_samples : int, optional
+            Of the run; those of the explanation by default.
+        """
+        n = self._n(n_samples)
+        return self._run if n == self.n_samples else run_of(self, n)
 
     def noise(self, n_samples: int | None = None) -> Array:
         """Standard deviations of the coefficients of a single run, (N, D).
@@ -186,7 +204,10 @@ class LimeExplanation:
         n_samples : int, optional
             Of the run; those of the explanation by default.
         """
-        return np.asarray(self.runs.deviations / np.sqrt(self._n(n_samples)))
+        n = self._n(n_samples)
+        if n == self.n_samples:
+            return self.runs.deviations
+        return self.single_run(n).standard_deviations
 
     def required_n(self, se: float) -> Array:
         """Samples of one run for standard errors of ``se``, (N, D).
@@ -196,9 +217,8 @@ class LimeExplanation:
         se : float
             In units of the output.
         """
-        return np.asarray(
-            np.ceil((self.runs.deviations / read_positive(se, "se")) ** 2)
-        )
+        ratio = self.runs.deviations / read_positive(se, "se")
+        return np.asarray(np.ceil(np.maximum(1.0, self.n_samples * ratio**2)))
 
     def expected(self, n_samples: int | None = None) -> Array:
         """Mean coefficients of runs with their ridge and their first row, (N, D).

@@ -96,17 +96,21 @@ def _fields(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str,
         "bins": _table(header["bins"], shape, "bins"),
         "notes": tuple(header["notes"]),
         "standard_errors": errors,
-        "scatter": _scatter(header["n_draws"], arrays, shape),
+        "scatter": _scatter(header["n_draws"], header["n_samples"], arrays, shape),
     }
 
 
 def _scatter(
-    n_draws: int | None, arrays: Mapping[str, Array], shape: tuple[int, int]
+    n_draws: int | None,
+    n_samples: int,
+    arrays: Mapping[str, Array],
+    shape: tuple[int, int],
 ) -> RunScatter | None:
     if n_draws is None:
         return None
     deviations = _numbers(arrays, "deviations", shape)
-    return RunScatter(deviations, _numbers(arrays, "variance", shape[:1]), n_draws)
+    variance = _numbers(arrays, "variance", shape[:1])
+    return RunScatter(deviations, variance, n_samples, n_draws)
 
 
 def _shape(arrays: Mapping[str, Array]) -> tuple[int, int]:

@@ -1,14 +1,28 @@
-"""How single runs of LIME scatter around what they tend to."""
+"""How single runs of LIME scatter, and how f varies, as samples tell."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
-from propopt._typing import Array, Attributions, Values
-from propopt.lime.explanation.subject import LimeSubject
+from propopt._typing import Array, Values
+from propopt.batches import Budget
+from propopt.lime.finite.noise import SingleRun, single_run
+from propopt.lime.laws.draws import draws_at
+from propopt.lime.surrogates.evaluated import evaluated
+from propopt.lime.surrogates.stratified import stratified_uniforms
+
+
+if TYPE_CHECKING:
+    from propopt.lime.explanation.result import LimeExplanation
+
+
+_N_DRAWS: Final = 4096
+"""Of each row, for deviations that are known to 2 %."""
+
+_TABLES: Final = Budget(2**26)
 
 
 @final
@@ -19,41 +33,48 @@ class RunScatter:
     Parameters
     ----------
     deviations : array (N, D)
-        √n times the standard deviation of a coefficient of one run of n samples:
-        √(M⁻¹ E[π² r² Z Zᵀ] M⁻¹)_jj / C with E[π Z Zᵀ] = C M.
+        The standard deviations of the coefficients of one run.
     variance : array (N,)
         Var_Q f.
+    n_samples : int
+        Of the run.
     n_draws : int
         Samples of each row that both were estimated from.
     """
 
     deviations: Array
     variance: Values
-    n_draws: int
+    n_samples: int
+    n_draws: int = _N_DRAWS
 
 
-def run_scatter(
-    subject: LimeSubject, coefficients: Attributions, mean: Values, alpha: Array
-) -> RunScatter:
-    """The scatter of runs around given limits, from samples with their weights."""
+def run_of(explanation: LimeExplanation, n_samples: int) -> SingleRun:
+    """The mean and the covariance of one run."""
+    subject = explanation.asked("a run of another number of samples")
+    return single_run(
+        subject.evaluate,
+        subject.law,
+        subject.points,
+        explanation.limits,
+        explanation.values if explanation.first_row else None,
+        n_samples,
+        explanation.ridge,
+        explanation.first_row,
+        n_draws=_N_DRAWS,
+        rng=np.random.default_rng(subject.seed),
+    )
+
+
+def weighted_variance(explanation: LimeExplanation) -> Values:
+    """Var_Q f at the rows, from even draws of the weighted law, (N,)."""
+    subject = explanation.asked("the variance of the function")
     rng = np.random.default_rng(subject.seed)
-    deviations = np.empty(coefficients.shape)
-    variance = np.empty(len(mean))
-    for n in range(len(mean)):
-        one = slice(n, n + 1)
-        draws = subject.law.draw(subject.points[one], subject.n_draws, rng)
-        values = subject.function.value_at(draws.samples[0])
-        weights = draws.weights[0] / draws.weights[0].mean()
-        centred = draws.bits[0] - alpha[n]
-        variance[n] = np.mean(weights * (values - mean[n]) ** 2)
-        residuals = values - mean[n] - centred @ coefficients[n]
-        # bits are independent, so slopes have the influence π r (z − α)/(C α(1 − α))
-        scores = (weights * residuals)[:, None] * centred * _precision(alpha[n])
-        deviations[n] = np.sqrt(np.mean(scores**2, axis=0))
-    return RunScatter(deviations, variance, subject.n_draws)
-
-
-def _precision(alpha: Array) -> Array:
-    """1/(α(1 − α)), 0 where a bit is always the same."""
-    spread = alpha * (1.0 - alpha)
-    return np.divide(1.0, spread, out=np.zeros(spread.shape), where=spread > 0.0)
+    uniforms = stratified_uniforms(1, _N_DRAWS, explanation.shape[1], rng)
+    law, points = subject.law, subject.points
+    widths, parts = law.widths(points), []
+    for rows in _TABLES.blocks(len(points), 3 * uniforms.nbytes):
+        around = points[rows]
+        copies = np.broadcast_to(uniforms[0], (len(around), *uniforms.shape[1:]))
+        drawn = draws_at(law.columns, around, widths[rows], copies)
+        parts.append(evaluated(subject.evaluate, drawn.samples).var(axis=1))
+    return np.concatenate(parts)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
 import numpy as np
 
-from propopt._typing import Points, Values
+from propopt._typing import Array, Points, Positions, Values
 from propopt.functions import Function
 from propopt.lime.expectations import ExactLimits, Limits
-from propopt.lime.explanation.estimated import Estimated, estimate
 from propopt.lime.laws import LimeLaw
+from propopt.lime.surrogates import EstimatedLimits, estimate_limits
 from propopt.structures.products import NoProducts, SumOfProducts
 from propopt.tables.names import Labels
 
@@ -37,12 +38,12 @@ class LimeSubject:
     reference : array (R, D)
         Rows of the table that the law was made of, encoded; those of X where no table
         is known.
-    has_table : bool
-        Whether a table is known, and ``reference`` is not X.
     n_draws : int
-        Samples for each row of whatever is estimated.
+        Samples for each row of limits that are estimated.
     seed : int
         Of these samples.
+    has_table : bool
+        Whether a table is known, and ``reference`` is not X.
     """
 
     function: Function
@@ -51,9 +52,9 @@ class LimeSubject:
     points: Points
     labels: Labels
     reference: Points
-    has_table: bool
     n_draws: int
     seed: int
+    has_table: bool = True
 
     @property
     def reason(self) -> str:
@@ -67,13 +68,21 @@ class LimeSubject:
         read = self.products
         return None if isinstance(read, NoProducts) else ExactLimits(read, self.law)
 
+    @property
+    def evaluate(self) -> Callable[[Points], Values]:
+        """F at encoded points; of a sum of products no model is called."""
+        if self.exact is not None:
+            return self.exact.function.value
+        names = self.labels.of_columns()
+        return lambda points: self.function.value_at(points, names)
+
     def limits(
         self,
         points: Points | None = None,
         widths: Values | None = None,
         *,
         progress: bool | None = False,
-    ) -> Limits | Estimated:
+    ) -> Limits | EstimatedLimits:
         """The limits at these rows, or at others, with widths of their own.
 
         Parameters
@@ -88,12 +97,37 @@ class LimeSubject:
         points = self.points if points is None else points
         if self.exact is not None:
             return self.exact.of(points, widths)
-        return estimate(
-            self.function,
-            self.law,
-            points,
-            self.law.widths(points, widths),
-            n_samples=self.n_draws,
-            rng=np.random.default_rng(self.seed),
-            progress=progress,
+        if widths is None:
+            return self._estimated(self.law, points, progress)
+        several = np.unique(widths)
+        parts = [
+            self._estimated(self.law.with_width(float(w)), points[widths == w], False)
+            for w in several
+        ]
+        order = np.concatenate([np.flatnonzero(widths == w) for w in several])
+        return _in_order(parts, np.argsort(order))
+
+    def _estimated(
+        self, law: LimeLaw, points: Points, progress: bool | None
+    ) -> EstimatedLimits:
+        rng = np.random.default_rng(self.seed)
+        return estimate_limits(
+            self.function, law, points, self.labels, self.n_draws, rng, progress
         )
+
+
+def _in_order(parts: list[EstimatedLimits], places: Positions) -> EstimatedLimits:
+    """All rows of several estimates, put where they were."""
+
+    def joined(name: str) -> Array:
+        arrays = [getattr(part, name) for part in parts]
+        return np.concatenate(arrays)[places]
+
+    names = ("coefficients", "mean", "alpha", "log_weight")
+    return replace(
+        parts[0],
+        limits=Limits(*map(joined, names)),
+        standard_errors=joined("standard_errors"),
+        intercept_error=joined("intercept_error"),
+        evaluations=sum(part.evaluations for part in parts),
+    )

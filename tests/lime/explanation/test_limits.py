@@ -41,8 +41,8 @@ def test_what_can_only_be_called_is_estimated_and_says_why(forest, table):
     assert "can only be called" in called.reason
     assert called.evaluations == 3 * 4000 + 3
     z = (called.coefficients - exact.coefficients) / called.standard_errors
-    # 12 normal z-scores: the largest is above 4.5 once in 12,000 seeds
-    assert np.abs(z).max() < 4.5
+    # 12 scores with 19 degrees of freedom: one above 6 once in 9,000 seeds
+    assert np.abs(z).max() < 6.0
     assert np.sqrt((z**2).mean()) > 0.3
 
 

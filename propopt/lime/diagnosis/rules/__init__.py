@@ -8,6 +8,13 @@ from propopt.lime.diagnosis.rule import Rule
 from propopt.lime.diagnosis.rules.cancellation import CANCELLATION
 from propopt.lime.diagnosis.rules.collapse import FIRST_ROW, RIDGE, SAMPLES
 from propopt.lime.diagnosis.rules.edges import EDGE_PROXIMITY
+from propopt.lime.diagnosis.rules.gaussian import (
+    CRITICAL_WIDTH,
+    FAR_FROM_MEAN,
+    NONE_OUTSIDE,
+    OPPOSITE_SIGN,
+    SWITCHED_OFF,
+)
 from propopt.lime.diagnosis.rules.low_fidelity import LOCAL_GAP, R2
 from propopt.lime.diagnosis.rules.mismatch import BIN_MEAN, CORRELATION, SUPPORT
 from propopt.lime.diagnosis.rules.noise import NOISE, RANKING
@@ -21,7 +28,7 @@ from propopt.lime.diagnosis.rules.quirks import (
 )
 
 
-RULES: Final[tuple[Rule, ...]] = (
+LIME_RULES: Final[tuple[Rule, ...]] = (
     CANCELLATION,
     EDGE_PROXIMITY,
     NOISE,
@@ -40,5 +47,10 @@ RULES: Final[tuple[Rule, ...]] = (
     SHARES,
     MERGED,
     INTERCEPT,
+    SWITCHED_OFF,
+    CRITICAL_WIDTH,
+    OPPOSITE_SIGN,
+    NONE_OUTSIDE,
+    FAR_FROM_MEAN,
 )
 """All of them; of a law to which one does not apply it says so."""

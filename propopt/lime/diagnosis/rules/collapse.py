@@ -11,8 +11,8 @@ from propopt.lime.diagnosis.rule import Checked, Rule
 from propopt.lime.finite import first_row_shift
 
 
-SHIFT_MATTERS: Final = 0.01
-"""Of the largest coefficient of the row: smaller shifts are not told."""
+FLOOR: Final = 0.1
+"""Of the largest coefficient of the row: shifts are compared with no less."""
 
 
 def _wider(n: int, j: int) -> str:
@@ -50,10 +50,8 @@ def _check_first_row(case: Case) -> Checked | str:
     if not own.first_row:
         return "the row itself is no sample of a run"
     shift = first_row_shift(own.limits, own.values, case.n_samples).coefficients
-    size = np.abs(case.beta)
-    ratio = np.where(shift == 0.0, 0.0, np.inf)
-    np.divide(np.abs(shift), size, out=ratio, where=size > 0.0)
-    matters = np.abs(shift) > SHIFT_MATTERS * case.largest
+    # of a tenth of the largest where the coefficient is smaller: no news of zeros
+    ratio = np.abs(shift) / np.maximum(np.abs(case.beta), FLOOR * case.largest)
     means = case.finite.coefficients
 
     def sentence(n: int, j: int) -> str:
@@ -65,13 +63,7 @@ def _check_first_row(case: Case) -> Checked | str:
         )
 
     stakes = np.abs(means - case.beta) / case.largest
-    return Checked(
-        numbers=ratio,
-        stakes=stakes,
-        sentence=sentence,
-        remedy=_wider,
-        fires=matters & (ratio > FIRST_ROW.threshold),
-    )
+    return Checked(numbers=ratio, stakes=stakes, sentence=sentence, remedy=_wider)
 
 
 FIRST_ROW: Final = Rule(

@@ -10,13 +10,13 @@ from propopt.lime.diagnosis.case import Case
 from propopt.lime.diagnosis.rule import Checked, Rule
 
 
-NEAR_EDGE: Final = 0.05
+_NEAR: Final = 0.05
 
 
 def _check(case: Case) -> Checked:
     distance, edge, beyond = case.edges
     adjacent = case.beta.copy()
-    near = (distance < NEAR_EDGE) & case.depends
+    near = (distance < _NEAR) & case.depends
     for n, j in np.argwhere(near).tolist():
         adjacent[n, j] = case.moved(n, j, beyond[n, j])
     jumps = np.abs(adjacent - case.beta)
@@ -42,5 +42,5 @@ def _check(case: Case) -> Checked:
 
 
 EDGE_PROXIMITY: Final = Rule(
-    name="edge proximity", threshold=NEAR_EDGE, below=True, weight=0.7, check=_check
+    name="edge proximity", threshold=_NEAR, below=True, weight=0.7, check=_check
 )

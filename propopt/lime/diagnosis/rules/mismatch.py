@@ -9,12 +9,12 @@ from scipy.spatial import cKDTree
 
 from propopt._typing import Array, Points
 from propopt.lime.diagnosis.case import Case
-from propopt.lime.diagnosis.columns import plain
+from propopt.lime.diagnosis.columns import without_glime
 from propopt.lime.diagnosis.rule import Checked, Rule
 from propopt.lime.laws.binned import BinnedColumn
 
 
-N_SAMPLES, MOST_ROWS, QUANTILE = 500, 1000, 0.95
+_N_SAMPLES, _MOST_COMPARED, _QUANTILE = 500, 1000, 0.95
 _NO_TABLE: Final = "it needs the table of the law; give it as data"
 
 
@@ -26,7 +26,7 @@ def _all_rows(n: int, j: int) -> str:
 def _check_bin_mean(case: Case) -> Checked | str:
     numbers = np.full(case.beta.shape, np.nan)
     drawn, told = np.full((2, *case.beta.shape), np.nan)
-    for j, column in enumerate(map(plain, case.law.columns)):
+    for j, column in enumerate(map(without_glime, case.law.columns)):
         if not isinstance(column, BinnedColumn) or column.pieces.mean.ndim != 1:
             continue
         pieces = column.pieces
@@ -114,7 +114,7 @@ def _check_support(case: Case) -> Checked | str:
         del j
         return (
             f"{shares[n]:.0%} of the samples are farther from the nearest row of the "
-            f"data than {QUANTILE:.0%} of its rows are from theirs: f is asked where "
+            f"data than {_QUANTILE:.0%} of its rows are from theirs: f is asked where "
             "no data is"
         ).replace("%", " %")
 
@@ -130,13 +130,13 @@ def off_support(case: Case) -> Array:
     """The share of 500 samples beyond the nearest-neighbour distances of data, (N,)."""
     table = case.subject.reference
     used = case.depends[0]
-    some = table[:: -(-len(table) // MOST_ROWS)]
+    some = table[:: -(-len(table) // _MOST_COMPARED)]
     coordinates = _Coordinates(table, case.coded & used, ~case.coded & used)
     tree = cKDTree(coordinates.of(some))
     nearest = tree.query(coordinates.of(some), k=2)[0][:, 1]
-    reach = np.quantile(nearest, QUANTILE)
+    reach = np.quantile(nearest, _QUANTILE)
     rng = np.random.default_rng(0)
-    draws = case.law.draw_weighted(case.points, N_SAMPLES, rng).samples
+    draws = case.law.draw_weighted(case.points, _N_SAMPLES, rng).samples
     return np.array(
         [(tree.query(coordinates.of(own))[0] > reach).mean() for own in draws]
     )

@@ -6,13 +6,12 @@ from typing import Final
 
 import numpy as np
 
-from propopt._typing import Array
 from propopt.lime.diagnosis.case import Case
 from propopt.lime.diagnosis.rule import Checked, Rule
+from propopt.lime.finite.ranking import ranking_chances
 
 
-TOP: Final = 3
-_DRAWS: Final = 4000
+_TOP: Final = 3
 
 
 def _check(case: Case) -> Checked:
@@ -51,15 +50,15 @@ NOISE: Final = Rule(name="noise", threshold=2.0, below=True, weight=0.7, check=_
 
 def _check_ranking(case: Case) -> Checked | str:
     n_columns = case.beta.shape[1]
-    if n_columns <= TOP:
-        return f"there are no more than {TOP} columns"
-    chances = top_probabilities(case.beta, case.noise, TOP)
+    if n_columns <= _TOP:
+        return f"there are no more than {_TOP} columns"
+    chances = ranking_chances(case.run, case.beta, _TOP).columns
 
     def sentence(n: int, j: int) -> str:
         del j
         return (
-            f"a run of {case.n_samples:,} samples names the {TOP} largest coefficients "
-            f"with probability {chances[n]:.2f}"
+            f"a run of {case.n_samples:,} samples names the {_TOP} largest "
+            f"coefficients with probability {chances[n]:.2f}"
         )
 
     def remedy(n: int, j: int) -> str:
@@ -72,30 +71,6 @@ def _check_ranking(case: Case) -> Checked | str:
         sentence=sentence,
         remedy=remedy,
     )
-
-
-def top_probabilities(beta: Array, noise: Array, top: int) -> Array:
-    """P(a run has the same ``top`` largest |β|), coefficients normal, (N,).
-
-    Bits are independent under Q, so that estimates of coefficients are taken to be so.
-    From 4,000 draws of the seed 0: within 0.02.
-    """
-    rng = np.random.default_rng(0)
-    scatter = rng.standard_normal((_DRAWS, beta.shape[1]))
-    return np.array(
-        [
-            (_top(own + sd * scatter, top) == _top(own[None], top)).all(axis=1).mean()
-            for own, sd in zip(beta, noise, strict=True)
-        ]
-    )
-
-
-def _top(beta: Array, top: int) -> Array:
-    """Which columns are among the largest, (m, D)."""
-    order = np.argsort(-np.abs(beta), axis=1, kind="stable")[:, :top]
-    chosen = np.zeros(beta.shape, dtype=bool)
-    np.put_along_axis(chosen, order, True, axis=1)
-    return chosen
 
 
 RANKING: Final = Rule(

@@ -8,7 +8,12 @@ import numpy as np
 
 from propopt._typing import Array
 from propopt.lime.diagnosis.case import Case
-from propopt.lime.diagnosis.columns import data_ends, inner_edges, own_width, plain
+from propopt.lime.diagnosis.columns import (
+    data_ends,
+    inner_edges,
+    own_width,
+    without_glime,
+)
 from propopt.lime.diagnosis.rule import Checked, Rule
 from propopt.lime.laws.binned import BinnedColumn
 
@@ -18,7 +23,7 @@ _ONE: Final = np.ones((1, 1))
 
 def _numbers(case: Case) -> list[tuple[int, BinnedColumn]]:
     """Columns of numbers in bins that are drawn one by one."""
-    own = list(enumerate(map(plain, case.law.columns)))
+    own = list(enumerate(map(without_glime, case.law.columns)))
     return [(j, c) for j, c in own if isinstance(c, BinnedColumn) and not c.coded]
 
 
