@@ -63,7 +63,14 @@ class LimeLaw(ABC):
         tilts = self.tilts(points, widths)
         return np.asarray(np.sum([tilt.log_weight for tilt in tilts], axis=0))
 
-    def draw(self, points: Points, n_samples: int, rng: np.random.Generator) -> Draws:
+    def draw(
+        self,
+        points: Points,
+        n_samples: int,
+        rng: np.random.Generator,
+        *,
+        first_row: bool = False,
+    ) -> Draws:
         """Samples of the law itself, with their bits and weights: what LIME draws.
 
         Parameters
@@ -74,8 +81,12 @@ class LimeLaw(ABC):
             S, for each row.
         rng : numpy.random.Generator
             Where the draws come from.
+        first_row : bool
+            Whether the first sample is the row itself with weight 1, as in the package.
         """
-        return draw_samples(self.columns, points, self.widths(points), n_samples, rng)
+        widths = self.widths(points)
+        draws = draw_samples(self.columns, points, widths, n_samples, rng)
+        return draws.with_rows_first(points) if first_row else draws
 
     def draw_weighted(
         self, points: Points, n_samples: int, rng: np.random.Generator

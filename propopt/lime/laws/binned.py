@@ -102,9 +102,7 @@ class BinnedColumn:
             log_weight,
         )
 
-    def log_kernel(
-        self, x: Array | float, values: Array, bits: Array, width: Array | float
-    ) -> Array:
+    def log_kernel(self, x: Array, values: Array, bits: Array, width: Array) -> Array:
         """−(1 − z) / (2 ν_j²)."""
         del x, values
         return np.asarray((bits - 1.0) / (2.0 * (self.scale * width) ** 2))

@@ -14,7 +14,7 @@ class LimeColumn(Protocol):
 
     @property
     def bins(self) -> Sequence[str]:
-        """What each bin is, in words, for tables and plots."""
+        """What each bin is, in words that are read on behind the name of the column."""
 
     def place(self, x: Values, /) -> Positions:
         """The bin of each value, (n,)."""
@@ -26,16 +26,16 @@ class LimeColumn(Protocol):
         """
 
     def log_kernel(
-        self, x: float, values: Array, bits: Array, width: float, /
+        self, x: Array, values: Array, bits: Array, width: Array, /
     ) -> Array:
-        """The logarithm of the kernel's factor of this column, for samples (S,).
+        """The logarithm of the kernel's factor of this column, for samples (n, S).
 
         Parameters
         ----------
-        x : float
-            The value that is explained.
-        values, bits : array (S,)
+        x : array (n, 1)
+            The values that are explained.
+        values, bits : array (n, S)
             Those of the samples.
-        width : float
-            The kernel width.
+        width : array (n, 1)
+            The kernel widths.
         """

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from functools import cached_property
+from typing import Final, final
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri_exp
 
-from propopt._typing import Array, Points, Values
+from propopt._typing import Array, Points, Positions, Values
+from propopt.batches import Budget
 from propopt.lime.laws.column import LimeColumn
 from propopt.lime.laws.tilt import Tilt
 from propopt.structures.products import Normals
+from propopt.structures.products.quantiles import Quantiles
 
 
 @final
@@ -34,6 +36,14 @@ class Draws:
     bits: Array
     weights: Array
 
+    def with_rows_first(self, points: Points) -> Draws:
+        """The same, with each row itself as its first sample, of weight 1."""
+        samples, bits, weights = (
+            part.copy() for part in (self.samples, self.bits, self.weights)
+        )
+        samples[:, 0], bits[:, 0], weights[:, 0] = points, 1.0, 1.0
+        return Draws(samples, bits, weights)
+
 
 def draw_samples(
     columns: Sequence[LimeColumn],
@@ -46,9 +56,8 @@ def draw_samples(
     draws = draw_weighted(columns, points, np.full(len(points), np.inf), n_samples, rng)
     logs = np.zeros(draws.weights.shape)
     for j, column in enumerate(columns):
-        for n, (x, width) in enumerate(zip(points[:, j], widths, strict=True)):
-            values, bits = draws.samples[n, :, j], draws.bits[n, :, j]
-            logs[n] += column.log_kernel(x, values, bits, width)
+        values, bits = draws.samples[..., j], draws.bits[..., j]
+        logs += column.log_kernel(points[:, j, None], values, bits, widths[:, None])
     return Draws(draws.samples, draws.bits, np.exp(logs))
 
 
@@ -81,45 +90,71 @@ def draws_at(
     samples, bits = np.empty((2, *uniforms.shape))
     for j, column in enumerate(columns):
         tilt = column.tilt(points[:, j], widths)
-        for n in range(len(points)):
-            samples[n, :, j], bits[n, :, j] = _of_row(tilt, n, uniforms[n, :, j])
+        mixture = _Mixtures(tilt)
+        for rows in _SAMPLES_AT_ONCE.blocks(len(points), uniforms.shape[1]):
+            chosen, where = mixture.chosen(rows, uniforms[rows, :, j])
+            bits[rows, :, j] = chosen < len(tilt.pieces)
+            samples[rows, :, j] = mixture.values(rows, chosen, where)
     return Draws(samples, bits, np.ones(uniforms.shape[:2]))
 
 
-def _of_row(tilt: Tilt, n: int, uniforms: Array) -> tuple[Array, Array]:
-    """Values and bits of one column around one row, of uniforms (S,)."""
-    masses = np.concatenate(
-        [tilt.alpha[n] * tilt.inside[:, n], tilt.complement[n] * tilt.outside[:, n]]
-    )
-    ends = np.cumsum(masses) / masses.sum()
-    ends[np.flatnonzero(masses)[-1] :] = 1.0
-    chosen = np.searchsorted(ends, uniforms, side="right")
-    starts = np.concatenate([[0.0], ends[:-1]])
-    lengths = np.where(masses > 0.0, ends - starts, 1.0)
-    where = (uniforms - starts[chosen]) / lengths[chosen]
-    piece, bit = chosen % len(tilt.pieces), chosen < len(tilt.pieces)
-    pieces = tilt.pieces
-    mean, sd, low, high = (
-        part[piece] if part.ndim == 1 else part[piece, n]
-        for part in (pieces.mean, pieces.sd, pieces.low, pieces.high)
-    )
-    values = mean.copy()
-    some = ~pieces.single[piece]
-    normals = Normals(mean[some], sd[some], low[some], high[some])
-    values[some] = quantiles(normals, where[some])
-    return values, bit.astype(float)
+_SAMPLES_AT_ONCE: Final = Budget(2**14, 1)
+"""So many of a column stay near the processor."""
 
 
-def quantiles(normals: Normals, uniforms: Array) -> Array:
-    """F⁻¹(u) of truncated normals (S,), each at its own u."""
-    # in the tail where the cdf has digits: reflect what lies right of the mean
-    right = normals.low > normals.mean
-    sign = np.where(right, -1.0, 1.0)
-    low, high = normals.standardised(normals.low), normals.standardised(normals.high)
-    start, stop = np.where(right, -high, low), np.where(right, -low, high)
-    u = np.where(right, 1.0 - uniforms, uniforms)
-    with np.errstate(divide="ignore"):
-        parts = log_ndtr(start) + np.log1p(-u), log_ndtr(stop) + np.log(u)
-    z = ndtri_exp(np.minimum(np.logaddexp(*parts), 0.0))
-    values = normals.mean + normals.sd * sign * z
-    return np.asarray(np.clip(values, normals.low, normals.high))
+@final
+@dataclass(frozen=True, eq=False)
+class _Mixtures:
+    """The law of one column around n rows, as what uniform numbers become."""
+
+    tilt: Tilt
+
+    def chosen(self, rows: slice, uniforms: Array) -> tuple[Positions, Array]:
+        """A piece where the bit is 1, B + one where it is 0; where in it: (n, S)."""
+        chosen = np.empty(uniforms.shape, np.intp)
+        where = np.empty(uniforms.shape)
+        ends = self._ends[rows]
+        for n, (own, u) in enumerate(zip(ends, uniforms, strict=True)):
+            k = chosen[n] = np.searchsorted(own[1:], u, side="right")
+            lengths = np.diff(own)
+            lengths[lengths == 0.0] = 1.0
+            where[n] = (u - own[k]) / lengths[k]
+        return chosen, where
+
+    @cached_property
+    def _ends(self) -> Array:
+        """Where pieces end between 0 and 1: a piece of no probability is empty."""
+        tilt = self.tilt
+        masses = np.vstack([tilt.alpha * tilt.inside, tilt.complement * tilt.outside])
+        ends = np.vstack([np.zeros(masses.shape[1]), np.cumsum(masses, axis=0)])
+        ends = np.where(ends == ends[-1], 1.0, ends / ends[-1])
+        return np.ascontiguousarray(ends.T)
+
+    def values(self, rows: slice, chosen: Positions, where: Array) -> Array:
+        """The value of each sample in its piece, (n, S)."""
+        pieces = self.tilt.pieces
+        piece = chosen % len(pieces)
+        at = piece
+        if pieces.mean.ndim > 1:
+            n_rows = pieces.mean.shape[1]
+            at = piece * n_rows + np.arange(n_rows)[rows, None]
+        if not pieces.single.any():
+            return self._quantiles.at(at, where)
+        values = pieces.mean.ravel()[at]
+        some = ~pieces.single[piece]
+        which = at - self._skipped[piece]
+        values[some] = self._quantiles.at(which[some], where[some])
+        return values
+
+    @cached_property
+    def _quantiles(self) -> Quantiles:
+        normals = self.tilt.pieces.normals
+        parts = (normals.mean, normals.sd, normals.low, normals.high)
+        return Quantiles(Normals(*(part.ravel() for part in parts)))
+
+    @cached_property
+    def _skipped(self) -> Positions:
+        """How many single values are before each piece, (B,)."""
+        pieces = self.tilt.pieces
+        n_rows = 1 if pieces.mean.ndim == 1 else pieces.mean.shape[1]
+        return np.asarray(np.cumsum(pieces.single) * n_rows)

@@ -51,7 +51,7 @@ class GlimeColumn:
     ) -> Array:
         """Zeros: all weights are one."""
         del x, bits, width
-        return np.zeros(len(values))
+        return np.zeros(values.shape)
 
 
 @final

@@ -139,32 +139,32 @@ def _odd(h: Array, m: Array) -> Array:
     return np.asarray(h * s * (1.0 / 12.0 + third / 480.0 + fifth / 53760.0))
 
 
-def _mills(z: Array) -> Array:
+def mills(z: Array) -> Array:
     """(1 − Φ(z)) / φ(z)."""
     return np.asarray(np.sqrt(0.5 * np.pi) * erfcx(z / np.sqrt(2.0)))
 
 
-def _decay(a: Array, b: Array) -> Array:
+def decay(a: Array, b: Array) -> Array:
     """φ(a) / φ(b) for a < b < 0, from the difference of the squares as a product."""
     return np.asarray(np.exp(0.5 * (b - a) * (a + b)))
 
 
 def _tail(a: Array, b: Array) -> Array:
     """(Φ(b) − Φ(a)) / φ(b) for a < b < 0."""
-    return np.asarray(_mills(-b) - _mills(-a) * _decay(a, b))
+    return np.asarray(mills(-b) - mills(-a) * decay(a, b))
 
 
 def _below(a: Array, b: Array) -> Array:
-    """B − E[Z | a < Z ≤ b] for a < b < 0.
+    """How far E[Z | a < Z ≤ b] is below b, for a < b < 0.
 
     With R = (1 − Φ)/φ, y = −b, y′ = −a and q(y) = 1 − y R(y):
     [q(y) − φ(a)/φ(b) (q(y′) + (y′ − y) R(y′))] / [R(y) − R(y′) φ(a)/φ(b)].
     """
-    decay = _decay(a, b)
-    some = decay > 0.0
+    kept = decay(a, b)
+    some = kept > 0.0
     far = np.where(some, -a, 1.0)
-    beyond = _left_of_one(far) + (far + b) * _mills(far)
-    return np.asarray((_left_of_one(-b) - decay * beyond) / _tail(a, b))
+    beyond = _left_of_one(far) + (far + b) * mills(far)
+    return np.asarray((_left_of_one(-b) - kept * beyond) / _tail(a, b))
 
 
 def _left_of_one(y: Array) -> Array:
@@ -172,4 +172,4 @@ def _left_of_one(y: Array) -> Array:
     with np.errstate(over="ignore"):
         s = 1.0 / np.maximum(y, 40.0) ** 2
     series = s * (1 - s * (3 - s * (15 - s * (105 - s * (945 - s * 10395)))))
-    return np.where(y > 40.0, series, 1.0 - y * _mills(np.minimum(y, 40.0)))
+    return np.where(y > 40.0, series, 1.0 - y * mills(np.minimum(y, 40.0)))
