@@ -33,7 +33,7 @@ class NumberBins:
     single : array (B,)
         Bins in which only the value ``mean`` is drawn.
     counts : array (B,)
-        How many numbers of the data are in each bin.
+        How many numbers of the data are in each bin, or what share of them.
     n_missing : int
         How many are missing; where some are, they are a bin behind the others.
 
@@ -53,7 +53,7 @@ class NumberBins:
     mean: Array
     sd: Array
     single: Truths
-    counts: Positions
+    counts: Array | Positions
     n_missing: int = 0
 
     @classmethod
@@ -100,7 +100,7 @@ class NumberBins:
         high: Array,
         mean: Array,
         sd: Array,
-        counts: Positions,
+        counts: Array | Positions,
     ) -> NumberBins:
         """Those of the package's tables: see :meth:`of_package`."""
         start, stop = (low - mean) / sd, (high - mean) / sd

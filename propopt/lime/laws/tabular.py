@@ -4,15 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, Literal, final
+
+import numpy as np
 
 from propopt.checks import read_positive
+from propopt.errors import Refused
+from propopt.extras import require
+from propopt.lime.bins.lime_package import (
+    package_statistics,
+    read_explainer_bins,
+    read_explainer_width,
+)
+from propopt.lime.bins.numbers import NumberBins
 from propopt.lime.bins.rules import BinsOfColumns
 from propopt.lime.laws.base import LimeLaw
 from propopt.lime.laws.binned import BinnedColumn
-from propopt.lime.laws.from_data import BinWeights, columns_of, read_data
+from propopt.lime.laws.from_data import (
+    BinWeights,
+    coded_column,
+    columns_of,
+    number_column,
+    read_data,
+)
 from propopt.lime.laws.widths import KernelWidth, read_kernel_width
-from propopt.tables.names import Labels
+from propopt.tables.names import Labels, listed
 from propopt.tables.schema import TableSchema
 
 
@@ -125,6 +141,100 @@ class TabularLaw(LimeLaw):
         names = labels.feature_names(points.shape[1])
         columns = columns_of(points, names, schema, coded, n_bins, weights, package)
         return cls.of(columns, kernel_width, labels.of_columns())
+
+    @classmethod
+    def from_lime(cls, explainer: Any) -> TabularLaw:
+        """The law that an explainer of the ``lime`` package draws from.
+
+        Its bins, frequencies and kernel width are read, whatever they were made of, and
+        its conventions with them: see ``package`` of :meth:`from_data`.
+
+        Parameters
+        ----------
+        explainer : lime.lime_tabular.LimeTabularExplainer
+            With bins, which is its default.
+
+        Raises
+        ------
+        InvalidInput
+            If it is no such explainer.
+        Refused
+            If it has no bins, or a kernel of its own.
+        """
+        bins = read_explainer_bins(explainer)
+        columns = [
+            number_column(one) if isinstance(one, NumberBins) else coded_column(one)
+            for one in bins
+        ]
+        names = tuple(map(str, explainer.feature_names))
+        counted = names == tuple(map(str, range(len(names))))
+        labels = Labels(features=None if counted else names)
+        return cls.of(columns, read_explainer_width(explainer), labels)
+
+    def to_lime(
+        self,
+        *,
+        mode: Literal["regression", "classification"] = "regression",
+        feature_selection: str = "auto",
+        random_state: int | None = None,
+    ) -> Any:
+        """An explainer of the ``lime`` package that draws from this law.
+
+        It gets the bins as ``training_data_stats``; its labels round edges to two
+        decimals. Its limits are those of this law; with n samples it adds its ridge and
+        the row itself.
+
+        Parameters
+        ----------
+        mode, feature_selection, random_state
+            Of ``lime.lime_tabular.LimeTabularExplainer``.
+
+        Raises
+        ------
+        Refused
+            If the package has no such law: numbers are missing, or columns have widths
+            of their own.
+        MissingExtra
+            If ``lime`` is not installed.
+        """
+        self._check_package()
+        module = require("lime.lime_tabular")
+        coded = [j for j, column in enumerate(self.columns) if column.coded]
+        stats = package_statistics(
+            [column.pieces for column in self.columns],
+            [column.shares for column in self.columns],
+            [None if column.coded else column.edges for column in self.columns],
+        )
+        values = [column.pieces.mean[column.shares > 0.0][0] for column in self.columns]
+        return module.LimeTabularExplainer(
+            np.array([values, values]),  # the package reads nothing else of its data
+            mode=mode,
+            feature_names=list(self.labels.feature_names(len(self.columns))),
+            categorical_features=coded,
+            categorical_names={j: self.columns[j].category_names for j in coded},
+            kernel_width=self.kernel_width,
+            feature_selection=feature_selection,
+            random_state=random_state,
+            training_data_stats=stats,
+        )
+
+    def _check_package(self) -> None:
+        names = self.labels.feature_names(len(self.columns))
+        columns = list(zip(names, self.columns, strict=True))
+        missing = [
+            name for name, column in columns if np.isnan(column.pieces.mean).any()
+        ]
+        if missing:
+            raise Refused(
+                f"to_lime: numbers are missing in {listed(missing)}, and the package "
+                "has no bin for them"
+            )
+        own = [name for name, column in columns if column.scale != 1.0]
+        if own:
+            raise Refused(
+                f"to_lime: {listed(own)} have kernel widths of their own, and the "
+                "package has one for all columns"
+            )
 
     def with_width(self, kernel_width: float) -> TabularLaw:
         """The same bins with another width; those of columns keep their ratios."""
