@@ -80,7 +80,9 @@ def _numbers(explainer: Any, j: int) -> NumberBins:
     frequencies = np.zeros(len(mean))
     places = np.asarray(explainer.feature_values[j]).astype(np.intp)
     frequencies[places] = explainer.feature_frequencies[j]
-    return NumberBins.of_moments(edges, low, high, mean, sd, frequencies)
+    ends = edges[np.isfinite(edges)]  # above ∞ there is no bin
+    kept = (part[: len(ends) + 1] for part in (low, high, mean, sd, frequencies))
+    return NumberBins.of_moments(ends, *kept)
 
 
 def _codes(explainer: Any, j: int, names: Sequence[str] | None) -> CodeBins:
