@@ -97,8 +97,8 @@ def linear_theorem_samples(
     size = float(np.linalg.norm(a)) * unit
     steepest = 2.0 * size * law.kernel_width * math.exp(-0.5)
     largest = np.abs(points @ a + intercept) + steepest
-    norms = _inverse_norms(found)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        norms = _inverse_norms(found)
         scatter = size * geometry.scale[0] / unit, size * found.deviation[:, 0] / unit
         paper = _paper(found, mean, *scatter, epsilon, eta)
         mended = _mended(norms, _gammas(found, a, mean), largest, epsilon, eta, len(a))
@@ -136,14 +136,17 @@ def _mended(
 
 
 def _inverse_norms(found: Gains) -> Values:
-    """‖(Σ / C)⁻¹‖, (n,)."""
+    """‖(Σ / C)⁻¹‖, (n,); infinite where nothing is outside some bin."""
     n, d = found.alpha.shape
     inverse = np.zeros((n, d + 1, d + 1))
     inverse[:, 0, 0] = 1.0 + (found.alpha / found.complement).sum(axis=1)
     inverse[:, 0, 1:] = inverse[:, 1:, 0] = -1.0 / found.complement
     diagonal = np.arange(1, d + 1)
     inverse[:, diagonal, diagonal] = 1.0 / (found.alpha * found.complement)
-    return np.asarray(np.linalg.eigvalsh(inverse)[:, -1])
+    finite = np.isfinite(inverse).all(axis=(1, 2))
+    norms = np.full(n, np.inf)
+    norms[finite] = np.linalg.eigvalsh(inverse[finite])[:, -1]
+    return norms
 
 
 def _gammas(found: Gains, a: Array, mean: Values) -> Values:

@@ -108,6 +108,7 @@ def gaussian_findings(
     ...     print(f"{found.kind}, {found.feature}: {found.value:.3g}")
     far, x0: 3.5
     edge, x1: 0
+    never outside, x0: 7.5
     """
     n = read_count(n_samples, "n_samples")
     points, labels = rows_of_law(law, X)
