@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import numpy as np
 
-from propopt._typing import Array, Values
+from propopt._typing import Array
 from propopt.batches import Budget
-from propopt.checks import read_nonnegative, read_positive
+from propopt.checks import read_count, read_nonnegative, read_positive
 from propopt.errors import InvalidInput
+from propopt.estimates import Units
 from propopt.explainers.base import Baseline, Findings
+from propopt.explainers.local_fit import LocalFit
 from propopt.explainers.request import Request
+from propopt.lime.laws import LimeLaw
+from propopt.lime.surrogates.neighbourhoods import LawNeighbourhoods
 from propopt.memory import require_memory
-from propopt.sampling.neighbourhoods import CategoryDraws, MissingDraws, Neighbourhood
+from propopt.results.explanation import Parameter
+from propopt.sampling.neighbourhoods import Neighbourhoods
+from propopt.sampling.noisy import NoisyNeighbourhoods
 from propopt.sampling.perturbations import Distribution, Perturbations
-from propopt.sampling.regressions import Fits, Regressions
 
 
 FITTED_TOGETHER: Final = Budget(2**19)
@@ -48,6 +52,12 @@ class Lime(Baseline):
     else drawn from the values that were observed in its column, with the regressor 1
     where it stayed. Its slope is f where it is missing less the mean of f over them.
 
+    With a ``law`` of :mod:`propopt.lime` in place of a ``scale``, its samples are
+    drawn, weighted by it, and f is regressed on their bits: tabular LIME, of which
+    ``TabularLaw(...)`` with ``ridge=1, first_row=True`` is what the ``lime`` package
+    does. Slopes are then differences of outputs; they tend to what
+    :func:`propopt.lime.limits` says without samples.
+
     The result has ``standard_errors`` (N, D), the Monte-Carlo standard error of each
     slope (sandwich), and these ``details``:
 
@@ -60,15 +70,15 @@ class Lime(Baseline):
 
     Parameters
     ----------
-    scale : float
-        δ > 0, in the units of the features.
+    scale : float or None
+        δ > 0, in the units of the features; None with a law.
     n_samples : int
         S draws per point; at least as many as unknowns, unless ``ridge`` > 0.
     distribution : {"gaussian", "uniform", "ball"}
         ε ~ N(0, δ² I), uniform in the cube [−δ, δ]^D, or uniform in the ball of radius
         δ.
     kernel_width : float or None
-        None: all weights are one.
+        None: all weights are one; with a law, those of its own width.
     ridge : float
         Penalty on the slopes, not on the intercept; it competes with Σ_s π_s, which
         grows with S.
@@ -77,11 +87,16 @@ class Lime(Baseline):
     relative : bool
         Whether ``scale`` and ``kernel_width`` are in units of the standard deviations
         of the function's schema, see :func:`propopt.wrap` and its ``data``.
+    law : LimeLaw or None
+        How samples are drawn, coded as bits and weighted, in place of ``scale``.
+    first_row : bool
+        With a law: whether the point itself is the first of the S samples.
 
     Raises
     ------
     InvalidInput
-        If a setting is outside its range, or if the samples do not determine the fit.
+        If a setting is outside its range, if not exactly one of ``scale`` and ``law``
+        is given, or if the samples do not determine the fit.
     Refused
         If the samples of one point do not fit into memory.
 
@@ -93,46 +108,67 @@ class Lime(Baseline):
     array([[ 2., -6.]])
     >>> bool(lime.details["r2"] > 0.99)
     True
+
+    >>> import numpy as np, propopt as po
+    >>> X = np.random.default_rng(0).uniform(size=(400, 2))
+    >>> lime = Lime(law=po.lime.TabularLaw.from_data(X), ridge=1.0, first_row=True)
+    >>> lime.explain(Power(1), [[0.9, 0.1]]).attributions.round(1)
+    array([[ 0.5, -0.5]])
     """
 
     method: ClassVar[str] = "lime"
 
-    scale: float
+    scale: float | None = None
     n_samples: int = 1000
     distribution: Distribution = "gaussian"
     kernel_width: float | None = None
     ridge: float = 0.0
     fit_intercept: bool = True
     relative: bool = False
+    law: LimeLaw | None = None
+    first_row: bool = False
 
     def __post_init__(self) -> None:
-        self._perturbations()
+        if (self.scale is None) == (self.law is None):
+            raise InvalidInput("lime: give either scale or law, and not both")
         if self.kernel_width is not None:
             read_positive(self.kernel_width, "kernel_width")
         read_nonnegative(self.ridge, "ridge")
+        if self.law is None:
+            self._check_noise()
+        else:
+            self._check_law(self.law)
+
+    @property
+    def units(self) -> Units:
+        """Slopes, or the differences of outputs that coefficients of bits are."""
+        return "gradient" if self.law is None else "output"
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        """The settings that have a meaning, as plain values; a law in words."""
+        told = super().parameters
+        if self.law is None:
+            left_out = {"law", "first_row"}
+        else:
+            left_out = {"scale", "distribution", "relative", "kernel_width"}
+            told["law"] = repr(self._law(self.law))
+        return {name: told[name] for name in told if name not in left_out}
 
     def _expected(self, request: Request) -> int:
         return len(request.points) * self.n_samples
 
     def _findings(self, request: Request) -> Findings:
         self._check_size(request.points.shape[1])
-        categories = CategoryDraws.of(request.function.schema, request.rng)
-        observed = request.function.observed
-        missing = MissingDraws.of(observed, request.points, request.rng)
-        noise = self._perturbations().blocks(
-            request.points.shape, request.rng, units=request.noise_units(self.relative)
-        )
-        units = self._units(request)
         blocks = []
-        for rows, draws in noise:
-            near = Neighbourhood.of(
-                request.points[rows], draws, units, categories, missing
-            )
+        fit = LocalFit(self.ridge, self.fit_intercept)
+        neighbourhoods = self._neighbourhoods(request)
+        for rows, near in neighbourhoods.around(request.points, request.rng):
             values = request.value(near.samples)
             for part, nearer in near.parts(FITTED_TOGETHER):
                 first = rows.start + part.start
-                blocks.append(self._fit(nearer, values[part], first))
-            request.advance(len(draws))
+                blocks.append(fit.around(nearer, values[part], first))
+            request.advance(len(near.samples))
         names = ("intercept", "r2", "effective_samples")
         return Findings(
             attributions=_joined(blocks, "slopes"),
@@ -140,69 +176,28 @@ class Lime(Baseline):
             details={name: _joined(blocks, name) for name in names},
         )
 
-    def _units(self, request: Request) -> Array:
-        """The size of each regressor, (D,): δ in numeric columns, 1 for categories."""
-        units = request.feature_units(self.relative)
-        return np.where(request.categorical, 1.0, self.scale * units)
+    def _neighbourhoods(self, request: Request) -> Neighbourhoods:
+        if self.law is not None:
+            law, width = self._law(self.law), request.points.shape[1]
+            if len(law.columns) != width:
+                raise InvalidInput(
+                    f"law: it has {len(law.columns)} columns, and X has {width}"
+                )
+            return LawNeighbourhoods(law, self.n_samples, self.first_row)
+        noise = self._noise()
+        units = noise.scale * request.feature_units(self.relative)
+        return NoisyNeighbourhoods(
+            noise=noise,
+            kernel_width=self.kernel_width,
+            scales=request.noise_units(self.relative),
+            units=np.where(request.categorical, 1.0, units),
+            schema=request.function.schema,
+            observed=request.function.observed,
+        )
 
-    def _fit(self, near: Neighbourhood, values: Array, first: int) -> dict[str, Array]:
-        """The fits at consecutive points, all at once, from S samples around each."""
-        weights = self._weights(near)
-        design, targets, means = self._centred(near, values, weights)
-        root_ridge = math.sqrt(self.ridge) / near.units + near.is_constant
-        kernel = None if self.kernel_width is None else weights
-        fits = Regressions(design, targets, kernel, root_ridge).solve()
-        self._check_determined(fits, weights, first)
-        residuals = fits.residuals
-        per_unit = fits.slopes / near.units
-        return {
-            "slopes": per_unit * near.contrast,
-            "intercept": self._intercept(near, means, per_unit),
-            "r2": _r2(values, residuals, weights),
-            "effective_samples": _kish(weights),
-            "standard_errors": fits.errors(residuals) / near.units * near.contrast,
-        }
-
-    def _weights(self, near: Neighbourhood) -> Array:
-        """π, shape (n, S)."""
-        if self.kernel_width is None:
-            return np.ones(near.samples.shape[:-1])
-        squares = near.squared_distances(self.scale)
-        weights: Array = np.exp(-squares / (2 * self.kernel_width**2))
-        if weights.max(axis=1).min() < np.finfo(float).tiny:
-            raise InvalidInput(
-                f"kernel_width: {self.kernel_width} is so small beside scale "
-                f"{self.scale} that all weights of a point vanish"
-            )
-        return weights
-
-    def _centred(
-        self, near: Neighbourhood, values: Array, weights: Array
-    ) -> tuple[Array, Array, tuple[Array, Values]]:
-        """Regressors in units of the scale, targets, and the weighted means removed.
-
-        An intercept takes up the weighted means, so the fit needs ε alone: x̃ − mean x̃
-        would lose the digits of a small ε in those of x.
-        """
-        if not self.fit_intercept:
-            none = np.zeros_like(near.origin), np.zeros(len(near.origin))
-            whole = near.origin[:, None] + near.regressors
-            return whole / near.units[:, None], values, none
-        shares = weights / weights.sum(axis=1, keepdims=True)
-        centre = np.einsum("ns,nsd->nd", shares, near.regressors)
-        mean = np.einsum("ns,ns->n", shares, values)
-        design = near.regressors - centre[:, None]
-        design /= near.units[:, None]
-        return design, values - mean[:, None], (centre, mean)
-
-    def _intercept(
-        self, near: Neighbourhood, means: tuple[Array, Values], slopes: Array
-    ) -> Values:
-        if not self.fit_intercept:
-            return np.zeros(len(slopes))
-        centre, mean = means
-        intercept: Values = mean - np.einsum("nd,nd->n", near.origin + centre, slopes)
-        return intercept
+    def _law(self, law: LimeLaw) -> LimeLaw:
+        width = self.kernel_width
+        return law if width is None else law.with_width(width)
 
     def _check_size(self, n_features: int) -> None:
         unknowns = n_features + self.fit_intercept
@@ -216,39 +211,31 @@ class Lime(Baseline):
         what = f"a fit of {self.n_samples} samples x {n_features} features"
         require_memory(n_bytes, what, "use fewer samples, or SmoothGrad")
 
-    def _check_determined(self, fits: Fits, weights: Array, first: int) -> None:
-        lost = fits.undetermined(weights.shape[1])
-        if lost.any():
-            n = int(lost.argmax())
-            raise InvalidInput(
-                f"lime at point {first + n}: {self.n_samples} samples "
-                f"({_kish(weights[n : n + 1])[0]:.3g} effective) do not determine the "
-                "fit; use a larger scale, kernel_width or n_samples, or ridge > 0"
-            )
-
-    def _perturbations(self) -> Perturbations:
+    def _noise(self) -> Perturbations:
         return Perturbations(
-            scale=self.scale, n_samples=self.n_samples, distribution=self.distribution
+            scale=0.0 if self.scale is None else self.scale,
+            n_samples=self.n_samples,
+            distribution=self.distribution,
         )
+
+    def _check_noise(self) -> None:
+        self._noise()
+        if self.first_row:
+            raise InvalidInput("first_row: only with a law")
+
+    def _check_law(self, law: LimeLaw) -> None:
+        if not isinstance(law, LimeLaw):
+            raise InvalidInput(
+                "law: expected a law of propopt.lime, such as TabularLaw, got "
+                f"{type(law).__name__}"
+            )
+        if read_count(self.n_samples, "n_samples") <= self.first_row:
+            raise InvalidInput(
+                "n_samples: expected at least 2, the point itself and one more"
+            )
+        if self.relative or self.distribution != "gaussian":
+            raise InvalidInput("relative, distribution: only with a scale")
 
 
 def _joined(blocks: Sequence[Mapping[str, Array]], name: str) -> Array:
     return np.concatenate([block[name] for block in blocks])
-
-
-def _r2(values: Array, residuals: Array, weights: Array) -> Values:
-    """1 − Σπe² / Σπ(f − f̄)²; 1 where f varies by no more than rounding."""
-    mean = np.average(values, axis=1, weights=weights)
-    spread = (weights * (values - mean[:, None]) ** 2).sum(axis=1)
-    rounding = (weights * (16 * np.finfo(float).eps * values) ** 2).sum(axis=1)
-    left = (weights * residuals**2).sum(axis=1)
-    varies = spread > rounding
-    unexplained: Values = np.zeros_like(left)
-    np.divide(left, spread, out=unexplained, where=varies)
-    return 1 - unexplained
-
-
-def _kish(weights: Array) -> Values:
-    relative = weights / weights.max(axis=1, keepdims=True)
-    size: Values = relative.sum(axis=1) ** 2 / (relative**2).sum(axis=1)
-    return size
