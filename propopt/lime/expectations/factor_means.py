@@ -8,9 +8,9 @@ from typing import final
 
 import numpy as np
 
-from propopt._typing import Array, Values
+from propopt._typing import Array, Positions, Values
 from propopt.lime.laws.tilt import Tilt
-from propopt.structures.products import Measures
+from propopt.structures.products import SetMeasures
 
 
 @final
@@ -22,35 +22,57 @@ class FactorMeans:
     ----------
     tilts : tuple of Tilt (D,)
         The law of each column.
+    column : array (U,)
+        The column of each factor.
     one, zero : array (U, n)
         E_Q[g_u | z_j = 1] and E_Q[g_u | z_j = 0], j the column of factor u.
-    alpha, complement : array (U, n)
-        α_j and 1 − α_j of these columns.
-    contrasted : array (U, n)
-        1 where both bits of the column occur, else 0.
     """
 
     tilts: tuple[Tilt, ...]
+    column: Positions
     one: Array
     zero: Array
-    alpha: Array
-    complement: Array
-    contrasted: Array
+
+    @cached_property
+    def alpha(self) -> Array:
+        """α of every column, (D, n)."""
+        return np.stack([tilt.alpha for tilt in self.tilts])
+
+    @cached_property
+    def complement(self) -> Array:
+        """1 − α of every column, (D, n)."""
+        return np.stack([tilt.complement for tilt in self.tilts])
+
+    @cached_property
+    def contrasted(self) -> Array:
+        """1 where both bits of a column occur, else 0, (D, n)."""
+        return np.stack([tilt.has_contrast for tilt in self.tilts])
 
     @cached_property
     def mean(self) -> Array:
         """E_Q g_u, (U, n)."""
-        return self.alpha * self.one + self.complement * self.zero
+        return self.mixed(self.one, self.zero)
+
+    def mixed(self, one: Array, zero: Array) -> Array:
+        """α_j one + (1 − α_j) zero, j the column of each factor, (U, n)."""
+        mixed = self.alpha[self.column]
+        mixed *= one
+        rest = self.complement[self.column]
+        rest *= zero
+        mixed += rest
+        return mixed
+
+    def contrast(self, one: Array, zero: Array) -> Array:
+        """One less zero, where both bits of the column occur, (U, n)."""
+        contrast = one - zero
+        if not self.contrasted.all():
+            contrast *= self.contrasted[self.column]
+        return contrast
 
     @property
-    def measures(self) -> Measures:
+    def measures(self) -> SetMeasures:
         """Means, and the contrasts E_Q[g_u | z_j = 1] − E_Q[g_u | z_j = 0]."""
-        return Measures.of_sets(self.mean, (self.one - self.zero) * self.contrasted)
-
-    @property
-    def column_alpha(self) -> Array:
-        """α of every column, (n, D)."""
-        return np.stack([tilt.alpha for tilt in self.tilts], axis=1)
+        return SetMeasures(self.mean, self.contrast(self.one, self.zero))
 
     @property
     def log_weight(self) -> Values:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, final
@@ -80,8 +81,7 @@ class ExactLimits:
             Kernel widths, one for each row: a row may come several times.
         """
         widths = self.law.widths(points, widths)
-        row_bytes = 8 * 9 * self.function.n_factors + self.function.products.row_bytes
-        blocks = SITUATIONS_AT_ONCE.blocks(len(points), row_bytes)
+        blocks = self.blocks(len(points))
         parts = [self._block(points[rows], widths[rows]) for rows in blocks]
         return Limits(
             np.concatenate([part.coefficients for part in parts]),
@@ -90,10 +90,15 @@ class ExactLimits:
             np.concatenate([part.log_weight for part in parts]),
         )
 
+    def blocks(self, n: int) -> Iterator[slice]:
+        """Situations of which tables are made at once."""
+        row_bytes = 8 * 8 * self.function.n_factors + self.function.products.row_bytes
+        return SITUATIONS_AT_ONCE.blocks(n, row_bytes)
+
     def _block(self, points: Points, widths: Values) -> Limits:
         means = self.factor_means(points, widths)
         mean, coefficients = self.function.products.contrasts(means.measures)
-        return Limits(coefficients, mean, means.column_alpha, means.log_weight)
+        return Limits(coefficients, mean, means.alpha.T, means.log_weight)
 
     def factor_means(self, points: Points, widths: Values) -> FactorMeans:
         """Means of the factors by the bits of their columns, in n situations.
@@ -107,17 +112,13 @@ class ExactLimits:
         """
         columns = zip(self.law.columns, points.T, strict=True)
         tilts = tuple(column.tilt(x, widths) for column, x in columns)
-        tables = np.zeros((5, self.function.n_factors, len(points)))
-        for j in self.function.columns.tolist():
-            tilt = tilts[j]
+        one, zero = np.zeros((2, self.function.n_factors, len(points)))
+        for j, families in self._factors.items():
             for (numbers, _), means in zip(
-                self._factors[j], self._means(j, tilt), strict=True
+                families, self._means(j, tilts[j]), strict=True
             ):
-                tables[:2, numbers] = tilt.given(means)
-                tables[2, numbers] = tilt.alpha
-                tables[3, numbers] = tilt.complement
-                tables[4, numbers] = tilt.has_contrast
-        return FactorMeans(tilts, *tables)
+                one[numbers], zero[numbers] = tilts[j].given(means)
+        return FactorMeans(tilts, self.function.products.column, one, zero)
 
     @cached_property
     def _factors(self) -> dict[int, list[tuple[Positions, Factors]]]:

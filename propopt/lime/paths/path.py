@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from propopt._typing import Array, Points, Values
+from propopt._typing import Array, Values
 from propopt.checks import read_array
 from propopt.errors import InvalidInput
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.fidelity.effective import effective_share
+from propopt.lime.paths.curve import repeated
+from propopt.lime.paths.sign_changes import SignChanges, sign_changes
 from propopt.tables.names import Labels
 
 
@@ -66,6 +69,11 @@ class BandwidthPath:
         """The names of the columns."""
         return self.exact.law.labels
 
+    @cached_property
+    def sign_changes(self) -> SignChanges:
+        """All widths in (0, ∞), also outside the path, where coefficients are zero."""
+        return sign_changes(self.exact, self.point)
+
 
 def bandwidth_path(
     exact: ExactLimits, point: ArrayLike, widths: ArrayLike | None = None
@@ -104,11 +112,6 @@ def bandwidth_path(
         exact,
         row,
     )
-
-
-def repeated(point: Array, n: int) -> Points:
-    """The row n times, (n, D)."""
-    return np.broadcast_to(point, (n, len(point)))
 
 
 def default_widths(width: float) -> Values:

@@ -19,7 +19,7 @@ from propopt.structures.products.bumps import Bumps
 from propopt.structures.products.exponentials import Exponentials
 from propopt.structures.products.factors import Factors
 from propopt.structures.products.imputed import Imputed
-from propopt.structures.products.measures import Measures
+from propopt.structures.products.measures import Measures, SetMeasures
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.pieces import Pieces
 from propopt.structures.products.powers import Powers
@@ -39,6 +39,7 @@ __all__ = [
     "Pieces",
     "Powers",
     "Products",
+    "SetMeasures",
     "SumOfProducts",
     "Tables",
 ]

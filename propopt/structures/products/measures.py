@@ -57,3 +57,22 @@ class Measures:
             P[with_missing] += self.law[entries[with_missing]]
             R[with_missing] += self.contrast[entries[with_missing]]
         return P, R
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SetMeasures:
+    """Probability P_u and contrast R_u of U sets at N rows, each known by itself.
+
+    Parameters
+    ----------
+    law, contrast : array (U, N)
+        P and R.
+    """
+
+    law: Array
+    contrast: Array
+
+    def of(self, sets: Positions) -> tuple[Array, Array]:
+        """P and R of some of the sets, (u, N) each."""
+        return self.law[sets], self.contrast[sets]

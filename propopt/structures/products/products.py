@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from propopt._typing import Array, Attributions, Positions, Sparse, Truths, Values
-from propopt.structures.products.measures import Measures
+from propopt.structures.products.measures import Measures, SetMeasures
 from propopt.structures.products.ranks import ranks
 
 
@@ -49,7 +49,9 @@ class Products:
         """How many factors each product has, (L,)."""
         return np.asarray((self.paths >= 0).sum(axis=1))
 
-    def contrasts(self, measures: Measures) -> tuple[Values, Attributions]:
+    def contrasts(
+        self, measures: Measures | SetMeasures
+    ) -> tuple[Values, Attributions]:
         """The sum (N,), and with R in place of P in each column in turn (N, D).
 
         By products of all factors before and of all behind, so nothing is divided.
