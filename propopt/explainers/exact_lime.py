@@ -29,8 +29,8 @@ from propopt.structures.products import NoProducts
 from propopt.tables.schema import TableSchema
 
 
-LEAST_STEP: Final = 1e-8
-"""|v_j| no larger than this, over the largest |x_j| of the rows, is zero."""
+LEAST_STEP: Final = 0.02
+"""|v_j| shorter than this, over the distance of the outermost bins, says nothing."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,11 +54,14 @@ class ExactLime(Baseline):
 
     β_j / v_j,  v_j = E_Q[x_j | z_j = 1] − E_Q[x_j | z_j = 0],
 
-    which of a linear function is its slope, and so comparable with gradients. A bin in
-    the middle of its column has v_j near 0: there LIME does not see the feature at all
-    (β_j vanishes with v_j if f is linear), and where f is curved the quotient can be
-    far larger than any slope. Coefficients of categories, and of numbers that are
-    missing in the row, stay differences of outputs, which their gradients are too.
+    which of a linear function is its slope, and so comparable with gradients. Where the
+    mean of a bin is near that of the others v_j is near 0: there LIME does not see the
+    feature (β_j vanishes with v_j if f is linear), and where f is curved the quotient
+    is far larger than any slope. It is therefore undefined, set to 0 and counted where
+    |v_j| is no more than 2 % of the distance between the means of the outermost bins.
+    Coefficients of categories, and of numbers that are missing in the row, stay
+    differences of outputs, as gradients have them. Where others of the column are
+    missing, β_j has their part of the difference in it, and v_j has not.
 
     ============================ ======= =============================================
     ``details["intercept"]``     (N,)    β_0
@@ -68,8 +71,8 @@ class ExactLime(Baseline):
     ``details["effective_share"]`` (N,)  of n samples this share counts: C² / E π²
     ``details["steps"]``         (N, D)  with ``units="gradient"``: v_j, 1 where the
                                          coefficient stays as it is
-    ``details["undefined"]``     (N,)    with ``units="gradient"``: how many v_j are 0;
-                                         these attributions are set to 0
+    ``details["undefined"]``     (N,)    with ``units="gradient"``: how many v_j are too
+                                         short; they are 0, and so are attributions
     ============================ ======= =============================================
 
     Parameters
@@ -247,10 +250,9 @@ def _details(
 
 
 def _steps(law: LimeLaw, request: Request) -> Array:
-    """v_j of numbers, 0 where they are to rounding; 1 of what is no number, (N, D)."""
-    steps = bit_steps(law, request.points)
-    size = np.nanmax(np.abs(request.points), axis=0, initial=0.0)
-    seen = np.abs(steps) > LEAST_STEP * size  # False of NaN
+    """v_j of numbers, 0 where they are too short; 1 of what is no number, (N, D)."""
+    steps, spans = bit_steps(law, request.points)
+    seen = np.abs(steps) > LEAST_STEP * spans  # False of NaN
     return np.where(request.fixed, 1.0, np.where(seen, steps, 0.0))
 
 

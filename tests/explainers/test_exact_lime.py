@@ -81,12 +81,16 @@ def test_per_unit_a_linear_function_has_its_slopes(kernel_width):
     assert found.units == "gradient"
 
 
-def test_a_bin_at_the_mean_of_the_others_has_no_slope():
-    X = np.array([[-2.0], [-1.0], [0.0], [1.0], [2.0]]) * [1.0, 1.0]
+@pytest.mark.parametrize(("middle", "is_seen"), [(0.0, 0), (0.079, 0), (0.081, 1)])
+def test_a_bin_at_the_mean_of_the_others_has_no_slope(middle, is_seen):
+    """Bins of one number each, the outermost 4 apart: 2 % are 0.08."""
+    X = np.array([[-2.0], [-1.0], [middle], [1.0], [2.0]]) * [1.0, 1.0]
     lime = ExactLime(n_bins=5, units="gradient")
     found = lime.explain(linear(np.array([3.0, 1.0])), X)
-    np.testing.assert_array_equal(found.details["undefined"], [0, 0, 2, 0, 0])
-    np.testing.assert_array_equal(found.attributions[2], 0.0)
+    unseen = 2 * (1 - is_seen)
+    np.testing.assert_array_equal(found.details["undefined"], [0, 0, unseen, 0, 0])
+    expected = is_seen * np.array([3.0, 1.0])
+    np.testing.assert_allclose(found.attributions[2], expected, rtol=1e-12)
     np.testing.assert_allclose(found.attributions[0], [3.0, 1.0], rtol=1e-12)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from propopt._typing import Array, Points, Values
@@ -9,12 +11,23 @@ from propopt.lime.laws.base import LimeLaw
 from propopt.lime.laws.tilt import Tilt
 
 
-def bit_steps(law: LimeLaw, points: Points, widths: Values | None = None) -> Array:
-    """E_Q[x_j | z_j = 1] − E_Q[x_j | z_j = 0] of each row and column, (n, D).
+class BitSteps(NamedTuple):
+    """What columns do where their bits turn on, in n rows.
 
-    The coefficient of a linear function is its slope times this, whatever the kernel
-    width is of laws whose weights are of bits alone. Missing values have no part in
-    it; where a bin has nothing else it is NaN.
+    Missing values have no part in either; NaN where a column has nothing else.
+    """
+
+    steps: Array
+    """v_j = E_Q[x_j | z_j = 1] − E_Q[x_j | z_j = 0], (n, D)."""
+
+    spans: Array
+    """The distance between the largest and the smallest mean of a bin, (n, D)."""
+
+
+def bit_steps(law: LimeLaw, points: Points) -> BitSteps:
+    """How far each column moves where its bit turns on.
+
+    The coefficient of a linear function is its slope times the step.
 
     Parameters
     ----------
@@ -22,23 +35,27 @@ def bit_steps(law: LimeLaw, points: Points, widths: Values | None = None) -> Arr
         Of the samples, bits and weights.
     points : array (n, D)
         Encoded rows.
-    widths : array (n,), optional
-        Kernel widths; by default the law's own.
     """
-    widths = law.widths(points, widths)
+    widths = law.widths(points)
     columns = zip(law.columns, points.T, strict=True)
-    return np.stack([_step(column.tilt(x, widths)) for column, x in columns], axis=1)
+    found = [_of_column(column.tilt(x, widths)) for column, x in columns]
+    steps, spans = (np.stack(part, axis=1) for part in zip(*found, strict=True))
+    return BitSteps(steps, spans)
 
 
-def _step(tilt: Tilt) -> Values:
-    """Of one column, (n,)."""
+def _of_column(tilt: Tilt) -> tuple[Values, Values]:
+    """Step and span of one column, (n,) each."""
     pieces = tilt.pieces
     means = pieces.mean.astype(float)
     means[~pieces.single] = pieces.normals.means
     means = means.reshape(len(means), -1)  # (B, 1) or (B, n)
     known = ~np.isnan(means)
+    low = np.where(known, means, np.inf).min(axis=0)
+    high = np.where(known, means, -np.inf).max(axis=0)
+    span = np.where(known.any(axis=0), high, np.nan) - low
     means = np.where(known, means, 0.0)
-    return _mean(tilt.inside * known, means) - _mean(tilt.outside * known, means)
+    step = _mean(tilt.inside * known, means) - _mean(tilt.outside * known, means)
+    return step, np.broadcast_to(span, step.shape)
 
 
 def _mean(shares: Array, means: Array) -> Values:
