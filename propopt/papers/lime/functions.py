@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from propopt._typing import Array
+from propopt.errors import InvalidInput
+from propopt.functions.wrapping import wrap
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products import Bumps, Powers, Products, SumOfProducts
+
+
+def products_of(model: Any, X: Any) -> SumOfProducts:
+    """What a fitted model computes, read of it.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no sum of products.
+    """
+    found = wrap(model, data=X).products
+    if isinstance(found, SumOfProducts):
+        return found
+    raise InvalidInput(f"model: {found.reason}")
 
 
 def linear_function(slopes: Array, base: float = 0.0) -> SumOfProducts:
@@ -16,25 +34,27 @@ def linear_function(slopes: Array, base: float = 0.0) -> SumOfProducts:
 
 
 def gaussian_sum(
-    centers: Array, weights: Array, width: float, base: float = 0.0
+    centers: Array, weights: Array, width: float, n_columns: int | None = None
 ) -> SumOfProducts:
-    """F(x) = base + Σ_i weights_i exp(−‖x − centers_i‖² / (2 width²)).
+    """F(x) = Σ_i weights_i exp(−‖x − centers_i‖² / (2 width²)).
 
     Parameters
     ----------
-    centers : array (M, D)
-        One bump at each.
+    centers : array (M, D')
+        One bump at each, in the first D' columns.
     weights : array (M,)
         Their heights.
     width : float
         That of all.
-    base : float
-        Far from all centers.
+    n_columns : int, optional
+        D, by default D'.
     """
     n, d = centers.shape
     bumps = Bumps(np.tile(np.arange(d), n), centers.ravel(), np.full(n * d, width))
     paths = np.arange(n * d).reshape(n, d)
-    return SumOfProducts(Products(base, weights, paths, bumps.column, d), (bumps,))
+    return SumOfProducts(
+        Products(0.0, weights, paths, bumps.column, n_columns or d), (bumps,)
+    )
 
 
 def box_function(low: Array, high: Array) -> SumOfProducts:

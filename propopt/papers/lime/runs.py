@@ -12,6 +12,7 @@ import pandas as pd
 
 from propopt._typing import Array, Values
 from propopt.lime.expectations import ExactLimits, Limits
+from propopt.lime.finite import expected
 from propopt.lime.laws import LimeLaw
 from propopt.sampling.regressions import Regressions
 from propopt.structures.products import SumOfProducts
@@ -147,18 +148,16 @@ def with_intercept(limits: Limits) -> Values:
 def expected_at(limits: Limits, value: float, settings: RunSettings) -> Values:
     """The mean of a run of n samples, intercept first, (D + 1,).
 
-    The solution of ((n − 1) Σ + v vᵀ + λ D) b = (n − 1) Γ + v f(ξ), with v = 1 and
-    D = diag(0, 1, ..., 1); without the row itself n Σ and n Γ, and no v.
+    See :func:`propopt.lime.finite.expected.expected`.
     """
-    a = np.concatenate([[1.0], limits.alpha[0]])
-    second = np.outer(a, a)
-    np.fill_diagonal(second, a)
-    own = float(settings.first_row)
-    n = settings.n_samples - own
-    moments = n * np.exp(limits.log_weight[0]) * second
-    left = moments + own + settings.ridge * np.diag(np.r_[0.0, np.ones(len(a) - 1)])
-    right = moments @ with_intercept(limits) + own * value
-    return np.asarray(np.linalg.solve(left, right))
+    coefficients, intercept = expected(
+        limits,
+        np.array([value]),
+        settings.n_samples,
+        settings.ridge,
+        settings.first_row,
+    )
+    return np.concatenate([intercept, coefficients[0]])
 
 
 def fit_bits(bits: Array, weights: Array, values: Array, ridge: float) -> Array:

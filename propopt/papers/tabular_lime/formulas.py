@@ -7,9 +7,11 @@ can be held against them. All give intercepts first, (D + 1,).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.stats import norm, truncnorm
+from sklearn.tree import DecisionTreeRegressor
 
 from propopt._typing import Array, Positions, Values
 from propopt.lime.laws import TabularLaw
@@ -49,6 +51,47 @@ def printed_box(low: Values, high: Values, law: TabularLaw, row: Values) -> Valu
     slopes = np.where(apart, other, aligned)
     intercept = mass * eps**D / (p * c) ** d - slopes.sum() / (p * c)
     return np.r_[intercept, slopes]
+
+
+def printed_leaf(low: Values, high: Values, law: TabularLaw, row: Values) -> Values:
+    """Proposition 5 of Eq. 34, the share of each bin that lies in (low, high]."""
+    ends = zip(law.columns, low, high, strict=True)
+    shares = np.stack([_shares(column, a, b) for column, a, b in ends])
+    return _product(shares, law, _places(law, row))
+
+
+def printed_tree(tree: DecisionTreeRegressor, law: TabularLaw, row: Values) -> Values:
+    """Corollary 7: values of leaves times what :func:`printed_leaf` gives."""
+    return np.sum(
+        [
+            value * printed_leaf(low, high, law, row)
+            for value, low, high in _leaves(tree, len(row))
+        ],
+        axis=0,
+    )
+
+
+def _leaves(
+    tree: DecisionTreeRegressor, n_columns: int
+) -> Iterator[tuple[float, Values, Values]]:
+    """Value, lower and upper ends of each leaf."""
+    nodes = tree.tree_
+    todo = [(0, np.full(n_columns, -np.inf), np.full(n_columns, np.inf))]
+    while todo:
+        node, low, high = todo.pop()
+        j, cut = nodes.feature[node], nodes.threshold[node]
+        if j < 0:
+            yield float(nodes.value[node].item()), low, high
+            continue
+        left, right = high.copy(), low.copy()
+        left[j], right[j] = min(high[j], cut), max(low[j], cut)
+        todo.append((nodes.children_left[node], low, left))
+        todo.append((nodes.children_right[node], right, high))
+
+
+def _shares(column: BinnedColumn, low: float, high: float) -> Values:
+    truncated = _truncated(column)
+    return np.asarray(truncated.cdf(high) - truncated.cdf(low))
 
 
 def _product(means: Array, law: TabularLaw, places: Positions) -> Values:

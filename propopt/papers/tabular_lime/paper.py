@@ -1,6 +1,14 @@
 """The figures by name."""
 
-from propopt.papers.tabular_lime import arrows, linear
+from propopt.papers.tabular_lime import (
+    arrows,
+    bandwidth,
+    boxes,
+    kernels,
+    linear,
+    trees,
+    wine,
+)
 from propopt.reproduce.paper import Paper
 
 
@@ -10,9 +18,16 @@ TABULAR_LIME = Paper(
     "(arXiv 2008.11092)",
     figures={
         "fig3": linear.ridge_figure,
+        "fig5": kernels.sum_figure,
+        "fig6": wine.cell_figure,
+        "fig7": bandwidth.bandwidth_figure,
         "fig8": linear.linear_figure,
         "fig10": linear.odd_bins_figure,
         "fig11": arrows.rectangle_figure,
+        "fig12": trees.trees_figure,
+        "fig14": kernels.bump_runs_figure,
         "fig15": arrows.bump_figure,
+        "fig16": wine.unused_figure,
+        "box": boxes.box_figure,
     },
 )

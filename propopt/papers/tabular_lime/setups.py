@@ -2,47 +2,40 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
+import pandas as pd
+from numpy.random import RandomState
+from sklearn.datasets import load_wine
 
 from propopt._typing import Array
 from propopt.lime.laws import TabularLaw
-from propopt.lime.laws.binned import BinnedColumn
-from propopt.structures.products import Normals, Pieces
-from propopt.tables.names import Labels
 
 
-DRAFT = "n and ν of the authors' code, which are not those of the caption"
+CODE = "n and ν of the authors' code instead of the caption's"
+"""The code is that of an earlier draft."""
 
 
 def uniform_law(
-    X: Array,
-    n_bins: int = 4,
-    kernel_width: float | None = None,
-    labels: tuple[str, ...] | None = None,
+    X: Array | pd.DataFrame, n_bins: int = 4, kernel_width: float | None = None
 ) -> TabularLaw:
     """Bins between quantiles of the columns of X (m, D), all equally likely."""
-    columns = tuple(_binned(x, n_bins) for x in X.T)
-    names = labels or tuple(f"x{j + 1}" for j in range(X.shape[1]))
-    return TabularLaw.of(columns, kernel_width, Labels(features=names))
-
-
-def _binned(x: Array, n_bins: int) -> BinnedColumn:
-    edges = np.quantile(x, np.linspace(0.0, 1.0, n_bins + 1))
-    own = np.searchsorted(edges[1:-1], x)
-    inside = [x[own == b] for b in range(n_bins)]
-    means, sds = ([f(part) for part in inside] for f in (np.mean, np.std))
-    return BinnedColumn(
-        Pieces.of_normals(Normals.of(means, sds, edges[:-1], edges[1:])),
-        np.full(n_bins, 1.0 / n_bins),
-        edges[1:-1],
-        tuple(f"({a:.3g}, {b:.3g}]" for a, b in pairwise(edges)),
+    table = X if isinstance(X, pd.DataFrame) else _named(X)
+    return TabularLaw.from_data(
+        table, n_bins=n_bins, kernel_width=kernel_width, weights="uniform"
     )
 
 
-def uniform_data(
-    random: np.random.RandomState, n_columns: int, n_rows: int = 1000
-) -> Array:
+def uniform_data(random: RandomState, n_columns: int, n_rows: int = 1000) -> Array:
     """Training rows that are uniform over [−10, 10]^D, as in the authors' code."""
     return random.uniform(-10.0, 10.0, (n_rows, n_columns))
+
+
+def standard_wine() -> tuple[pd.DataFrame, Array]:
+    """The 178 wines of scikit-learn, each column standardised, and their classes."""
+    table, classes = load_wine(return_X_y=True, as_frame=True)
+    standard = (table - table.mean()) / table.std(ddof=0)
+    return standard, classes.to_numpy(np.float64)
+
+
+def _named(X: Array) -> pd.DataFrame:
+    return pd.DataFrame(X, columns=[f"x{j + 1}" for j in range(X.shape[1])])
