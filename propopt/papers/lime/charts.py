@@ -74,6 +74,40 @@ class BoxPlots:
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Bars:
+    """One explanation as bars, with the theory in red.
+
+    Parameters
+    ----------
+    title : str
+        Above the chart.
+    values : array (D,)
+        Coefficients.
+    runs : Runs
+        With the theory.
+    """
+
+    title: str
+    values: Values
+    runs: Runs
+
+    def draw(self, axes: Axes) -> None:
+        """A bar for each column."""
+        labels = self.runs.labels
+        places = np.arange(1, len(labels) + 1)
+        axes.axhline(0.0, color="0.8", lw=0.8)
+        axes.bar(places, self.values, color=RUNS, alpha=0.6, width=0.6)
+        axes.scatter(
+            places, self.runs.limit[1:], marker="x", s=36, color=THEORY, zorder=4,
+            label="theory",
+        )  # fmt: skip
+        axes.set_xticks(places, labels, rotation=90 if _long(labels) else 0)
+        axes.set_ylabel("coefficient", fontsize=9)
+        axes.legend(fontsize=7, frameon=False)
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
 class DrawnLine:
     """A line of a chart of lines.
 

@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 from propopt._typing import Array, Values
 from propopt.lime.expectations import ExactLimits, Limits
 from propopt.lime.finite import expected
-from propopt.papers.lime.charts import EXPECTED, RUNS, THEORY, Line, Lines
+from propopt.papers.lime.charts import EXPECTED, RUNS, THEORY, DrawnLine, Lines
 from propopt.papers.lime.runs import fit_bits
 from propopt.papers.lime.statements import BAND, equals
 from propopt.papers.tabular_lime.setups import uniform_law
@@ -251,7 +251,7 @@ def _charts(curves: WidthCurves) -> tuple[Lines, ...]:
             x_label="ν",
             y_label="coefficient",
             curves=(
-                Line(
+                DrawnLine(
                     label="100 runs: mean, ± sd",
                     x=_WIDTHS,
                     y=curves.means[:, j],
@@ -261,8 +261,10 @@ def _charts(curves: WidthCurves) -> tuple[Lines, ...]:
                         curves.means[:, j] + curves.spreads[:, j],
                     ),
                 ),
-                Line(label="theory", x=_WIDTHS, y=curves.limits[:, j], colour=THEORY),
-                Line(
+                DrawnLine(
+                    label="theory", x=_WIDTHS, y=curves.limits[:, j], colour=THEORY
+                ),
+                DrawnLine(
                     label="expected at n",
                     x=_WIDTHS,
                     y=curves.expected[:, j],

@@ -21,7 +21,7 @@ from propopt.lime.laws.binned import BinnedColumn
 def printed_linear(slopes: Values, base: float, law: TabularLaw, row: Values) -> Values:
     """Corollary 4: β_j = λ_j / (p − 1) Σ_b (μ̃_{b*} − μ̃_b)."""
     means = np.stack([_truncated(column).mean() for column in law.columns])
-    own = _own(means, _places(law, row))
+    own = _own(means, places_of(law, row))
     others = (means.sum(axis=1) - own) / (means.shape[1] - 1)
     return np.r_[base + slopes @ others, slopes * (own - others)]
 
@@ -32,18 +32,18 @@ def printed_gaussian(
     """Propositions 5 and 8 for exp(−‖x − center‖² / (2 width²))."""
     pairs = zip(law.columns, center, strict=True)
     means = np.stack([_bump_means(column, z, width) for column, z in pairs])
-    return _product(means, law, _places(law, row))
+    return _product(means, law, places_of(law, row))
 
 
 def printed_box(low: Values, high: Values, law: TabularLaw, row: Values) -> Values:
     """Proposition 6, of a box that lies in one cell of the bins."""
     middle = 0.5 * (low + high)
-    cell, places = _places(law, middle), _places(law, row)
+    cell, places = places_of(law, middle), places_of(law, row)
     mass = 1.0
     for column, b, start, stop in zip(law.columns, cell, low, high, strict=True):
         ends = _truncated(column).cdf([[start], [stop]])[:, b]
         mass *= float(ends[1] - ends[0])
-    p, eps, c = _weights(law)
+    p, eps, c = weights_of(law)
     apart = cell != places
     D, d = int(apart.sum()), len(low)
     aligned = mass * eps**D / (p * c) ** (d - 1)
@@ -57,7 +57,7 @@ def printed_leaf(low: Values, high: Values, law: TabularLaw, row: Values) -> Val
     """Proposition 5 of Eq. 34, the share of each bin that lies in (low, high]."""
     ends = zip(law.columns, low, high, strict=True)
     shares = np.stack([_shares(column, a, b) for column, a, b in ends])
-    return _product(shares, law, _places(law, row))
+    return _product(shares, law, places_of(law, row))
 
 
 def printed_tree(tree: DecisionTreeRegressor, law: TabularLaw, row: Values) -> Values:
@@ -66,6 +66,21 @@ def printed_tree(tree: DecisionTreeRegressor, law: TabularLaw, row: Values) -> V
         [
             value * printed_leaf(low, high, law, row)
             for value, low, high in _leaves(tree, len(row))
+        ],
+        axis=0,
+    )
+
+
+def cell_means(tree: DecisionTreeRegressor, law: TabularLaw) -> Array:
+    """E[f | cell] in each cell of the bins of two columns, (p, p)."""
+    first, second = law.columns
+    return np.sum(
+        [
+            value
+            * np.outer(
+                _shares(first, low[0], high[0]), _shares(second, low[1], high[1])
+            )
+            for value, low, high in _leaves(tree, 2)
         ],
         axis=0,
     )
@@ -96,7 +111,7 @@ def _shares(column: BinnedColumn, low: float, high: float) -> Values:
 
 def _product(means: Array, law: TabularLaw, places: Positions) -> Values:
     """Proposition 5, of E[f_j | bin b], (D, p)."""
-    p, eps, c = _weights(law)
+    p, eps, c = weights_of(law)
     own = _own(means, places)
     totals = (own + eps * (means.sum(axis=1) - own)) / p  # c_j^f
     level = np.prod(totals / c)
@@ -123,14 +138,14 @@ def _truncated(column: BinnedColumn) -> truncnorm:
     return truncnorm(*ends, loc=pieces.mean, scale=pieces.sd)
 
 
-def _weights(law: TabularLaw) -> tuple[int, float, float]:
+def weights_of(law: TabularLaw) -> tuple[int, float, float]:
     """Number of bins p, ε = exp(−1 / (2 ν²)) and c = 1/p + (1 − 1/p) ε."""
     p = len(law.columns[0].bins)
     eps = math.exp(-0.5 / law.kernel_width**2)
     return p, eps, 1.0 / p + (1.0 - 1.0 / p) * eps
 
 
-def _places(law: TabularLaw, row: Values) -> Positions:
+def places_of(law: TabularLaw, row: Values) -> Positions:
     """b*, the bin of the row in each column, (D,)."""
     pairs = zip(law.columns, row, strict=True)
     return np.array([int(column.place(np.array([x]))[0]) for column, x in pairs])

@@ -3,9 +3,12 @@
 from propopt.papers.tabular_lime import (
     arrows,
     bandwidth,
+    bins,
     boxes,
+    diabetes,
     kernels,
     linear,
+    locality,
     trees,
     wine,
 )
@@ -17,7 +20,9 @@ TABULAR_LIME = Paper(
     title="Garreau and von Luxburg, Looking Deeper into Tabular LIME "
     "(arXiv 2008.11092)",
     figures={
+        "fig2": bins.bins_figure,
         "fig3": linear.ridge_figure,
+        "fig4": diabetes.forest_figure,
         "fig5": kernels.sum_figure,
         "fig6": wine.cell_figure,
         "fig7": bandwidth.bandwidth_figure,
@@ -25,6 +30,7 @@ TABULAR_LIME = Paper(
         "fig10": linear.odd_bins_figure,
         "fig11": arrows.rectangle_figure,
         "fig12": trees.trees_figure,
+        "fig13": locality.locality_figure,
         "fig14": kernels.bump_runs_figure,
         "fig15": arrows.bump_figure,
         "fig16": wine.unused_figure,

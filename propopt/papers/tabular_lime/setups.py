@@ -30,11 +30,16 @@ def uniform_data(random: RandomState, n_columns: int, n_rows: int = 1000) -> Arr
     return random.uniform(-10.0, 10.0, (n_rows, n_columns))
 
 
-def standard_wine() -> tuple[pd.DataFrame, Array]:
-    """The 178 wines of scikit-learn, each column standardised, and their classes."""
+def wine_table() -> tuple[pd.DataFrame, Array]:
+    """The 178 wines of scikit-learn, and their classes."""
     table, classes = load_wine(return_X_y=True, as_frame=True)
-    standard = (table - table.mean()) / table.std(ddof=0)
-    return standard, classes.to_numpy(np.float64)
+    return table, classes.to_numpy(np.float64)
+
+
+def standard_wine() -> tuple[pd.DataFrame, Array]:
+    """The same with each column standardised."""
+    table, classes = wine_table()
+    return (table - table.mean()) / table.std(ddof=0), classes
 
 
 def _named(X: Array) -> pd.DataFrame:

@@ -1,0 +1,129 @@
+"""A tree that is flat at a row, and has large coefficients there all the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import numpy as np
+from sklearn.tree import DecisionTreeRegressor
+
+from propopt._typing import Array, Values
+from propopt.lime.laws import TabularLaw
+from propopt.papers.lime import functions
+from propopt.papers.lime.runs import Runs, RunSettings, run_lime
+from propopt.papers.lime.statements import equals
+from propopt.papers.lime.studies import study_of_runs
+from propopt.papers.tabular_lime import formulas
+from propopt.papers.tabular_lime.setups import uniform_data, uniform_law
+from propopt.reproduce.figure import PaperFigure
+from propopt.reproduce.findings import Claim, Invariant
+from propopt.reproduce.studies import draw_charts
+
+
+_ROWS: Final = {
+    "ξ = (−3, 2.3)": (np.array([-3.0, 2.3]), (0.0919, 0.0864), 0.413),
+    "ξ = (−3, −2.3)": (np.array([-3.0, -2.3]), (0.0573, -0.0319), 0.00058),
+    "ξ = (−3, −7.5)": (np.array([-3.0, -7.5]), (0.0573, -0.0319), 0.00058),
+}
+"""Rows, with what is known of (β_1, β_2) and of f there."""
+_FLAT: Final = "ξ = (−3, −2.3)"
+_SPLIT: Final = (0.0003, 0.0576, -0.0006)
+
+
+def locality_figure() -> PaperFigure:
+    """On the bump, and twice where the tree is flat."""
+    return PaperFigure(
+        title="Coefficients that come from elsewhere",
+        about="A tree of depth 4 that learned exp(−‖x − (−3, 3)‖² / 2) from 1000 rows "
+        "that are uniform over [−10, 10]²; p = 4, ν = 1, n = 1000, 100 runs. At the "
+        "second and the third row the tree is flat, and β_1 stays high, since the bump "
+        "shares a bin with them.",
+        panels=tuple(
+            study_of_runs(
+                partial(tree_runs_at, name),
+                name,
+                (
+                    partial(is_known_at, name=name),
+                    *((stays_high, comes_from_elsewhere) if name == _FLAT else ()),
+                ),
+            )
+            for name in _ROWS
+        ),
+        draw=partial(draw_charts, columns=3, size=(3.4, 2.8)),
+    )
+
+
+def tree_runs_at(name: str) -> Runs:
+    """At a row by its name."""
+    tree, law, X = _learned()
+    exact = functions.products_of(tree, X)
+    row = _ROWS[name][0]
+    runs = run_lime(tree.predict, exact, law, row, RunSettings(n_samples=1000))
+    return replace(runs, printed=formulas.printed_tree(tree, law, row))
+
+
+def is_known_at(runs: Runs, *, name: str) -> Invariant:
+    """Coefficients and value, to the digits that are known."""
+    row, coefficients, value = _ROWS[name]
+    tree, _, _ = _learned()
+    found = np.r_[runs.limit[1:], tree.predict(row[None, :])]
+    half_digits = [5e-5, 5e-5, 5e-4 if value > 0.1 else 5e-6]
+    off = (found - [*coefficients, value]) / half_digits
+    return equals(
+        f"(β_1, β_2) is {coefficients} and f {value}, in units of their last digit's "
+        "half",
+        off,
+        0.0,
+        1.0,
+    )
+
+
+def stays_high(runs: Runs) -> Claim:
+    """Over the value of f, to which a local coefficient is to be compared."""
+    tree, _, _ = _learned()
+    value = float(tree.predict(_ROWS[_FLAT][0][None, :])[0])
+    return Claim(
+        statement="β_1 stays high where the tree is flat: over f there",
+        value=float(runs.limit[1] / value),
+        sense=">=",
+        limit=10.0,
+        note=f"{runs.limit[1]:.4f} against {value:.5f}",
+    )
+
+
+def comes_from_elsewhere(runs: Runs) -> Invariant:
+    """The parts of β_1 by the number of columns in which a cell is apart."""
+    split = split_by_distance(_ROWS[_FLAT][0])
+    found = equals(
+        f"β_1 by bins apart, D = 0, 1, 2: {_SPLIT}; and their sum is β_1",
+        np.r_[split, split.sum()],
+        np.r_[_SPLIT, runs.limit[1]],
+        5e-5,
+    )
+    return replace(
+        found, note=f"{found.note}; {1.0 - split[0] / split.sum():.1%} from elsewhere"
+    )
+
+
+def split_by_distance(row: Values) -> Values:
+    """Parts of β_1 from cells that are apart from the row's in 0, 1 and 2 columns."""
+    tree, law, _ = _learned()
+    means = formulas.cell_means(tree, law)
+    i, j = formulas.places_of(law, row)
+    p, eps, c = formulas.weights_of(law)
+    signs = np.full(p, -1.0 / (p - 1))
+    signs[i] = 1.0
+    across = np.full(p, eps / (p * c))
+    across[j] = 1.0 / (p * c)
+    parts = means * np.outer(signs, across)
+    apart = np.add.outer(np.arange(p) != i, np.arange(p) != j, dtype=int)
+    return np.array([parts[apart == D].sum() for D in range(3)])
+
+
+def _learned() -> tuple[DecisionTreeRegressor, TabularLaw, Array]:
+    X = uniform_data(np.random.RandomState(3), 2)
+    y = np.exp(-0.5 * ((X - [-3.0, 3.0]) ** 2).sum(axis=1))
+    tree = DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, y)
+    return tree, uniform_law(X, 4, 1.0), X
