@@ -272,4 +272,4 @@ class Histogram:
 
 
 def _long(labels: Sequence[str]) -> bool:
-    return max(map(len, labels)) > 4
+    return len(labels) > 12 or max(map(len, labels)) > 4

@@ -63,3 +63,15 @@ def box_function(low: Array, high: Array) -> SumOfProducts:
     sets = Sets.of_numbers(range(d), low, high, np.zeros(d, dtype=bool))
     paths = np.arange(d)[None, :]
     return SumOfProducts(Products(0.0, np.ones(1), paths, sets.column, d), (sets,))
+
+
+def bilinear_function(
+    first: int, second: int, offset: float, n_columns: int
+) -> SumOfProducts:
+    """F(x) = x_first (x_second + offset)."""
+    powers = Powers.first(np.array([first, second]))
+    paths = np.array([[0, 1], [0, -1]])
+    weights = np.array([1.0, offset])
+    return SumOfProducts(
+        Products(0.0, weights, paths, powers.column, n_columns), (powers,)
+    )

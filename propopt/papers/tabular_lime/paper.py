@@ -6,6 +6,7 @@ from propopt.papers.tabular_lime import (
     bins,
     boxes,
     diabetes,
+    errors,
     kernels,
     linear,
     locality,
@@ -35,5 +36,6 @@ TABULAR_LIME = Paper(
         "fig15": arrows.bump_figure,
         "fig16": wine.unused_figure,
         "box": boxes.box_figure,
+        "errors": errors.errors_figure,
     },
 )

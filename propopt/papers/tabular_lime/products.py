@@ -1,0 +1,162 @@
+"""A product of two columns: the default width, and coefficients for ν → 0."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from scipy.optimize import brentq
+
+from propopt._typing import Array, Values
+from propopt.lime.expectations import ExactLimits
+from propopt.lime.finite import expected
+from propopt.lime.laws import TabularLaw
+from propopt.papers.lime import functions
+from propopt.papers.lime.charts import EXPECTED, THEORY, DrawnLine, Histogram, Lines
+from propopt.papers.lime.runs import Runs, RunSettings, run_lime, with_intercept
+from propopt.papers.lime.statements import BAND, equals, mean_is_expected
+from propopt.papers.tabular_lime.setups import uniform_law
+from propopt.reproduce.findings import Claim, Invariant
+from propopt.reproduce.studies import Study
+from propopt.structures.products import SumOfProducts
+
+
+_ROW = np.array([0.9, 0.1])
+_WIDTHS = np.geomspace(0.05, 20.0, 200)
+_ZERO: Final = math.sqrt(-0.5 / math.log(7 / 39))
+"""Where the mean of x2 − 0.3 is 0: −0.175 in its bin, and 0.975 ε in the others."""
+
+
+def width_study() -> Study[Runs]:
+    """The package's default, and the paper's."""
+    return Study(
+        column="default width",
+        measure=product_runs,
+        statements=(mean_is_expected, default_width),
+        charts=_width_charts,
+        numbers=Runs.to_frame,
+    )
+
+
+def narrow_study() -> Study[Array]:
+    """ν → 0."""
+    return Study(
+        column="ν → 0",
+        measure=product_curves,
+        statements=(limit_is_known, zero_is_known, ridge_is_known, vanishes),
+        charts=_curve_charts,
+    )
+
+
+def product_runs() -> Runs:
+    """With the width that the package has, 0.75 √D."""
+    f, law = _product()
+    return run_lime(f.value, f, law, _ROW, RunSettings(n_samples=100_000, n_runs=40))
+
+
+def default_width(runs: Runs) -> Claim:
+    """Against the limit at the paper's width, where ridge and first row are nothing."""
+    paper = _limit(math.sqrt(0.75 * 2))
+    errors = runs.spread / np.sqrt(len(runs.estimates))
+    return Claim(
+        statement="the package's width is √(0.75 D): largest |z| of the mean over runs "
+        "against the limit there",
+        value=float((np.abs(runs.mean - paper) / errors).max()),
+        sense="<=",
+        limit=BAND,
+        note=f"largest difference {np.abs(runs.mean - paper).max():.2g}",
+    )
+
+
+def product_curves() -> Array:
+    """β_1 at all widths: the limit, and the mean of runs of 5000, (2, K)."""
+    limits = _exact().of(np.tile(_ROW, (len(_WIDTHS), 1)), _WIDTHS)
+    value = np.full(len(_WIDTHS), _product()[0].value(_ROW[None, :])[0])
+    mean = expected(limits, value, 5000, first_row=False)
+    return np.stack([limits.coefficients[:, 0], mean.coefficients[:, 0]])
+
+
+def limit_is_known(curves: Array) -> Invariant:
+    """At both ends."""
+    del curves
+    found = np.array([_limit(0.2)[1], _limit(1e6)[1]])
+    known = np.array([-0.0875, 0.1])
+    return equals("β_1 is −0.0875 at ν = 0.2, 0.1 for ν → ∞", found, known, 1e-4)
+
+
+def zero_is_known(curves: Array) -> Invariant:
+    """Where the coefficient changes its sign."""
+    del curves
+    root = brentq(lambda width: _limit(width)[1], 0.3, 1.0)
+    return equals(f"β_1 = 0 at ν = {_ZERO:.4f}", float(root), _ZERO, 1e-4)
+
+
+def ridge_is_known(curves: Array) -> Invariant:
+    """What is left at ν = 0.2 of 5000 samples."""
+    del curves
+    limits = _exact().of(_ROW[None, :], np.array([0.2]))
+    value = _product()[0].value(_ROW[None, :])
+    found = expected(limits, value, 5000).coefficients[0]
+    known = np.array([-0.00031, -0.0015])
+    return equals(f"ridge leaves {known} at ν = 0.2 and n = 5000", found, known, 5e-5)
+
+
+def vanishes(curves: Array) -> Claim:
+    """Without ridge it does not."""
+    return Claim(
+        statement="coefficients vanish as ν → 0: |β_1| at ν = 0.05, over that for "
+        "ν → ∞",
+        value=float(abs(curves[0, 0] / curves[0, -1])),
+        sense="<=",
+        limit=0.01,
+        note=f"{curves[0, 0]:.4f}; with ridge, of 5000 samples, {curves[1, 0]:.1e}",
+    )
+
+
+def _product() -> tuple[SumOfProducts, TabularLaw]:
+    """x1 (x2 − 0.3), and bins of columns that are even over [0, 1]."""
+    even = np.linspace(0.0, 1.0, 100_001)
+    f = functions.bilinear_function(0, 1, offset=-0.3, n_columns=2)
+    return f, uniform_law(np.repeat(even[:, None], 2, axis=1))
+
+
+def _exact() -> ExactLimits:
+    return ExactLimits(*_product())
+
+
+def _limit(width: float) -> Values:
+    return with_intercept(_exact().of(_ROW[None, :], np.array([width])))
+
+
+def _width_charts(runs: Runs) -> tuple[Histogram, ...]:
+    return (
+        Histogram(
+            title="40 runs of the package's law",
+            x_label="β_1",
+            values=runs.estimates[:, 1],
+            marks={
+                "theory at √(0.75 D)": float(_limit(math.sqrt(1.5))[1]),
+                "theory at 0.75 √D": float(runs.limit[1]),
+            },
+        ),
+    )
+
+
+def _curve_charts(curves: Array) -> tuple[Lines, ...]:
+    limit, mean = curves
+    return (
+        Lines(
+            title="x1 (x2 − 0.3) at (0.9, 0.1)",
+            x_label="ν",
+            y_label="β_1",
+            curves=(
+                DrawnLine(label="theory", x=_WIDTHS, y=limit, colour=THEORY),
+                DrawnLine(
+                    label="with ridge, n = 5000", x=_WIDTHS, y=mean, colour=EXPECTED
+                ),
+            ),
+            marks={"zero": (_ZERO,)},
+            log=True,
+        ),
+    )
