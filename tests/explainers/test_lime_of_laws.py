@@ -196,8 +196,8 @@ def test_what_cannot_be_is_refused():
             Lime(**settings)
     with pytest.raises(InvalidInput, match="law: it has 3 columns, and X has 2"):
         Lime(law=law).explain(Power(1), [[0.0, 1.0]])
+    few = Lime(law=fixture.law(0.01), n_samples=4, ridge=1.0)
     with pytest.raises(InvalidInput, match="all weights of a row vanish"):
-        few = Lime(law=fixture.law(0.01), n_samples=4, ridge=1.0)
         few.explain(Answering(BUMP), fixture.ROW)
     with pytest.raises(InvalidInput, match="do not determine the fit"):
         Lime(law=law, n_samples=4).explain(Answering(BUMP), fixture.ROW, rng=3)

@@ -59,8 +59,8 @@ def test_widths_and_names_are_those_of_the_law(rng):
 
 def test_weights_are_their_own_squares(rng):
     law, widths = laws(rng)[0], np.array([0.5, 2.0])
-    np.testing.assert_array_equal(GlimeLaw(law).widths_of_squares(widths), widths)
-    np.testing.assert_allclose(law.widths_of_squares(widths) ** 2, widths**2 / 2.0)
+    np.testing.assert_array_equal(GlimeLaw(law).squared_widths(widths), widths)
+    np.testing.assert_allclose(law.squared_widths(widths) ** 2, widths**2 / 2.0)
 
 
 def test_samples_fit_to_the_limits_with_errors_that_are_told(rng):
