@@ -81,6 +81,38 @@ class ExactLimits:
             Kernel widths, one for each row: a row may come several times.
         """
         widths = self.law.widths(points, widths)
+        first, which = self._distinct(points, widths)
+        if len(first) == len(points):
+            return self._in_blocks(points, widths)
+        found = self._in_blocks(points[first], widths[first])
+        alpha, log_weight = self._weights(points, widths)
+        return Limits(found.coefficients[which], found.mean[which], alpha, log_weight)
+
+    def _distinct(self, points: Points, widths: Values) -> tuple[Positions, Positions]:
+        """Situations of which all others repeat one, and which one each repeats.
+
+        Limits of tabular laws depend on bins alone, of the columns that f reads.
+        """
+        cells = self.law.cells(points)
+        if cells is points:
+            every = np.arange(len(points))
+            return every, every
+        keys = np.column_stack([cells[:, self.function.columns], widths])
+        _, first, which = np.unique(
+            keys, axis=0, return_index=True, return_inverse=True
+        )
+        return first, which.ravel()
+
+    def _weights(self, points: Points, widths: Values) -> tuple[Array, Values]:
+        """α of all columns (n, D), and log C (n,)."""
+        alpha, log_weight = np.empty(points.shape), np.zeros(len(points))
+        for j, (column, x) in enumerate(zip(self.law.columns, points.T, strict=True)):
+            tilt = column.tilt(x, widths)
+            alpha[:, j] = tilt.alpha
+            log_weight += tilt.log_weight
+        return alpha, log_weight
+
+    def _in_blocks(self, points: Points, widths: Values) -> Limits:
         blocks = self.blocks(len(points))
         parts = [self._block(points[rows], widths[rows]) for rows in blocks]
         return Limits(

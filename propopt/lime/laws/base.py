@@ -52,6 +52,14 @@ class LimeLaw(ABC):
         """The widths of π², (n,): gaussian kernels of ν / √2."""
         return np.asarray(widths / np.sqrt(2.0))
 
+    def cells(self, points: Points) -> Points:
+        """What the weighted law around each row depends on, besides the width, (n, D).
+
+        Rows that are equal there have the same limits, and these are computed once. The
+        rows themselves, if nothing better is known.
+        """
+        return points
+
     def tilts(self, points: Points, widths: Values) -> tuple[Tilt, ...]:
         """The weighted law of each column around rows, (D,)."""
         columns = zip(self.columns, points.T, strict=True)

@@ -102,6 +102,10 @@ class GlimeLaw(LimeLaw):
         """The same: all weights are one."""
         return widths
 
+    def cells(self, points: Points) -> Points:
+        """Those of the law."""
+        return self.law.cells(points)
+
     def notes(self, points: Points) -> tuple[str, ...]:
         """Those of the law."""
         return self.law.notes(points)

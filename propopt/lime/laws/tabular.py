@@ -8,6 +8,7 @@ from typing import Any, Literal, final
 
 import numpy as np
 
+from propopt._typing import Points
 from propopt.checks import read_positive
 from propopt.errors import Refused
 from propopt.extras import require
@@ -239,6 +240,13 @@ class TabularLaw(LimeLaw):
     def with_width(self, kernel_width: float) -> TabularLaw:
         """The same bins with another width; those of columns keep their ratios."""
         return replace(self, kernel_width=read_positive(kernel_width, "kernel_width"))
+
+    def cells(self, points: Points) -> Points:
+        """The bins of each row, which its limits depend on alone."""
+        places = [
+            column.place(x) for column, x in zip(self.columns, points.T, strict=True)
+        ]
+        return np.stack(places, axis=1).astype(np.float64)
 
     def __repr__(self) -> str:
         n_bins = sum(len(column.bins) for column in self.columns)
