@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from propopt._typing import Points
 from propopt.checks import read_count, read_seed
 from propopt.errors import InvalidInput
 from propopt.functions import Function
@@ -87,7 +86,7 @@ def limits(
     table = X if data is None else data
     own_law = law is None
     law = TabularLaw.from_data(table, f.schema) if law is None else law
-    _check_law(law, points)
+    law = law.aligned(labels, points.shape[1])
     subject = LimeSubject(
         function=f,
         law=law,
@@ -145,13 +144,6 @@ def _reference(f: Function, X: Any, data: Any, law: LimeLaw | None) -> Reference
             "was fitted on as data, or a law"
         )
     return Reference.of_points(points, labels, f.schema)
-
-
-def _check_law(law: LimeLaw, points: Points) -> None:
-    if len(law.columns) != points.shape[1]:
-        raise InvalidInput(
-            f"law: it is one of {len(law.columns)} columns, and X has {points.shape[1]}"
-        )
 
 
 def _source(subject: LimeSubject) -> str:

@@ -112,6 +112,14 @@ class Labels:
         """The names of the features alone, for other points."""
         return replace(self, points=None)
 
+    def of_features(self, order: NDArray[np.intp]) -> Labels:
+        """The names of features in another order."""
+        if self.features is None:
+            return self
+        features = tuple(self.features[j] for j in order)
+        columns = self.columns and tuple(self.columns[j] for j in order)
+        return replace(self, features=features, columns=columns)
+
     def names_rows_of(self, values: Array) -> bool:
         """Whether there is one name for each row of ``values``."""
         return self.points is not None and len(self.points) == len(values)

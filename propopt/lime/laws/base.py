@@ -7,10 +7,12 @@ from typing import Self
 
 import numpy as np
 
-from propopt._typing import Points, Values
+from propopt._typing import Points, Positions, Values
+from propopt.errors import InvalidInput
 from propopt.lime.laws.column import LimeColumn
 from propopt.lime.laws.draws import Draws, draw_samples, draw_weighted
 from propopt.lime.laws.tilt import Tilt
+from propopt.tables.alignment import order_of
 from propopt.tables.names import Labels
 
 
@@ -51,6 +53,33 @@ class LimeLaw(ABC):
     def squared_widths(self, widths: Values) -> Values:
         """The widths of π², (n,): gaussian kernels of ν / √2."""
         return np.asarray(widths / np.sqrt(2.0))
+
+    def aligned(self, labels: Labels, n_columns: int) -> Self:
+        """This law of the columns of a table, in the order that they have there.
+
+        Parameters
+        ----------
+        labels : Labels
+            Names of its columns; where one side has none, position decides.
+        n_columns : int
+            D, of the table.
+
+        Raises
+        ------
+        InvalidInput
+            If the law has other columns.
+        """
+        if len(self.columns) != n_columns:
+            raise InvalidInput(
+                f"law: it is one of {len(self.columns)} columns, and X has {n_columns}"
+            )
+        own = self.labels.features
+        order = order_of(own, labels.features, "law: its columns", "X")
+        return self if order is None else self.reordered(order)
+
+    @abstractmethod
+    def reordered(self, order: Positions) -> Self:
+        """The same law of columns in another order, (D,)."""
 
     def cells(self, points: Points) -> Points:
         """What the weighted law around each row depends on, besides the width, (n, D).

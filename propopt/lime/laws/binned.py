@@ -38,6 +38,8 @@ class BinnedColumn:
         Whether pieces are codes, in increasing order.
     scale : float
         The width of this column over the kernel width of the law.
+    asked : int
+        How many bins of numbers were asked for; 0 if that is not known.
     """
 
     pieces: Pieces
@@ -47,6 +49,7 @@ class BinnedColumn:
     missing: int = -1
     coded: bool = False
     scale: float = 1.0
+    asked: int = 0
 
     def place(self, x: Values) -> Positions:
         """The bin of each value, (n,); values beyond the last edges are in end bins.

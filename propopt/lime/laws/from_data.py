@@ -71,17 +71,26 @@ def columns_of(
         if coded[j]:
             columns.append(coded_column(_codes(values, own[j]), weights))
         elif package:
-            columns.append(number_column(_of_package(values, rules[j], name), weights))
+            bins = _of_package(values, rules[j], name)
+            columns.append(number_column(bins, weights, rules[j].n_bins))
         else:
             bins = NumberBins.of(values, rules[j].inner_edges(_known(values)))
-            columns.append(number_column(bins, weights))
+            columns.append(number_column(bins, weights, rules[j].n_bins))
     return columns
 
 
-def number_column(bins: NumberBins, weights: BinWeights = "frequency") -> BinnedColumn:
+def number_column(
+    bins: NumberBins, weights: BinWeights = "frequency", asked: int = 0
+) -> BinnedColumn:
     """The column of bins of numbers."""
-    shares = _shares(bins.frequencies, weights)
-    return BinnedColumn(bins.pieces, shares, bins.edges, bins.words, bins.missing)
+    return BinnedColumn(
+        bins.pieces,
+        _shares(bins.frequencies, weights),
+        bins.edges,
+        bins.words,
+        bins.missing,
+        asked=asked,
+    )
 
 
 def coded_column(bins: CodeBins, weights: BinWeights = "frequency") -> BinnedColumn:

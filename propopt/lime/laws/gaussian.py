@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from propopt._typing import Array
+from propopt._typing import Array, Positions
 from propopt.checks import as_floats, read_array, read_positive
 from propopt.errors import InvalidInput
 from propopt.lime.bins.rules import BinsOfColumns, read_rules
@@ -185,6 +185,11 @@ class GaussianLaw(LimeLaw):
         """The same columns with another width."""
         width = read_positive(kernel_width, "kernel_width")
         return replace(self, kernel_width=width)
+
+    def reordered(self, order: Positions) -> GaussianLaw:
+        """The same law of columns in another order."""
+        columns = tuple(self.columns[j] for j in order.tolist())
+        return replace(self, columns=columns, labels=self.labels.of_features(order))
 
     def __repr__(self) -> str:
         return (

@@ -102,6 +102,10 @@ class GlimeLaw(LimeLaw):
         """The same: all weights are one."""
         return widths
 
+    def reordered(self, order: Positions) -> GlimeLaw:
+        """The neighbourhood of the law in another order."""
+        return GlimeLaw(self.law.reordered(order))
+
     def cells(self, points: Points) -> Points:
         """Those of the law."""
         return self.law.cells(points)

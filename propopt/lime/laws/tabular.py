@@ -8,7 +8,7 @@ from typing import Any, Literal, final
 
 import numpy as np
 
-from propopt._typing import Points
+from propopt._typing import Points, Positions
 from propopt.checks import read_positive
 from propopt.errors import Refused
 from propopt.extras import require
@@ -28,6 +28,7 @@ from propopt.lime.laws.from_data import (
     number_column,
     read_data,
 )
+from propopt.lime.laws.notes import notes_of_bins
 from propopt.lime.laws.widths import KernelWidth, read_kernel_width
 from propopt.tables.names import Labels, listed
 from propopt.tables.schema import TableSchema
@@ -247,6 +248,29 @@ class TabularLaw(LimeLaw):
             column.place(x) for column, x in zip(self.columns, points.T, strict=True)
         ]
         return np.stack(places, axis=1).astype(np.float64)
+
+    def notes(self, points: Points) -> tuple[str, ...]:
+        """Rows at, between and beyond bins; bins that are few, uneven or skewed.
+
+        Parameters
+        ----------
+        points : array (n, D)
+            The rows that are explained.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> law = TabularLaw.from_data(np.arange(8.0)[:, None], n_bins=2)
+        >>> law.notes(np.array([[9.5], [1.0]]))
+        ("1 row has values outside those of the data, ...: 'x0'",)
+        """
+        names = self.labels.feature_names(len(self.columns))
+        return notes_of_bins(names, self.columns, points)
+
+    def reordered(self, order: Positions) -> TabularLaw:
+        """The same law of columns in another order."""
+        columns = tuple(self.columns[j] for j in order.tolist())
+        return replace(self, columns=columns, labels=self.labels.of_features(order))
 
     def __repr__(self) -> str:
         n_bins = sum(len(column.bins) for column in self.columns)
