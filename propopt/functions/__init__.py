@@ -11,6 +11,7 @@ from propopt.functions.models.vision import (
     normalisation,
     torchvision_model,
 )
+from propopt.functions.of_columns import Additive, Multiplicative
 from propopt.functions.paper import (
     PAPER_FUNCTIONS,
     Exponential,
@@ -36,6 +37,7 @@ from propopt.structures.piecewise import is_piecewise_constant
 
 __all__ = [
     "PAPER_FUNCTIONS",
+    "Additive",
     "Changes",
     "Cost",
     "ExactMean",
@@ -47,6 +49,7 @@ __all__ = [
     "Jumps",
     "LinearPlusSine",
     "LinearPlusSineOfExponential",
+    "Multiplicative",
     "Power",
     "QuadraticPlusSine",
     "SampledMean",

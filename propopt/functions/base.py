@@ -209,6 +209,27 @@ class Function(ABC):
             return self.boxes.as_products()
         return NoProducts(f"{self!r} can only be called")
 
+    def products_in(self, n_columns: int) -> SumOfProducts | NoProducts:
+        """:attr:`products`, of a table of so many columns: some take any number.
+
+        Parameters
+        ----------
+        n_columns : int
+            D.
+
+        Returns
+        -------
+        SumOfProducts or NoProducts
+
+        Examples
+        --------
+        >>> from propopt.functions import Power
+        >>> Power(degree=3).products_in(2)
+        SumOfProducts(2 products of 2 factors (Powers) in 2 columns)
+        """
+        del n_columns
+        return self.products
+
     @property
     def margin_boxes(self) -> Boxes | None:
         """The score that values are made of, as a sum of boxes; None if it is none.

@@ -9,10 +9,16 @@ from typing import Final
 
 import numpy as np
 
-from propopt._typing import Array, Attributions, Points, Values
+from propopt._typing import Array, Attributions, Points, Positions, Values
 from propopt.checks import read_count
 from propopt.functions.base import EXACT, Function
-from propopt.functions.separable import Separable, SmoothableSeparable
+from propopt.functions.separable import (
+    Separable,
+    SmoothableSeparable,
+    any_number_of_columns,
+)
+from propopt.structures.products import NoProducts, Powers, SumOfProducts
+from propopt.structures.readers.products.polynomials import quadratic_sum
 from propopt.tables.names import Labels
 
 
@@ -36,6 +42,10 @@ class Power(SmoothableSeparable):
 
     def __post_init__(self) -> None:
         read_count(self.degree, "degree")
+
+    def _factors(self, columns: Positions) -> Powers:
+        degrees = np.full(len(columns), self.degree, np.intp)
+        return Powers(columns, degrees, np.zeros(len(columns)))
 
     def _term(self, x: Array) -> Array:
         powers: Array = x**self.degree
@@ -75,6 +85,27 @@ class Interactions(Function):
     def gradient_method(self) -> str:
         """Always ``"exact"``."""
         return EXACT
+
+    @property
+    def products(self) -> NoProducts:
+        """None, until the number of columns is known: see :meth:`products_in`."""
+        return any_number_of_columns(self)
+
+    def products_in(self, n_columns: int) -> SumOfProducts:
+        """Monomials of degree two.
+
+        Parameters
+        ----------
+        n_columns : int
+            D.
+
+        Returns
+        -------
+        SumOfProducts
+        """
+        forms = [np.ones((n_columns, n_columns)) + np.eye(n_columns)]
+        means = np.zeros((1, n_columns))
+        return quadratic_sum(means, forms, np.ones(1), 0.0)
 
     def _value(self, points: Points, _: Labels, /) -> Values:
         with np.errstate(over="ignore", invalid="ignore"):

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from propopt._typing import Array, Attributions, Points, Values
+from propopt._typing import Array, Attributions, Points, Positions, Values
 from propopt.checks import read_nonnegative
 from propopt.functions.base import EXACT, Function, named_like
+from propopt.structures.products import Curves, Factors, NoProducts, SumOfProducts
 from propopt.tables.names import Labels, read_table
 
 
@@ -24,6 +25,35 @@ class Separable(Function):
     def gradient_method(self) -> str:
         """Always ``"exact"``."""
         return EXACT
+
+    @property
+    def products(self) -> NoProducts:
+        """None, until the number of columns is known: see :meth:`products_in`."""
+        return any_number_of_columns(self)
+
+    def products_in(self, n_columns: int) -> SumOfProducts | NoProducts:
+        """Σ_d φ(x_d) of D columns.
+
+        Parameters
+        ----------
+        n_columns : int
+            D.
+
+        Returns
+        -------
+        SumOfProducts
+        """
+        terms = self._factors(np.arange(n_columns))
+        return SumOfProducts.additive(0.0, np.ones(n_columns), terms, n_columns)
+
+    def _factors(self, columns: Positions) -> Factors:
+        """φ of columns."""
+        n = len(columns)
+        return Curves(columns, (self._quiet_term,) * n, (np.zeros(0),) * n)
+
+    def _quiet_term(self, x: Array) -> Array:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._term(x)
 
     def _value(self, points: Points, _: Labels, /) -> Values:
         with np.errstate(over="ignore", invalid="ignore"):  # reported by row, as errors
@@ -40,6 +70,13 @@ class Separable(Function):
     @abstractmethod
     def _slope(self, x: Array) -> Array:
         """φ′(x), entry by entry."""
+
+
+def any_number_of_columns(function: Function) -> NoProducts:
+    """What a formula of any table says before it is given one."""
+    return NoProducts(
+        f"{function!r} takes any number of columns; products_in(n) tells of n of them"
+    )
 
 
 class SmoothableSeparable(Separable):

@@ -21,7 +21,7 @@ from propopt.structures.readers.generative import GENERATIVE_MODELS
 from propopt.structures.readers.kernels import KERNEL_MODELS
 from propopt.structures.readers.linear import LINEAR_MODELS
 from propopt.structures.readers.perceptrons import PERCEPTRONS
-from propopt.structures.readers.products.reading import Networks, read_products
+from propopt.structures.readers.products.reading import Networks, model_products
 from propopt.structures.readers.transforms import SKLEARN_TRANSFORMS
 from propopt.structures.readers.trees.reading import read_boxes
 from propopt.structures.readers.trees.scores import TreeOutput
@@ -99,7 +99,7 @@ def exact_products(
         The latter says why it is none.
     """
     networks = Networks(exact_network, exact_link)
-    return read_products(model, TreeOutput(output, index), view, networks)
+    return model_products(model, TreeOutput(output, index), view, networks)
 
 
 def _exact_transform(step: Any) -> Network | None:

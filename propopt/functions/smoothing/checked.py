@@ -80,17 +80,18 @@ class CheckedProducts:
     ----------
     rows : ComparedRows
         Of the function.
-    products : SumOfProducts or NoProducts
-        What it was read as; the reason if it was not, or if that was wrong.
+    products : SumOfProducts, NoProducts or None
+        What it was read as; the reason if it was not, or if that was wrong. None
+        before it was asked, as some functions know it of a given number of columns.
     """
 
     rows: ComparedRows
-    products: SumOfProducts | NoProducts
+    products: SumOfProducts | NoProducts | None = None
 
     @classmethod
     def of(cls, function: Function) -> CheckedProducts:
         """Those that the function says it is."""
-        return cls(ComparedRows(function), function.products)
+        return cls(ComparedRows(function))
 
     def at(self, points: Points, labels: Labels) -> SumOfProducts | NoProducts:
         """The sum, if it is right; compared at up to 1000 of these rows at first.
@@ -103,6 +104,8 @@ class CheckedProducts:
         InvalidInput
             If the function has no value there, as where it takes no missing values.
         """
+        if self.products is None:
+            self.products = self.rows.function.products_in(points.shape[1])
         if isinstance(self.products, NoProducts):
             return self.products
         boxes = self.rows.function.boxes  # whose values are found faster

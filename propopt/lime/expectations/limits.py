@@ -17,7 +17,7 @@ from propopt.lime.laws.tilt import Tilt
 from propopt.structures.products import Factors, Pieces, SumOfProducts
 
 
-SITUATIONS_AT_ONCE: Final = Budget(2**26, 8)
+SITUATIONS_AT_ONCE: Final = Budget(2**26, 32)
 
 
 @final

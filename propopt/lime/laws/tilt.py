@@ -47,6 +47,10 @@ class Tilt:
         means : array (U, B) or (U, B, n)
             :meth:`~propopt.structures.products.pieces.Pieces.expect` of factors.
         """
+        some = np.asarray((self.inside + self.outside).any(axis=1))
+        if not some.all():  # a model may refuse a category that is never drawn
+            own = some if means.ndim == 2 else some[:, None]
+            means = np.where(own, means, 0.0)
         if means.ndim == 2:
             return means @ self.inside, means @ self.outside
         return (

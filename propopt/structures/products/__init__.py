@@ -6,7 +6,8 @@
   column: :class:`~propopt.structures.products.bumps.Bumps`,
   :class:`~propopt.structures.products.powers.Powers`,
   :class:`~propopt.structures.products.exponentials.Exponentials`,
-  :class:`~propopt.structures.products.tables.Tables`, and the sets of boxes;
+  :class:`~propopt.structures.products.tables.Tables`,
+  :class:`~propopt.structures.products.curves.Curves` of any shape, and sets of boxes;
   :class:`~propopt.structures.products.imputed.Imputed` gives others values of NaN.
 - :class:`~propopt.structures.products.pieces.Pieces`: laws of one column under which
   factors have means: single values, and truncated
@@ -16,6 +17,7 @@
 """
 
 from propopt.structures.products.bumps import Bumps
+from propopt.structures.products.curves import CurveRule, Curves
 from propopt.structures.products.exponentials import Exponentials
 from propopt.structures.products.factors import Factors
 from propopt.structures.products.imputed import Imputed
@@ -30,6 +32,8 @@ from propopt.structures.products.tables import Tables
 
 __all__ = [
     "Bumps",
+    "CurveRule",
+    "Curves",
     "Exponentials",
     "Factors",
     "Imputed",

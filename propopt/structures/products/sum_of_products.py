@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final, final
 
 import numpy as np
@@ -77,7 +78,7 @@ class SumOfProducts:
         """U."""
         return len(self.products.column)
 
-    @property
+    @cached_property
     def columns(self) -> Positions:
         """The columns that f depends on, increasing."""
         used = np.unique(self.products.paths)

@@ -72,6 +72,9 @@ class SmoothGradients(Function):
         """Those of the function."""
         return self.function.products
 
+    def products_in(self, n_columns: int) -> SumOfProducts | NoProducts:
+        return self.function.products_in(n_columns)
+
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
         return self.mean.estimate_at(points, labels)
 

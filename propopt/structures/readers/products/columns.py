@@ -24,7 +24,7 @@ from propopt.structures.readers.trees.views import (
 )
 
 
-FAR: Final = 2.0**40
+FAR_PROBE: Final = 2.0**40
 """Lines are asked for these numbers, which are exact in single precision."""
 
 
@@ -98,8 +98,10 @@ class SeenColumns:
         return dict(self._asked.missing(numeric)) if numeric else {}
 
     def _line(self, j: int, k: int) -> SeenColumn:
-        low, middle, high = self._seen(k, np.array([-FAR, 0.0, FAR])).tolist()
-        slope = (high - low) / (2.0 * FAR)
+        low, middle, high = self._seen(
+            k, np.array([-FAR_PROBE, 0.0, FAR_PROBE])
+        ).tolist()
+        slope = (high - low) / (2.0 * FAR_PROBE)
         if slope == 0.0:
             return constant(j, middle, self._missing[k])
         return Line(j, slope, -middle / slope, self._missing[k])

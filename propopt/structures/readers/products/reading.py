@@ -39,7 +39,7 @@ class Networks:
     link: Callable[[Any, str, int, int], Link | None]
 
 
-def read_products(
+def model_products(
     model: Any, output: TreeOutput, view: View, networks: Networks
 ) -> SumOfProducts | NoProducts:
     """The sum of products of an output of a fitted model.
@@ -110,7 +110,7 @@ def _added(
         return total
     parts = [SumOfProducts.constant(total.base, view.n_columns)]
     for weight, model, output, seen in total.parts:
-        part = read_products(model, output, seen, networks)
+        part = model_products(model, output, seen, networks)
         if isinstance(part, NoProducts):
             return part
         parts.append(part.scaled(weight))

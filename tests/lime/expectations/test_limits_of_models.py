@@ -1,0 +1,194 @@
+"""Limits of LIME of fitted models, against draws of its law and other sums."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    RandomForestRegressor,
+    VotingRegressor,
+)
+from sklearn.impute import SimpleImputer
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import PoissonRegressor, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.svm import SVR
+from sklearn.tree import DecisionTreeRegressor
+
+import propopt as po
+from propopt.lime.expectations import ExactLimits
+from propopt.structures.products import Normals
+
+
+RNG = np.random.default_rng(0)
+N, D = 300, 4
+X = RNG.normal(size=(N, D)) * [1.0, 3.0, 0.5, 1.0] + [0.0, 5.0, 0.0, 0.0]
+Y = np.sin(X[:, 0]) + 0.2 * X[:, 1] * X[:, 2] + 0.1 * RNG.normal(size=N)
+COUNTS = np.random.default_rng(1).poisson(np.exp(0.3 * X[:, 0] + 0.1 * X[:, 1]))
+TABLE = pd.DataFrame(X, columns=list("abcd")).assign(
+    color=RNG.choice(["red", "green", "blue"], N)
+)
+TABLE.loc[::9, "b"] = np.nan
+LEVEL = Y + 0.5 * (TABLE["color"] == "red") + 0.3 * TABLE["b"].isna()
+
+
+def behind_columns(model):
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    parts = [("n", numbers, list("abcd")), ("c", OneHotEncoder(), ["color"])]
+    return make_pipeline(ColumnTransformer(parts), model)
+
+
+def draws_agree(function, law, points, n_samples=20_000):
+    """|z| < 5 for each difference of means: false alarm below 6e-7 each."""
+    found = ExactLimits(function.products, law).of(points)
+    draws = law.draw_weighted(points, n_samples, np.random.default_rng(7))
+    for n in range(len(points)):
+        values = function.value_at(draws.samples[n])
+        for j in range(points.shape[1]):
+            inside = draws.bits[n, :, j] == 1
+            one, zero = values[inside], values[~inside]
+            error = np.sqrt(one.var() / len(one) + zero.var() / len(zero))
+            difference = one.mean() - zero.mean()
+            assert abs(difference - found.coefficients[n, j]) < 5 * error + 1e-9
+        scatter = values.std() / np.sqrt(n_samples)
+        assert abs(values.mean() - found.mean[n]) < 5 * scatter
+
+
+MODELS = [
+    (make_pipeline(StandardScaler(), Ridge()), Y),
+    (make_pipeline(StandardScaler(), SVR()), Y),
+    (make_pipeline(StandardScaler(), KernelRidge(kernel="poly", degree=3)), Y),
+    (make_pipeline(PolynomialFeatures(2), Ridge()), Y),
+    (make_pipeline(StandardScaler(), PoissonRegressor()), COUNTS),
+    (RandomForestRegressor(10, max_depth=5, random_state=0), Y),
+    (GradientBoostingRegressor(n_estimators=20, random_state=0), Y),
+]
+
+
+@pytest.mark.parametrize(("model", "target"), MODELS)
+def test_draws_tend_to_the_limits_of_models(model, target):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        function = po.wrap(model.fit(X, target))
+    draws_agree(function, po.lime.TabularLaw.from_data(X), X[:2])
+
+
+@pytest.mark.parametrize("model", [Ridge(), SVR()])
+def test_draws_tend_to_the_limits_of_models_of_tables(model):
+    function = po.wrap(behind_columns(model).fit(TABLE, LEVEL), data=TABLE)
+    points, _ = function.read(TABLE)
+    law = po.lime.TabularLaw.from_data(TABLE, function.schema)
+    draws_agree(function, law, points[:2])
+
+
+@pytest.mark.parametrize("width", [0.5, 2.0])
+def test_draws_tend_to_the_limits_of_terms(width):
+    terms = [np.sin, np.square, lambda x: np.exp(-np.abs(x)), np.cos]
+    law = po.lime.TabularLaw.from_data(X).with_width(width)
+    for kind in (po.functions.Additive, po.functions.Multiplicative):
+        draws_agree(kind(terms, knots={2: [0.0]}), law, X[:2])
+
+
+def test_limits_of_additive_functions_do_not_depend_on_the_width():
+    terms = [np.sin, np.square, lambda x: np.exp(-np.abs(x)), np.cos]
+    function = po.functions.Additive(terms, base=0.3, knots={2: [0.0]})
+    exact = ExactLimits(function.products, po.lime.TabularLaw.from_data(X))
+    rows = np.repeat(X[:1], 3, axis=0)
+    found = exact.of(rows, np.array([0.2, 1.5, 1e6]))
+    both = np.column_stack([found.coefficients, found.intercept])
+    np.testing.assert_allclose(both, both[[0, 0, 0]], rtol=1e-12)
+
+
+def test_columns_that_a_model_ignores_have_exactly_zero():
+    law = po.lime.TabularLaw.from_data(X)
+    tree = DecisionTreeRegressor(max_depth=3).fit(X[:, :2], Y)
+    some = po.wrap(lambda data: tree.predict(data[:, :2]))
+    assert some.products.reason
+    models = [
+        DecisionTreeRegressor(max_depth=3).fit(X * [1, 1, 0, 0], Y),
+        make_pipeline(StandardScaler(), Ridge()).fit(X * [1, 0, 1, 0], Y),
+    ]
+    for model, unused in zip(models, ([2, 3], [1, 3]), strict=True):
+        exact = ExactLimits(po.wrap(model).products, law)
+        coefficients = exact.of(X[:20]).coefficients
+        assert (coefficients[:, unused] == 0.0).all()
+        used = [j for j in range(D) if j not in unused]
+        assert (coefficients[:, used] != 0.0).all()
+
+
+def test_limits_of_a_sum_are_the_sum_of_limits():
+    """β^{f+g} = β^f + β^g, of a vote of a tree, a kernel machine and a line."""
+    members = [
+        ("line", make_pipeline(StandardScaler(), Ridge())),
+        ("tree", DecisionTreeRegressor(max_depth=5, random_state=0)),
+        ("machine", make_pipeline(StandardScaler(), SVR())),
+    ]
+    vote = VotingRegressor(members, weights=[1.0, 2.0, 3.0]).fit(X, Y)
+    law = po.lime.TabularLaw.from_data(X)
+
+    def coefficients(model):
+        return ExactLimits(po.wrap(model).products, law).of(X[:5]).coefficients
+
+    parts = map(coefficients, vote.estimators_)
+    expected = sum(w / 6.0 * part for w, part in zip([1, 2, 3], parts, strict=True))
+    np.testing.assert_allclose(coefficients(vote), expected, rtol=0, atol=1e-13)
+
+
+def test_a_tree_has_the_limits_of_its_refinement_by_the_grid():
+    """Corollary 7, with Proposition 6 for each piece of a leaf in a cell of the grid.
+
+    Uniform weights of p bins; pieces are aligned with the row in a column if they are
+    in its bin, and are apart by the number of columns in which they are not.
+    """
+    p, width, d = 3, 1.1, 3
+    data = np.random.default_rng(2).uniform(-1, 1, size=(300, d))
+    model = DecisionTreeRegressor(max_depth=4, random_state=0)
+    model.fit(data, data[:, 0] * data[:, 1] + np.sign(data[:, 2]))
+    law = po.lime.TabularLaw.from_data(data, n_bins=p, weights="uniform")
+    law = law.with_width(width)
+    row = data[:1]
+    boxes = po.wrap(model).boxes
+    found = ExactLimits(boxes.as_products(), law).of(row)
+
+    eps = np.exp(-0.5 / width**2)
+    c = 1 / p + (1 - 1 / p) * eps
+    own = [
+        int(column.place(x)[0]) for column, x in zip(law.columns, row.T, strict=True)
+    ]
+    beta, intercept = np.zeros(d), boxes.base
+    for path, value in zip(boxes.paths, boxes.values, strict=True):
+        shares = shares_of_leaf(boxes.sets, path[path >= 0], law)
+        for cell in itertools.product(range(p), repeat=d):
+            mass = np.prod(shares[np.arange(d), cell])
+            aligned = np.array(cell) == own
+            apart = int((~aligned).sum())
+            piece = np.where(
+                aligned,
+                mass * eps**apart / (p * c) ** (d - 1),
+                -mass * eps ** (apart - 1) / ((p - 1) * (p * c) ** (d - 1)),
+            )
+            beta += value * piece
+            intercept += value * mass * eps**apart / (p * c) ** d
+            intercept -= value * piece.sum() / (p * c)
+    np.testing.assert_allclose(found.coefficients[0], beta, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.intercept[0], intercept, rtol=0, atol=1e-12)
+
+
+def shares_of_leaf(sets, path, law):
+    """The share of a leaf in each bin of each column, (D, p)."""
+    shares = []
+    for j, column in enumerate(law.columns):
+        own = [u for u in path if sets.column[u] == j]
+        low, high = (sets.low[own[0]], sets.high[own[0]]) if own else (-np.inf, np.inf)
+        pieces = column.pieces
+        laws = Normals(pieces.mean, pieces.sd, pieces.low, pieces.high)
+        ends = np.full(len(pieces), low), np.full(len(pieces), high)
+        shares.append(laws.shares(*ends))
+    return np.array(shares)
