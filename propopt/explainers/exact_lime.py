@@ -168,7 +168,9 @@ class ExactLime(Baseline):
         )
 
     def _expected(self, request: Request) -> int:
-        if isinstance(request.function.products, NoProducts):
+        if isinstance(
+            request.function.products_in(request.points.shape[1]), NoProducts
+        ):
             return len(request.points) * self.n_samples
         return 0
 

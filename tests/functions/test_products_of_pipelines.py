@@ -93,6 +93,7 @@ PIPELINES = [
     behind_columns(Ridge(), encoder=OrdinalEncoder()),
     behind_columns(Ridge(), encoder=TargetEncoder(random_state=0)),
     behind_columns(SVR()),
+    behind_columns(SVR(), SimpleImputer(add_indicator=True), StandardScaler()),
     behind_columns(KernelRidge(kernel="poly", degree=2)),
     make_pipeline(columns(), PCA(4), Ridge()),
     behind_columns(RandomForestRegressor(5, random_state=0)),
@@ -207,10 +208,6 @@ REASONS = [
         "no affine function of its numbers",
     ),
     (make_pipeline(columns(), PCA(4), DecisionTreeRegressor()), "PCA is not known"),
-    (
-        behind_columns(SVR(), SimpleImputer(add_indicator=True), StandardScaler()),
-        "enters the same product in several ways",
-    ),
     (behind_columns(KNeighborsRegressor()), "depends on all columns at once"),
 ]
 

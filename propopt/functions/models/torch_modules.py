@@ -30,6 +30,7 @@ from propopt.functions.models.called import TRIAL_ROWS
 from propopt.functions.models.outputs import METHODS, Target, name_of, read_index
 from propopt.functions.models.readout import read_column
 from propopt.structures.links import Link, Score, class_link
+from propopt.structures.products import NoProducts
 from propopt.tables.names import Labels, listed
 from propopt.tables.schema import TableSchema
 
@@ -95,6 +96,13 @@ class TorchModel(Function):
     def schema(self) -> TableSchema | None:
         """The table that it takes, where one was given."""
         return self.table
+
+    @property
+    def products(self) -> NoProducts:
+        """None: layers mix columns."""
+        return NoProducts(
+            "layers of a torch module are no sum of products of single columns"
+        )
 
     @property
     def gradient_method(self) -> str:

@@ -101,7 +101,7 @@ def local_error(law: LimeLaw, function: Function, X: Any) -> LocalError:
         If the function is not known as a sum of products; the reason is given.
     """
     points, labels = read_function(function).read(X)
-    products = function.products
+    products = function.products_in(points.shape[1])
     if not isinstance(products, SumOfProducts):
         raise Refused(
             f"local_error: {products.reason}; po.lime.limits estimates the surrogate"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from propopt._typing import Array, Positions, Truths
 from propopt.structures.products.bumps import Bumps
+from propopt.structures.products.curves import Curves
 from propopt.structures.products.exponentials import Exponentials
 from propopt.structures.products.factors import Factors
 from propopt.structures.products.imputed import Imputed
@@ -17,14 +19,16 @@ from propopt.structures.products.paths import padded_paths
 from propopt.structures.products.powers import Powers
 from propopt.structures.products.products import Products
 from propopt.structures.products.seen import Line, Listed, SeenColumn
-from propopt.structures.products.sum_of_products import NoProducts, SumOfProducts
+from propopt.structures.products.sum_of_products import SumOfProducts
 from propopt.structures.products.tables import Tables
 
 
 def by_table(
     function: SumOfProducts, seen: Sequence[SeenColumn], n_columns: int
-) -> SumOfProducts | NoProducts:
+) -> SumOfProducts:
     """The same function of the D columns of the table.
+
+    Factors of a product that are of the same column of the table are one factor.
 
     Parameters
     ----------
@@ -37,18 +41,16 @@ def by_table(
 
     Returns
     -------
-    SumOfProducts or NoProducts
-        The latter where a product has a line in a column that it has twice.
+    SumOfProducts
     """
     entries = _Entries.of(function, seen)
-    if entries.any_line_twice:
-        return NoProducts(
-            "a column of the table enters the same product in several ways"
-        )
     pulled = _Pulled(function, seen, entries)
-    pulled.put_lines()
-    for j in np.unique(entries.column[~entries.is_line]).tolist():
-        pulled.put_listed(j)
+    pulled.put_lines(entries.is_line & ~entries.is_joint)
+    if entries.is_joint.any():
+        pulled.put_joint(entries.is_joint)
+    listed = ~entries.is_line & ~entries.is_joint
+    for j in np.unique(entries.column[listed]).tolist():
+        pulled.put_listed(listed & (entries.column == j))
     return pulled.whole(n_columns)
 
 
@@ -83,14 +85,16 @@ class _Entries:
         lines = np.array([isinstance(each, Line) for each in seen], bool)
         return cls(product, factor, column[k], lines[k])
 
-    @property
-    def any_line_twice(self) -> bool:
-        """Whether a product has a column more than once, and a line among these."""
+    @cached_property
+    def is_joint(self) -> Truths:
+        """Which are of a column that their product has more than once, as a line."""
         pairs = np.stack([self.product, self.column])
         _, place, counts = np.unique(
             pairs, axis=1, return_inverse=True, return_counts=True
         )
-        return bool((counts[place.ravel()] > 1)[self.is_line].any())
+        place = place.ravel()
+        lines = np.bincount(place, self.is_line, minlength=len(counts))
+        return ((counts > 1) & (lines > 0))[place]
 
 
 @final
@@ -117,28 +121,54 @@ class _Pulled:
     n_factors: int = 0
 
     def __post_init__(self) -> None:
-        self.multiple = np.ones(self.function.n_factors)
+        self.multiple = np.ones(len(self.function.products.values))
 
-    def put_lines(self) -> None:
-        """All factors of columns that are seen as lines."""
+    def put_lines(self, among: Truths) -> None:
+        """Factors of columns that are seen as lines."""
         lines = _Lines.of(self.seen)
+        used = np.isin(np.arange(self.function.n_factors), self.entries.factor[among])
         place = np.full(self.function.n_factors, -1)
+        multiples = np.ones(self.function.n_factors)
         start = 0
         for family in self.function.factors:
-            own = np.flatnonzero(lines.there[family.column])
+            own = np.flatnonzero(used[start : start + len(family)])
             if len(own) > 0:
                 chosen = family.take(own)
                 moved, multiple = lines.take(chosen.column).before(chosen)
-                self.multiple[own + start] = multiple
+                multiples[own + start] = multiple
                 place[own + start] = self._add(moved)
             start += len(family)
-        among = self.entries.is_line
-        self.product.append(self.entries.product[among])
-        self.factor.append(place[self.entries.factor[among]])
+        product, factor = self.entries.product[among], self.entries.factor[among]
+        self.product.append(product)
+        self.factor.append(place[factor])
+        np.multiply.at(self.multiple, product, multiples[factor])
 
-    def put_listed(self, j: int) -> None:
-        """All factors of a column of which values are listed; one for each product."""
-        among = np.flatnonzero(~self.entries.is_line & (self.entries.column == j))
+    def put_joint(self, among: Truths) -> None:
+        """One curve for all factors of a column that are in one product."""
+        runs: dict[tuple[int, int], list[int]] = {}
+        e = self.entries
+        for product, column, factor in zip(
+            e.product[among], e.column[among], e.factor[among], strict=True
+        ):
+            runs.setdefault((int(product), int(column)), []).append(int(factor))
+        rules = tuple(Joint(tuple(map(self._part, run))) for run in runs.values())
+        columns = np.array([column for _, column in runs], np.intp)
+        self.product.append(np.array([product for product, _ in runs], np.intp))
+        knots = (np.zeros(0),) * len(rules)
+        self.factor.append(self._add(Curves(columns, rules, knots)))
+
+    def _part(self, number: int) -> tuple[Factors, SeenColumn]:
+        """A factor alone, and how its column is seen."""
+        k = int(self.function.products.column[number])
+        for numbers, factors in self.function.of_column(k):
+            place = np.flatnonzero(numbers == number)
+            if len(place) > 0:
+                return factors.take(place), self.seen[k]
+        raise KeyError(number)
+
+    def put_listed(self, among: Truths) -> None:
+        """Factors of one column of which values are listed; one for each product."""
+        j = self.entries.column[among][0]
         product, factor = self.entries.product[among], self.entries.factor[among]
         numbers, place = np.unique(factor, return_inverse=True)
         keys, entries = self._tabled(numbers)
@@ -178,11 +208,10 @@ class _Pulled:
         old = self.function.products
         product, factor = np.concatenate(self.product), np.concatenate(self.factor)
         order = np.argsort(product, kind="stable")
-        multiples = np.append(self.multiple, 1.0)[old.paths].prod(axis=1)
         column = [np.zeros(0, np.intp), *(family.column for family in self.families)]
         products = Products(
             old.base,
-            old.values * multiples,
+            old.values * self.multiple,
             padded_paths(product[order], factor[order], len(old.values)),
             np.concatenate(column),
             n_columns,
@@ -192,10 +221,28 @@ class _Pulled:
 
 @final
 @dataclass(frozen=True, eq=False)
+class Joint:
+    """The product of factors of columns that come from one column of the table.
+
+    Parameters
+    ----------
+    parts : tuple
+        Factors, one each, and how their columns are seen.
+    """
+
+    parts: tuple[tuple[Factors, SeenColumn], ...]
+
+    def __call__(self, values: Array) -> Array:
+        """At values (n,) of the table."""
+        factors = [factor.at(seen.of(values))[0] for factor, seen in self.parts]
+        return np.asarray(np.prod(factors, axis=0))
+
+
+@final
+@dataclass(frozen=True, eq=False)
 class _Lines:
     """Lines s (x − c), and what is seen of missing numbers, (M,); NaN of no line."""
 
-    there: Truths
     column: Positions
     slope: Array
     center: Array
@@ -206,7 +253,6 @@ class _Lines:
         no_line = Line(-1, np.nan, np.nan)
         lines = [each if isinstance(each, Line) else no_line for each in seen]
         return cls(
-            np.array([isinstance(each, Line) for each in seen], bool),
             np.array([line.column for line in lines], np.intp),
             np.array([line.slope for line in lines]),
             np.array([line.center for line in lines]),
@@ -215,7 +261,6 @@ class _Lines:
 
     def take(self, chosen: Positions) -> _Lines:
         return _Lines(
-            self.there[chosen],
             self.column[chosen],
             self.slope[chosen],
             self.center[chosen],

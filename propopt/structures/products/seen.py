@@ -30,6 +30,11 @@ class Line:
     center: float = 0.0
     missing: float = np.nan
 
+    def of(self, values: Array) -> Array:
+        """What is seen of values (n,)."""
+        seen = self.slope * (values - self.center)
+        return np.where(np.isnan(values), self.missing, seen)
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -54,12 +59,16 @@ class Listed:
     other: float = np.nan
     missing: float = np.nan
 
+    def of(self, values: Array) -> Array:
+        """What is seen of values (n,)."""
+        place = np.searchsorted(self.keys, values)
+        known = np.append(self.keys, np.nan)[place] == values
+        seen = np.append(self.seen, self.other)[np.where(known, place, -1)]
+        return np.where(np.isnan(values), self.missing, seen)
+
     def on(self, keys: Array) -> Array:
         """What is seen of keys (K,), of others and of NaN, (K + 2,)."""
-        place = np.searchsorted(self.keys, keys)
-        known = np.append(self.keys, np.nan)[place] == keys
-        at_keys = np.append(self.seen, self.other)[np.where(known, place, -1)]
-        return np.concatenate([at_keys, [self.other, self.missing]])
+        return np.concatenate([self.of(keys), [self.other, self.missing]])
 
 
 SeenColumn: TypeAlias = Line | Listed

@@ -8,7 +8,7 @@ import pytest
 from propopt.structures.products import (
     Bumps,
     Exponentials,
-    NoProducts,
+    Normals,
     Powers,
     Products,
     SumOfProducts,
@@ -99,11 +99,37 @@ def test_numbers_that_are_all_seen_alike_are_constant():
     np.testing.assert_allclose(pulled.value(table), expected, rtol=1e-12)
 
 
-def test_a_line_beside_another_of_its_column_is_refused_where_they_are_multiplied():
-    seen = [Line(0), Line(0), Line(1), Line(2), Line(3)]
-    refused = by_table(machine(0), seen, n_columns=4)
-    assert isinstance(refused, NoProducts)
-    assert "in several ways" in refused.reason
+@pytest.mark.parametrize("seed", range(3))
+def test_lines_and_lists_of_one_column_are_one_factor(seed):
+    seen = [
+        Line(0, 1.5, 0.2, missing=0.3),
+        Line(0, -1.0, 1.0, missing=2.0),
+        constant(0, 0.5, missing=-1.0),
+        Line(1),
+        Line(1, 2.0),
+    ]
+    table = RNG.normal(size=(40, 2))
+    table[::4, 0] = np.nan
+    function = machine(seed)
+    pulled = by_table(function, seen, n_columns=2)
+    expected = function.value(as_seen(table, seen))
+    np.testing.assert_allclose(pulled.value(table), expected, rtol=1e-12, atol=1e-12)
+    column = np.append(pulled.products.column, -1)[pulled.products.paths]
+    for path in column:
+        assert len(set(path[path >= 0])) == (path >= 0).sum()
+
+
+def test_joint_factors_have_the_means_of_both():
+    """x² under a normal, from a product of two lines x."""
+    product = Products(0.0, np.ones(1), np.array([[0, 1]]), np.arange(2), 2)
+    function = SumOfProducts(product, (Powers.first(np.arange(2)),))
+    pulled = by_table(function, [Line(0), Line(0, 3.0, 1.0)], n_columns=1)
+    (family,) = pulled.factors
+    mean = family.under(Normals.of(0.5, 2.0, -np.inf, np.inf))[0, 0]
+    assert mean == pytest.approx(3.0 * (0.25 + 4.0 - 0.5), rel=1e-12)
+
+
+def test_lines_of_one_column_are_added():
     added = SumOfProducts.additive(
         0.0, np.array([1.0, 2.0]), Powers.first(np.array([0, 1])), 2
     )
