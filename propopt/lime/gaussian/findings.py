@@ -15,6 +15,7 @@ from propopt.lime.gaussian.bandwidths import critical_at
 from propopt.lime.gaussian.gains import gains_at
 from propopt.lime.gaussian.geometry import Geometry, rows_of_law
 from propopt.lime.laws.base import LimeLaw
+from propopt.lime.laws.gaussian import FAR
 from propopt.lime.laws.glime import GlimeLaw
 from propopt.tables.names import Labels
 
@@ -22,9 +23,6 @@ from propopt.tables.names import Labels
 FindingKind: TypeAlias = Literal[
     "far", "edge", "critical width", "opposite sign", "never outside", "few samples"
 ]
-
-FAR: Final = 3.0
-"""In standard deviations of the samples from their mean."""
 
 NEAR_EDGE: Final = 0.01
 """In standard deviations of the samples."""

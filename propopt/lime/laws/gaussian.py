@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from propopt._typing import Array, Positions
+from propopt._typing import Array, Points, Positions
 from propopt.checks import as_floats, read_array, read_positive
 from propopt.errors import InvalidInput
 from propopt.lime.bins.rules import BinsOfColumns, read_rules
@@ -26,6 +26,10 @@ from propopt.lime.laws.normal_data import (
 )
 from propopt.tables.names import Labels
 from propopt.tables.schema import TableSchema
+
+
+FAR: Final = 3.0
+"""Standard deviations from the mean of the samples, beyond which few are drawn."""
 
 
 @final
@@ -190,6 +194,18 @@ class GaussianLaw(LimeLaw):
         """The same law of columns in another order."""
         columns = tuple(self.columns[j] for j in order.tolist())
         return replace(self, columns=columns, labels=self.labels.of_features(order))
+
+    def notes(self, points: Points) -> tuple[str, ...]:
+        """Columns in which rows are far from the mean of the samples."""
+        names = self.labels.feature_names(len(self.columns))
+        columns = zip(names, self.columns, points.T, strict=True)
+        return tuple(
+            f"{name}: {count} of {len(x)} rows are more than {FAR:g} standard "
+            "deviations from the mean of the samples, where hardly any are drawn"
+            for name, column, x in columns
+            if isinstance(column, NormalColumn)
+            and (count := int((column.distance(x) > FAR).sum())) > 0
+        )
 
     def __repr__(self) -> str:
         return (

@@ -93,6 +93,10 @@ class NormalColumn:
         places = np.searchsorted(self.edges, x, side="right")
         return np.where(absent, len(self.edges) + 1, places)
 
+    def distance(self, x: Values) -> Array:
+        """|x − μ| / σ, (n,); NaN where a value is missing."""
+        return np.asarray(np.abs(x - self.mean) / self.scale)
+
     def tilt(self, x: Values, widths: Values) -> Tilt:
         """Pieces of N(μ̃, σ̃²): left of the bin of the row, in it, right of it; missing.
 

@@ -232,3 +232,16 @@ def test_another_width_is_another_law():
     assert repr(law) == "GaussianLaw(1 columns, kernel width 2)"
     with pytest.raises(InvalidInput, match="kernel_width"):
         law.with_width(-1.0)
+
+
+def test_rows_far_from_the_samples_are_noted():
+    law = GaussianLaw.of([0.0, 1.0], [1.0, 2.0], 1.0)
+    points = np.array([[3.1, 1.0], [-3.1, 7.1], [2.9, 6.9]])
+    assert law.notes(points) == (
+        "x0: 2 of 3 rows are more than 3 standard deviations from the mean of the "
+        "samples, where hardly any are drawn",
+        "x1: 1 of 3 rows are more than 3 standard deviations from the mean of the "
+        "samples, where hardly any are drawn",
+    )
+    assert law.notes(points[2:]) == ()
+    assert po.lime.GlimeLaw(law).notes(points) == law.notes(points)

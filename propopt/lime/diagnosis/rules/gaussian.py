@@ -11,8 +11,9 @@ from propopt._typing import Array
 from propopt.lime.diagnosis.case import Case
 from propopt.lime.diagnosis.rule import Checked, Rule
 from propopt.lime.gaussian import CriticalBandwidths, Gains, critical_bandwidths, gains
-from propopt.lime.gaussian.findings import FAR, LEAST_OUTSIDE, NEAR_CRITICAL
+from propopt.lime.gaussian.findings import LEAST_OUTSIDE, NEAR_CRITICAL
 from propopt.lime.laws import GaussianLaw, GlimeLaw
+from propopt.lime.laws.gaussian import FAR
 
 
 _OTHER_LAW: Final = "samples are not normal"
