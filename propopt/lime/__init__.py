@@ -9,6 +9,12 @@
 from propopt.lime.diagnosis import LimeDiagnosis
 from propopt.lime.explainer import limits
 from propopt.lime.explanation import LimeExplanation
+from propopt.lime.finite import (
+    PackageComparison,
+    compare_with_package,
+    stability_factor,
+    tabular_theorem_samples,
+)
 from propopt.lime.gaussian import (
     CriticalBandwidths,
     Gains,
@@ -36,7 +42,9 @@ __all__ = [
     "LimeExplanation",
     "LinearTheorem",
     "LocalError",
+    "PackageComparison",
     "TabularLaw",
+    "compare_with_package",
     "critical_bandwidths",
     "default_kernel_width",
     "gains",
@@ -44,4 +52,6 @@ __all__ = [
     "limits",
     "linear_theorem_samples",
     "local_error",
+    "stability_factor",
+    "tabular_theorem_samples",
 ]

@@ -3,7 +3,8 @@
 - :func:`~propopt.lime.finite.expected.expected`: what n samples give in their mean.
 - :func:`~propopt.lime.finite.noise.single_run`: how a run scatters around that.
 - :func:`~propopt.lime.finite.ranking.ranking_chances`: whether a run tells the largest.
-- :func:`~propopt.lime.finite.bounds.theorem_samples`: what is proved, to no avail.
+- :func:`~propopt.lime.finite.bounds.tabular_theorem_samples`: what is proved.
+- :func:`~propopt.lime.finite.comparison.compare_with_package`: runs of the package.
 - :func:`~propopt.lime.finite.selection.kept_columns`: which columns a choice of a few
   keeps.
 """
@@ -11,8 +12,9 @@
 from propopt.lime.finite.bounds import (
     paper_stability,
     stability_factor,
-    theorem_samples,
+    tabular_theorem_samples,
 )
+from propopt.lime.finite.comparison import PackageComparison, compare_with_package
 from propopt.lime.finite.expected import (
     Expected,
     expected,
@@ -28,9 +30,11 @@ from propopt.lime.finite.selection import Selection, kept_columns
 __all__ = [
     "Expected",
     "FiniteFit",
+    "PackageComparison",
     "RankingChances",
     "Selection",
     "SingleRun",
+    "compare_with_package",
     "expected",
     "first_row_shift",
     "kept_columns",
@@ -39,5 +43,5 @@ __all__ = [
     "ridge_limit",
     "single_run",
     "stability_factor",
-    "theorem_samples",
+    "tabular_theorem_samples",
 ]

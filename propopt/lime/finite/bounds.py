@@ -15,7 +15,7 @@ from propopt.errors import InvalidInput
 from propopt.lime.expectations.limits import Limits
 
 
-def theorem_samples(
+def tabular_theorem_samples(
     error: float,
     failure: float,
     largest: float,
@@ -60,7 +60,9 @@ def theorem_samples(
 
     Examples
     --------
-    >>> n = theorem_samples(0.1, 0.05, 1.0, n_columns=10, kernel_width=0.75 * 10**0.5)
+    >>> n = tabular_theorem_samples(
+    ...     0.1, 0.05, 1.0, n_columns=10, kernel_width=0.75 * 10**0.5
+    ... )
     >>> f"{n:.0e}"
     '3e+20'
     """

@@ -7,7 +7,11 @@ import pytest
 
 from propopt.errors import InvalidInput
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.finite import paper_stability, stability_factor, theorem_samples
+from propopt.lime.finite import (
+    paper_stability,
+    stability_factor,
+    tabular_theorem_samples,
+)
 from propopt.lime.laws import TabularLaw
 from propopt.lime.laws.binned import BinnedColumn
 from propopt.structures.boxes import Boxes, Tree
@@ -89,20 +93,25 @@ def test_our_stability_is_reached_by_one_column():
 
 
 def test_the_theorem_asks_for_3e20_samples():
-    n = theorem_samples(0.1, 0.05, 1.0, n_columns=10, kernel_width=0.75 * np.sqrt(10))
+    n = tabular_theorem_samples(
+        0.1, 0.05, 1.0, n_columns=10, kernel_width=0.75 * np.sqrt(10)
+    )
     assert f"{n:.0e}" == "3e+20"
 
 
 def test_the_theorem_does_not_depend_on_the_units_of_f():
     settings = {"n_columns": 4, "kernel_width": 1.0}
-    one = theorem_samples(0.1, 0.05, 1.0, **settings)
-    thousand = theorem_samples(100.0, 0.05, 1000.0, **settings)
+    one = tabular_theorem_samples(0.1, 0.05, 1.0, **settings)
+    thousand = tabular_theorem_samples(100.0, 0.05, 1000.0, **settings)
     assert one == pytest.approx(thousand, rel=1e-12)
-    assert theorem_samples(0.2, 0.05, 1.0, **settings) == pytest.approx(one / 4)
+    assert tabular_theorem_samples(0.2, 0.05, 1.0, **settings) == pytest.approx(one / 4)
 
 
 def test_the_theorem_is_infinite_rather_than_an_overflow():
-    assert theorem_samples(0.1, 0.05, 1.0, n_columns=900, kernel_width=0.1) == np.inf
+    assert (
+        tabular_theorem_samples(0.1, 0.05, 1.0, n_columns=900, kernel_width=0.1)
+        == np.inf
+    )
 
 
 def test_what_the_theorem_excludes_is_refused():
@@ -112,7 +121,7 @@ def test_what_the_theorem_excludes_is_refused():
         ((0.1, 0.05, 1.0, 3, 1.0, 1), "n_bins"),
     ]:
         with pytest.raises(InvalidInput, match=what):
-            theorem_samples(*settings)
+            tabular_theorem_samples(*settings)
 
 
 def _table(cells):
