@@ -34,11 +34,10 @@ def test_a_run_is_a_weighted_regression_on_bits(first_row, ridge):
     law = fixture.law(0.7)
     lime = Lime(law=law, n_samples=300, ridge=ridge, first_row=first_row)
     result = lime.explain(Answering(BUMP), fixture.ROW, rng=3)
-    draws = law.draw(fixture.ROW, 300 - first_row, np.random.default_rng(3))
-    rows = [fixture.ROW[0]] * first_row
-    samples = np.array([*rows, *draws.samples[0]])
-    bits = np.array([*np.ones((int(first_row), 3)), *draws.bits[0]])
-    weights = np.array([*[1.0] * first_row, *draws.weights[0]])
+    rng = np.random.default_rng(3)
+    draws = law.draw(fixture.ROW, 300, rng, first_row=first_row)
+    samples, bits, weights = draws.samples[0], draws.bits[0], draws.weights[0]
+    assert (bits[0] == 1.0).all() == first_row
     values = BUMP.value(samples)
     model = Ridge(alpha=ridge, solver="cholesky").fit(bits, values, weights)
     np.testing.assert_allclose(result.attributions[0], model.coef_, rtol=1e-10)

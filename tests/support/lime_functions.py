@@ -39,13 +39,9 @@ class Answering(Function):
 
 def plain_lime(law, function, row, n_samples, rng, ridge=0.0, first_row=False):
     """(b_0, ..., b_D) of one run of LIME, by its normal equations."""
-    draws = law.draw(row, n_samples - first_row, rng)
+    draws = law.draw(row, n_samples, rng, first_row=first_row)
     bits, weights = draws.bits[0], draws.weights[0]
     values = function(draws.samples[0])
-    if first_row:
-        bits = np.concatenate([np.ones((1, bits.shape[1])), bits])
-        weights = np.concatenate([[1.0], weights])
-        values = np.concatenate([function(row), values])
     Z = np.column_stack([np.ones(len(bits)), bits])
     H = Z.T @ (weights[:, None] * Z)
     H[1:, 1:] += ridge * np.eye(bits.shape[1])

@@ -4,7 +4,7 @@
 - :func:`~propopt.lime.finite.noise.single_run`: how a run scatters around that.
 - :func:`~propopt.lime.finite.ranking.ranking_chances`: whether a run tells the largest.
 - :func:`~propopt.lime.finite.bounds.tabular_theorem_samples`: what is proved.
-- :func:`~propopt.lime.finite.comparison.compare_with_package`: runs of the package.
+- :func:`~propopt.lime.finite.package_runs.compare_with_package`: runs of the package.
 - :func:`~propopt.lime.finite.selection.kept_columns`: which columns a choice of a few
   keeps.
 """
@@ -14,7 +14,7 @@ from propopt.lime.finite.bounds import (
     stability_factor,
     tabular_theorem_samples,
 )
-from propopt.lime.finite.comparison import PackageComparison, compare_with_package
+from propopt.lime.finite.comparison import PackageComparison
 from propopt.lime.finite.expected import (
     Expected,
     expected,
@@ -23,6 +23,7 @@ from propopt.lime.finite.expected import (
 )
 from propopt.lime.finite.fit import FiniteFit
 from propopt.lime.finite.noise import SingleRun, single_run
+from propopt.lime.finite.package_runs import compare_with_package
 from propopt.lime.finite.ranking import RankingChances, ranking_chances
 from propopt.lime.finite.selection import Selection, kept_columns
 

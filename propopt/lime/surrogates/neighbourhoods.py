@@ -43,22 +43,17 @@ class LawNeighbourhoods:
             yield rows, self._near(points[rows], rng)
 
     def _near(self, points: Points, rng: np.random.Generator) -> Neighbourhood:
-        drawn = self.law.draw(points, self.n_samples - self.first_row, rng)
-        samples, bits, weights = drawn.samples, drawn.bits, drawn.weights
-        if self.first_row:
-            samples = np.concatenate([points[:, None], samples], axis=1)
-            bits = np.concatenate([np.ones_like(points)[:, None], bits], axis=1)
-            weights = np.concatenate([np.ones((len(points), 1)), weights], axis=1)
+        drawn = self.law.draw(points, self.n_samples, rng, first_row=self.first_row)
+        weights = drawn.weights
         if weights.max(axis=1).min() < np.finfo(float).tiny:
             raise InvalidInput(
                 f"law: its kernel width {self.law.kernel_width:g} is so small that all "
                 "weights of a row vanish"
             )
-        zeros, ones = np.zeros(points.shape), np.ones(points.shape)
         changes = self._changes(points)
-        return Neighbourhood(
-            samples, bits * changes[:, None], weights, zeros, changes, ones
-        )
+        bits = drawn.bits * changes[:, None]
+        zeros, ones = np.zeros(points.shape), np.ones(points.shape)
+        return Neighbourhood(drawn.samples, bits, weights, zeros, changes, ones)
 
     def _changes(self, points: Points) -> Array:
         """1 where a bit is not always the same, else 0, (n, D)."""

@@ -32,20 +32,12 @@ def explainer(X, **settings):
     return lime_tabular.LimeTabularExplainer(X, **defaults | settings)
 
 
-def compare(X, function, row, n_runs, n_samples, categorical=(), **settings):
-    width = settings.get("kernel_width")
-    law = TabularLaw.from_data(
-        X, package=True, kernel_width=width, categorical=categorical
-    )
-    if len(categorical) > 0:
-        settings["categorical_features"] = list(categorical)
-    num_features = settings.pop("num_features", None)
+def compare(X, function, row, n_runs, n_samples, num_features=None, **settings):
     return compare_with_package(
         explainer(X, **settings),
         function,
         row,
         n_runs,
-        law=law,
         n_samples=n_samples,
         num_features=num_features,
         progress=False,
@@ -103,11 +95,8 @@ def test_an_explainer_is_left_as_it_was():
     X = np.random.default_rng(0).uniform(size=(100, 2))
     own = explainer(X)
     before = own.random_state.get_state()[1].copy()
-    law = TabularLaw.from_data(X, package=True)
     runs = [
-        compare_with_package(
-            own, PRODUCT, X[0], 2, law=law, n_samples=50, progress=False
-        ).runs
+        compare_with_package(own, PRODUCT, X[0], 2, n_samples=50, progress=False).runs
         for _ in range(2)
     ]
     np.testing.assert_array_equal(own.random_state.get_state()[1], before)
@@ -235,7 +224,7 @@ def test_categories_beside_numbers():
     y = (X[:, 0] == 1) * (1.0 + X[:, 1]) + 0.1 * rng.normal(size=800)
     tree = DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, y)
     found = compare(
-        X, po.wrap(tree), np.array([1.0, 0.4]), 25, 50_000, categorical=(0,)
+        X, po.wrap(tree), np.array([1.0, 0.4]), 25, 50_000, categorical_features=[0]
     )
     assert np.abs(found.z).max() < 5
 
