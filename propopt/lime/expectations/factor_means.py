@@ -55,12 +55,8 @@ class FactorMeans:
 
     def mixed(self, one: Array, zero: Array) -> Array:
         """α_j one + (1 − α_j) zero, j the column of each factor, (U, n)."""
-        mixed = self.alpha[self.column]
-        mixed *= one
-        rest = self.complement[self.column]
-        rest *= zero
-        mixed += rest
-        return mixed
+        alpha, complement = self.alpha[self.column], self.complement[self.column]
+        return alpha * one + complement * zero
 
     def contrast(self, one: Array, zero: Array) -> Array:
         """One less zero, where both bits of the column occur, (U, n)."""

@@ -152,6 +152,16 @@ class ExactLimits:
                 one[numbers], zero[numbers] = tilts[j].given(means)
         return FactorMeans(tilts, self.function.products.column, one, zero)
 
+    def piece_means(self, j: int, tilt: Tilt) -> tuple[Positions, Array]:
+        """The factors of a column by their numbers, and their means in each piece.
+
+        Returns
+        -------
+        array (U_j,), array (U_j, B) or (U_j, B, n)
+        """
+        numbers = [own for own, _ in self._factors[j]]
+        return np.concatenate(numbers), np.concatenate(self._means(j, tilt))
+
     @cached_property
     def _factors(self) -> dict[int, list[tuple[Positions, Factors]]]:
         """The factors of each column, by families."""

@@ -4,17 +4,27 @@
   :class:`~propopt.lime.paths.path.BandwidthPath`, exact at each width.
 - :func:`~propopt.lime.paths.sign_changes.sign_changes`: all widths at which
   coefficients are zero, as :class:`~propopt.lime.paths.sign_changes.SignChanges`.
+- :func:`~propopt.lime.paths.profile.bin_profiles`: means by the bin of one column, a
+  :class:`~propopt.lime.paths.profile.BinProfile` each.
+- :func:`~propopt.lime.paths.cells.cell_map`: coefficients of two columns in each cell
+  of their bins, a :class:`~propopt.lime.paths.cells.CellMap`.
 """
 
+from propopt.lime.paths.cells import CellMap, cell_map
 from propopt.lime.paths.path import BandwidthPath, bandwidth_path, default_widths
+from propopt.lime.paths.profile import BinProfile, bin_profiles
 from propopt.lime.paths.sign_changes import ColumnRoots, SignChanges, sign_changes
 
 
 __all__ = [
     "BandwidthPath",
+    "BinProfile",
+    "CellMap",
     "ColumnRoots",
     "SignChanges",
     "bandwidth_path",
+    "bin_profiles",
+    "cell_map",
     "default_widths",
     "sign_changes",
 ]

@@ -11,8 +11,7 @@ import numpy as np
 from propopt._typing import Array, Truths, Values
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.binned import BinnedColumn
-from propopt.lime.laws.column import LimeColumn
-from propopt.lime.laws.glime import GlimeColumn
+from propopt.lime.paths.binned import binned_columns
 
 
 SMALLEST_WIDTH: Final = 0.02
@@ -126,12 +125,12 @@ class RationalVariable:
 
 def width_variable(exact: ExactLimits, point: Array) -> WidthVariable:
     """The variable in which coefficients of a row are simplest."""
-    columns = tuple(map(_without_glime, exact.law.columns))
+    columns = binned_columns(exact.law)
     used = np.zeros(len(point), dtype=bool)
     used[exact.function.columns] = True
-    binned = [c for c, u in zip(columns, used, strict=True) if u]
-    scales = {c.scale for c in binned if isinstance(c, BinnedColumn)}
-    if len(scales) != 1 or not all(isinstance(c, BinnedColumn) for c in binned):
+    binned = [c for c, u in zip(columns, used, strict=True) if u and c is not None]
+    scales = {column.scale for column in binned}
+    if len(scales) != 1 or len(binned) < used.sum():
         return RationalVariable(exact.law.kernel_width, len(point))
     longest = int(exact.function.products.lengths.max(initial=1))
     return _of_bits(_own_shares(columns, point), used, longest, scales.pop())
@@ -146,18 +145,11 @@ def _of_bits(shares: Array, used: Truths, longest: int, scale: float) -> BitVari
     return BitVariable(share, shares, used, most - 1, scale)
 
 
-def _without_glime(column: LimeColumn) -> LimeColumn:
-    """The column whose limits a neighbourhood has."""
-    return column.column if isinstance(column, GlimeColumn) else column
-
-
-def _own_shares(columns: Sequence[LimeColumn], point: Array) -> Array:
+def _own_shares(columns: Sequence[BinnedColumn | None], point: Array) -> Array:
     """The share of the row's bin in each column; 1 where weights are not by bits."""
     return np.array(
         [
-            column.shares[column.place(point[[j]])[0]]
-            if isinstance(column, BinnedColumn)
-            else 1.0
+            1.0 if column is None else column.shares[column.place(point[[j]])[0]]
             for j, column in enumerate(columns)
         ]
     )

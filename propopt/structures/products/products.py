@@ -57,8 +57,10 @@ class Products:
         By products of all factors before and of all behind, so nothing is divided.
         """
         n_points = measures.law.shape[1]
-        total = np.full(n_points, self.base + self._constant)
-        attributions = np.zeros((self.n_columns, n_points))
+        # generating functions are measured at complex numbers
+        kind = measures.law.dtype
+        total = np.full(n_points, self.base + self._constant, kind)
+        attributions = np.zeros((self.n_columns, n_points), kind)
         for lot in self.lots:
             P, R = measures.of(lot.factors)
             others, product = _products_of_others(P, lot.paths)
@@ -75,6 +77,20 @@ class Products:
                 product *= P[lot.factors[places]]
             total += (lot.sums @ product)[0]
         return total
+
+    def slopes(self, P: Array) -> tuple[Values, Array]:
+        """The sum (N,), and its derivatives by the measure of each factor (U, N).
+
+        With any measure of factors of column j in place of P the sum changes by the
+        derivatives times the difference, as a product has one factor of j at most.
+        """
+        total = np.full(P.shape[1], self.base + self._constant)
+        slopes = np.zeros(P.shape)
+        for lot in self.lots:
+            others, product = _products_of_others(P[lot.factors], lot.paths)
+            total += (lot.sums @ product)[0]
+            slopes[lot.factors] += lot.scatter @ others
+        return total, slopes
 
     def with_factors(
         self, places: Positions, dropped: Truths, column: Positions
@@ -164,7 +180,7 @@ class SameLength(NamedTuple):
 def _products_of_others(P: Array, paths: Positions) -> tuple[Array, Array]:
     """Π_{i≠k} P of each k and product (K L, N), and Π P (L, N)."""
     own = P[paths]
-    others = np.empty(own.shape)
+    others = np.empty(own.shape, own.dtype)
     others[0] = 1.0
     for k in range(1, len(paths)):
         np.multiply(others[k - 1], own[k - 1], out=others[k])
