@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from propopt._typing import Array, Attributions, Points, Positions, Truths
-from propopt.lime.diagnosis.columns import nearest_edge, values_in_bins, without_glime
 from propopt.lime.finite import FiniteFit
 from propopt.lime.finite.noise import SingleRun
 from propopt.lime.laws import LimeLaw
 from propopt.lime.laws.binned import BinnedColumn
+from propopt.lime.views.columns import nearest_edge, without_glime
+from propopt.lime.views.profile import profile_means
 
 
 if TYPE_CHECKING:
@@ -100,19 +101,8 @@ class Case:
 
         h_j(b) = E_Q f + (1 − α_j) β_j with the row moved to bin b of column j.
         """
-        return tuple(self._profile(j) for j in range(self.points.shape[1]))
-
-    def _profile(self, j: int) -> Array:
-        column = self.law.columns[j]
-        values = values_in_bins(column)
-        places = column.place(values)
-        moved = np.repeat(self.points, len(values), axis=0)
-        moved[:, j] = np.tile(values, len(self.points))
-        found = self.subject.limits(moved)
-        inside = found.mean + (1.0 - found.alpha[:, j]) * found.coefficients[:, j]
-        profile = np.full((len(self.points), len(column.bins)), np.nan)
-        profile[:, places] = inside.reshape(len(self.points), len(values))
-        return profile
+        limits, columns = self.subject.limits, range(self.points.shape[1])
+        return tuple(profile_means(limits, self.law, self.points, j) for j in columns)
 
     @cached_property
     def ranges(self) -> Array:

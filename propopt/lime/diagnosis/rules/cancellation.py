@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from propopt.lime.diagnosis.case import Case
-from propopt.lime.diagnosis.columns import inner_edges, with_bins
 from propopt.lime.diagnosis.rule import Checked, Rule
 from propopt.lime.laws import GaussianLaw, TabularLaw
+from propopt.lime.views.columns import inner_edges, with_bins
 
 
 SMALL_SHARE: Final = 0.1

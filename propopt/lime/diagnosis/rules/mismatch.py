@@ -9,9 +9,9 @@ from scipy.spatial import cKDTree
 
 from propopt._typing import Array, Points
 from propopt.lime.diagnosis.case import Case
-from propopt.lime.diagnosis.columns import without_glime
 from propopt.lime.diagnosis.rule import Checked, Rule
 from propopt.lime.laws.binned import BinnedColumn
+from propopt.lime.views.columns import without_glime
 
 
 _N_SAMPLES, _MOST_COMPARED, _QUANTILE = 500, 1000, 0.95

@@ -8,14 +8,14 @@ import numpy as np
 
 from propopt._typing import Array
 from propopt.lime.diagnosis.case import Case
-from propopt.lime.diagnosis.columns import (
+from propopt.lime.diagnosis.rule import Checked, Rule
+from propopt.lime.laws.binned import BinnedColumn
+from propopt.lime.views.columns import (
     data_ends,
     inner_edges,
     own_width,
     without_glime,
 )
-from propopt.lime.diagnosis.rule import Checked, Rule
-from propopt.lime.laws.binned import BinnedColumn
 
 
 _ONE: Final = np.ones((1, 1))

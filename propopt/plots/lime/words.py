@@ -1,0 +1,36 @@
+"""Titles and names in pictures of LIME."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from propopt.lime.explanation.result import LimeExplanation
+from propopt.output.text import drawn
+
+
+LONGEST: Final = 42
+"""Characters of a name that have room beside a picture."""
+
+
+def shortened(name: str, most: int = LONGEST) -> str:
+    """A name with its middle left out where it is too long: the bin is at its end.
+
+    Examples
+    --------
+    >>> shortened("a long name of a column > 2.5", 16)
+    'a long…lumn > 2.5'
+    """
+    if len(name) <= most:
+        return name
+    ahead = (most - 1) * 2 // 5
+    return f"{name[:ahead]}…{name[len(name) - (most - ahead) :]}"
+
+
+def row_title(explanation: LimeExplanation, n: int) -> str:
+    """The row, and what f and the surrogate are there."""
+    names = explanation.labels.points
+    name = n if names is None else names[n]
+    return drawn(
+        f"LIME at row {name}: f = {explanation.values[n]:.4g}, surrogate "
+        f"{explanation.at_row[n]:.4g}"
+    )
