@@ -26,8 +26,8 @@ from propopt.lime.finite import expected
 from propopt.lime.finite.noise import SingleRun
 from propopt.lime.laws import LimeLaw
 from propopt.lime.paths import BandwidthPath, bandwidth_path
-from propopt.lime.views.cell_map import CellMap, cell_coefficients
-from propopt.lime.views.profile import BinProfile, profile_means
+from propopt.lime.views.cells import RowCells, cell_coefficients
+from propopt.lime.views.profile import RowProfile, profile_means
 from propopt.output.csv import write_csv
 from propopt.tables.names import Labels, listed
 
@@ -237,7 +237,7 @@ class LimeExplanation:
             self.limits, self.values, n, self.ridge, self.first_row
         ).coefficients
 
-    def profile(self, row: Hashable | None = None) -> BinProfile:
+    def profile(self, row: Hashable | None = None) -> RowProfile:
         """Means of f over the bins of each column, all else as for this row.
 
         Parameters
@@ -254,7 +254,7 @@ class LimeExplanation:
         n, subject = self.position(row), self.asked("profile")
         law, point = subject.law, subject.points[[n]]
         columns = range(self.shape[1])
-        return BinProfile(
+        return RowProfile(
             features=self.labels.feature_names(self.shape[1]),
             bins=tuple(tuple(column.bins) for column in law.columns),
             means=tuple(
@@ -266,7 +266,7 @@ class LimeExplanation:
 
     def cells_of(
         self, first: str | int, second: str | int, row: Hashable | None = None
-    ) -> CellMap:
+    ) -> RowCells:
         """Coefficients of two columns in each cell of their bins.
 
         Parameters
@@ -290,7 +290,7 @@ class LimeExplanation:
         names = self.labels.feature_names(self.shape[1])
         law, point = subject.law, subject.points[[n]]
         one, other = (law.columns[j] for j in pair)
-        return CellMap(
+        return RowCells(
             features=(names[pair[0]], names[pair[1]]),
             bins=(tuple(one.bins), tuple(other.bins)),
             coefficients=cell_coefficients(subject.limits, law, point, pair),

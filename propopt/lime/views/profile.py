@@ -36,7 +36,7 @@ LimitsAt: TypeAlias = Callable[[Points], LimitsLike]
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BinProfile:
+class RowProfile:
     """What f is in the mean, with a row moved to each bin of one column.
 
     h_j(b) = E_Q[f | b_j = b]; β_j is h_j in the bin of the row less its mean over the

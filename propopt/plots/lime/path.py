@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
-from propopt._typing import Values
 from propopt.checks import read_count
 from propopt.lime.explanation.result import LimeExplanation
 from propopt.output.text import drawn
@@ -69,6 +68,7 @@ def lime_path(
     path = explanation.path(row, widths)
     count = read_count(n_features, "n_features")
     shown = _columns(explanation, path.coefficients, features, count)
+    changes = path.sign_changes
     names = explanation.labels.feature_names(explanation.shape[1])
     axes = given_or_new(ax, 6.8, 3.9)
     for k, j in enumerate(shown):
@@ -76,7 +76,8 @@ def lime_path(
         colour, style = CYCLE[k % len(CYCLE)], _STYLES[k // len(CYCLE) % len(_STYLES)]
         name = drawn(shortened(names[j], 28))
         axes.plot(path.widths, curve, color=colour, linestyle=style, label=name)
-        roots = crossings(path.widths, curve)
+        roots = changes[j].crossings
+        roots = roots[(roots >= path.widths[0]) & (roots <= path.widths[-1])]
         axes.plot(
             roots,
             np.zeros(len(roots)),
@@ -112,17 +113,3 @@ def _columns(
     sizes = np.abs(coefficients).max(axis=0)
     order = np.argsort(-sizes, kind="stable")[:count]
     return [j for j in order.tolist() if sizes[j] > 0.0]
-
-
-def crossings(widths: Values, curve: Values) -> Values:
-    """Where a line through the values crosses zero, between widths in logarithms.
-
-    Examples
-    --------
-    >>> crossings(np.array([1.0, 4.0]), np.array([-1.0, 1.0]))
-    array([2.])
-    """
-    turned = np.flatnonzero(curve[:-1] * curve[1:] < 0.0)
-    a, b = curve[turned], curve[turned + 1]
-    low, high = np.log(widths[turned]), np.log(widths[turned + 1])
-    return np.asarray(np.exp(low + (high - low) * a / (a - b)))

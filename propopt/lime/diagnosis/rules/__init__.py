@@ -8,6 +8,7 @@ from propopt.lime.diagnosis.rule import Rule
 from propopt.lime.diagnosis.rules.cancellation import CANCELLATION
 from propopt.lime.diagnosis.rules.collapse import FIRST_ROW, RIDGE, SAMPLES
 from propopt.lime.diagnosis.rules.edges import EDGE_PROXIMITY
+from propopt.lime.diagnosis.rules.fragility import FRAGILITY
 from propopt.lime.diagnosis.rules.gaussian import (
     CRITICAL_WIDTH,
     FAR_FROM_MEAN,
@@ -29,6 +30,7 @@ from propopt.lime.diagnosis.rules.quirks import (
 
 
 LIME_RULES: Final[tuple[Rule, ...]] = (
+    FRAGILITY,
     CANCELLATION,
     EDGE_PROXIMITY,
     NOISE,

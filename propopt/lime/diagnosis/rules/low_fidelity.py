@@ -54,7 +54,7 @@ def _check_gap(case: Case) -> Checked:
 
     return Checked(
         numbers=ratio[:, None],
-        stakes=np.ones((1, 1)),
+        stakes=ratio[:, None],
         sentence=sentence,
         remedy=_remedy,
     )

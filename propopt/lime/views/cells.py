@@ -16,7 +16,7 @@ from propopt.lime.views.profile import LimitsAt
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class CellMap:
+class RowCells:
     """β of two columns, with a row moved to each cell of their bins.
 
     All rows in one cell have the same coefficients, however far they are from each
