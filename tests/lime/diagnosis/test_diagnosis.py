@@ -1,0 +1,90 @@
+"""The result of a diagnosis: table, text, card, file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from exact_csv import read_csv
+from lime_cases import explained, grid, product, tabular
+
+from propopt.errors import InvalidInput, Refused
+from propopt.lime import LimeDiagnosis, LimeExplanation, limits
+from propopt.results.result import Result
+
+
+@pytest.fixture(scope="module")
+def lime() -> LimeExplanation:
+    X = grid(2)
+    return explained(
+        product(X), [0.9, 0.1], X, tabular(X, kernel_width=0.5), n_samples=500
+    )
+
+
+@pytest.fixture(scope="module")
+def diagnosis(lime) -> LimeDiagnosis:
+    return lime.diagnose()
+
+
+def test_it_is_a_result(diagnosis):
+    assert isinstance(diagnosis, Result)
+
+
+def test_the_table_has_what_was_found_and_what_was_not(diagnosis):
+    frame = diagnosis.to_frame()
+    assert frame["found"].sum() == len(diagnosis.findings)
+    assert len(frame) == len(diagnosis.findings) + len(diagnosis.quiet)
+    assert set(diagnosis.rules) == set(frame.loc[frame["found"], "rule"])
+    assert (frame.loc[frame["found"], "remedy"] != "").all()
+
+
+def test_it_is_loaded_as_it_was_saved(diagnosis, tmp_path):
+    diagnosis.save(tmp_path / "found")
+    same = LimeDiagnosis.load(tmp_path / "found.npz")
+    own = diagnosis.to_frame()
+    pd.testing.assert_frame_equal(same.to_frame(), own, check_exact=True)
+    assert repr(same) == repr(diagnosis)
+    assert same.source == "exact"
+
+
+def test_numbers_of_the_file_read_back(diagnosis, tmp_path):
+    diagnosis.to_csv(tmp_path / "found.csv")
+    table = read_csv(tmp_path / "found.csv")
+    assert table["number"].to_numpy() == pytest.approx(
+        diagnosis.to_frame()["number"].to_numpy(), abs=0.0, nan_ok=True
+    )
+
+
+def test_another_file_is_refused(lime, tmp_path):
+    lime.save(tmp_path / "lime")
+    with pytest.raises(InvalidInput, match="not a saved diagnosis"):
+        LimeDiagnosis.load(tmp_path / "lime.npz")
+
+
+def test_a_loaded_explanation_has_no_model_to_diagnose(lime, tmp_path):
+    lime.save(tmp_path / "lime")
+    with pytest.raises(Refused, match="make it anew"):
+        LimeExplanation.load(tmp_path / "lime").diagnose()
+
+
+def test_text_and_card_have_every_rule_that_found_something(diagnosis):
+    text, card = repr(diagnosis), diagnosis._repr_html_()
+    for rule in diagnosis.rules:
+        assert rule in text
+        assert rule in card
+    assert max(map(len, text.split("\n"))) < 120
+
+
+def test_names_are_no_markup():
+    X = pd.DataFrame(grid(2), columns=["<b>x</b>", "y\x1b[31m"])
+    lime = explained_frame(X)
+    found = lime.diagnose()
+    assert "<b>x</b>" not in found._repr_html_()
+    assert "\x1b" not in repr(found)
+
+
+def explained_frame(X: pd.DataFrame) -> LimeExplanation:
+    def product_of(Z: pd.DataFrame) -> np.ndarray:
+        return np.asarray(Z).prod(axis=1)
+
+    return limits(product_of, X.iloc[:1], data=X, n_samples=200)
