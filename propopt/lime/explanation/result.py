@@ -10,24 +10,22 @@ from typing import Any, ClassVar, Final, final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from propopt._typing import Array, Attributions, Points, Values
 from propopt.checks import did_you_mean, read_count, read_positive, sealed
 from propopt.errors import InvalidInput, Refused
 from propopt.lime.diagnosis.result import LimeDiagnosis, diagnose
 from propopt.lime.expectations import Limits
+from propopt.lime.explanation.beside import cells_of_row, path_of_row, profile_of_row
+from propopt.lime.explanation.like_lime import list_of_row, map_of_row
 from propopt.lime.explanation.saved import read_lime, write_lime
 from propopt.lime.explanation.scatter import RunScatter, run_of, weighted_variance
 from propopt.lime.explanation.subject import LimeSubject
-from propopt.lime.explanation.table import lime_frame, named_coefficients, write_records
+from propopt.lime.explanation.table import lime_frame, write_records
 from propopt.lime.explanation.words import lime_html, lime_text
 from propopt.lime.finite import expected
 from propopt.lime.finite.noise import SingleRun
 from propopt.lime.laws import LimeLaw
-from propopt.lime.paths import BandwidthPath, bandwidth_path
-from propopt.lime.views.cells import RowCells, cell_coefficients
-from propopt.lime.views.profile import RowProfile, profile_means
 from propopt.output.csv import write_csv
 from propopt.tables.names import Labels, listed
 
@@ -237,92 +235,6 @@ class LimeExplanation:
             self.limits, self.values, n, self.ridge, self.first_row
         ).coefficients
 
-    def profile(self, row: Hashable | None = None) -> RowProfile:
-        """Means of f over the bins of each column, all else as for this row.
-
-        Parameters
-        ----------
-        row : label or int, optional
-            Its name in the index of X, or its position where X had no names; by default
-            the first.
-
-        Raises
-        ------
-        Refused
-            If the explanation was loaded.
-        """
-        n, subject = self.position(row), self.asked("profile")
-        law, point = subject.law, subject.points[[n]]
-        columns = range(self.shape[1])
-        return RowProfile(
-            features=self.labels.feature_names(self.shape[1]),
-            bins=tuple(tuple(column.bins) for column in law.columns),
-            means=tuple(
-                profile_means(subject.limits, law, point, j)[0] for j in columns
-            ),
-            own=np.array([law.columns[j].place(point[:, j])[0] for j in columns]),
-            mean=float(self.mean[n]),
-        )
-
-    def cells_of(
-        self, first: str | int, second: str | int, row: Hashable | None = None
-    ) -> RowCells:
-        """Coefficients of two columns in each cell of their bins.
-
-        Parameters
-        ----------
-        first, second : str or int
-            The columns, by name or position.
-        row : label or int, optional
-            What the other columns are; by default the first row.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no such column, or both are one.
-        Refused
-            If the explanation was loaded.
-        """
-        n, subject = self.position(row), self.asked("cells_of")
-        pair = self.column(first), self.column(second)
-        if pair[0] == pair[1]:
-            raise InvalidInput("cells_of: expected two columns, got one twice")
-        names = self.labels.feature_names(self.shape[1])
-        law, point = subject.law, subject.points[[n]]
-        one, other = (law.columns[j] for j in pair)
-        return RowCells(
-            features=(names[pair[0]], names[pair[1]]),
-            bins=(tuple(one.bins), tuple(other.bins)),
-            coefficients=cell_coefficients(subject.limits, law, point, pair),
-            own=(
-                int(one.place(point[:, pair[0]])[0]),
-                int(other.place(point[:, pair[1]])[0]),
-            ),
-        )
-
-    def path(
-        self, row: Hashable | None = None, widths: ArrayLike | None = None
-    ) -> BandwidthPath:
-        """Coefficients of a row at many kernel widths, exact at each.
-
-        Parameters
-        ----------
-        row : label or int, optional
-            Its name in the index of X, or its position where X had no names; by default
-            the first.
-        widths : array (M,), optional
-            Kernel widths; by default 50 around that of the law.
-
-        Raises
-        ------
-        Refused
-            If coefficients are estimated, or the explanation was loaded.
-        """
-        subject = self.asked("path")
-        if subject.exact is None:
-            raise Refused(f"path: coefficients are estimated, as {self.reason}")
-        return bandwidth_path(subject.exact, subject.points[self.position(row)], widths)
-
     def column(self, feature: str | int) -> int:
         """Where a column stands, by its name or its position.
 
@@ -405,32 +317,6 @@ class LimeExplanation:
         """
         return cls(**read_lime(path))
 
-    def as_list(self, row: Hashable | None = None) -> list[tuple[str, float]]:
-        """Column and bin in words, and coefficient; the largest first, as lime has it.
-
-        Parameters
-        ----------
-        row : label or int, optional
-            Its name in the index of X, or its position where X had no names; by default
-            the first.
-        """
-        n = self.position(row)
-        names = named_coefficients(self, n)
-        return [(names[j], weight) for j, weight in self.as_map(row)[1]]
-
-    def as_map(self, row: Hashable | None = None) -> dict[int, list[tuple[int, float]]]:
-        """Under the key 1 positions of columns and coefficients, the largest first.
-
-        Parameters
-        ----------
-        row : label or int, optional
-            Its name in the index of X, or its position where X had no names; by default
-            the first.
-        """
-        own = self.coefficients[self.position(row)]
-        order = np.argsort(-np.abs(own), kind="stable").tolist()
-        return {1: [(j, float(own[j])) for j in order]}
-
     def position(self, row: Hashable | None = None) -> int:
         """Where a row stands; the first by default."""
         if row is None:
@@ -462,5 +348,10 @@ class LimeExplanation:
             )
         return self.subject
 
+    profile = profile_of_row
+    cells_of = cells_of_row
+    path = path_of_row
+    as_list = list_of_row
+    as_map = map_of_row
     __repr__ = lime_text
     _repr_html_ = lime_html

@@ -18,12 +18,12 @@ def shortened(name: str, most: int = LONGEST) -> str:
     Examples
     --------
     >>> shortened("a long name of a column > 2.5", 16)
-    'a long…lumn > 2.5'
+    'a long…umn > 2.5'
     """
     if len(name) <= most:
         return name
     ahead = (most - 1) * 2 // 5
-    return f"{name[:ahead]}…{name[len(name) - (most - ahead) :]}"
+    return f"{name[:ahead]}…{name[len(name) - (most - 1 - ahead) :]}"
 
 
 def row_title(explanation: LimeExplanation, n: int) -> str:
