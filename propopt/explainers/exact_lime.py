@@ -204,6 +204,7 @@ class ExactLime(Baseline):
             points=points,
             labels=request.labels,
             reference=rows,
+            has_table=own is not None,
             n_draws=self.n_samples,
             seed=int(request.rng.integers(2**32)),
         )

@@ -18,11 +18,17 @@ data: {sklearn: iris, explain: 30}
 model: {kind: forest, n_estimators: 5, target_class: setosa}
 lime: {rows: 3, n_samples: 200, path: [0.5, 2]}
 """
-WHOLE = ["forest.json", "forest.npz", "forest_lime.csv", "forest_path.csv"]
+WHOLE = [
+    "forest.json",
+    "forest.npz",
+    "forest_diagnosis.csv",
+    "forest_lime.csv",
+    "forest_path.csv",
+]
 CUBE = """\
 data: {grid: {low: -1, high: 1, per_dimension: 9, dimensions: 2}}
 function: {name: power, degree: 3}
-lime: {rows: [80, 7], n_samples: 100, n_bins: 3}
+lime: {rows: [80, 7], n_samples: 100, n_bins: 3, diagnose: false}
 """
 
 
@@ -84,7 +90,21 @@ def test_each_row_is_printed_with_its_noise(forest, out, capsys):
     assert "coefficients: exact, for infinitely many samples" in printed
     assert "petal length (cm)" in printed
     assert "sd of one run" in printed
-    assert f"wrote {out}/forest_lime.csv, _path.csv, .npz and .json in" in printed
+    assert (
+        f"wrote {out}/forest_lime.csv, _diagnosis.csv, _path.csv, .npz and .json in"
+        in printed
+    )
+
+
+def test_what_coefficients_hide_is_told(forest, out, capsys):
+    assert lime(forest, "-o", out) == 0
+    printed = capsys.readouterr().out
+    found = read_csv(out / "forest_diagnosis.csv")
+    counts = json.loads((out / "forest.json").read_text())["findings"]
+    assert counts == found.loc[found["found"], "rule"].value_counts().to_dict()
+    assert "What these coefficients hide" in printed
+    for rule in counts:
+        assert f"- {rule}: " in printed
 
 
 def test_rows_are_those_of_the_table_whether_fitted_on_or_not(forest, out):
@@ -102,7 +122,11 @@ def test_rows_of_a_grid_keep_their_numbers(tmp_path, out, capsys):
     table = read_csv(out / "cube_lime.csv")
     assert table["row"].unique().tolist() == [80, 7]
     assert table.loc[table["row"] == 80, "value"].tolist() == [1.0, 1.0]
-    assert "Row 80: f 2" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "Row 80: f 2" in printed
+    assert "hide" not in printed
+    assert names(out) == ["cube.json", "cube.npz", "cube_lime.csv"]
+    assert json.loads((out / "cube.json").read_text())["findings"] is None
 
 
 def test_what_cannot_be_exact_says_why(tmp_path, out, capsys):

@@ -80,6 +80,10 @@ class LimeSection(Section):
         None, description="kernel widths at which coefficients are written too"
     )
 
+    diagnose: bool = Field(
+        True, description="look for what coefficients hide, which takes a while"
+    )
+
     @model_validator(mode="after")
     def _weights_of_bins(self) -> Self:
         if self.law == "gaussian":
@@ -135,6 +139,7 @@ class LimeJob(Job):
     keys: ClassVar[type[Section]] = LimeKeys
     suffixes: ClassVar[tuple[str, ...]] = (
         "_lime.csv",
+        "_diagnosis.csv",
         "_path.csv",
         ".npz",
         ".json",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from propopt.lime import LimeExplanation
+from propopt.lime.diagnosis import LimeDiagnosis
 from propopt.output.progress import PlainConsole
 from propopt.output.terminal import print_table
 from propopt.results.conclusions.words import plural
@@ -24,6 +25,7 @@ def print_lime(found: LimeExplanation, console: PlainConsole) -> None:
     for n in range(min(N, _ROWS)):
         _print_row(found, n, console)
     if N > _ROWS:
+        console.print()
         console.print(f"{plural(N - _ROWS, 'more row')} in the files", markup=False)
 
 
@@ -35,6 +37,15 @@ def lime_in_words(found: LimeExplanation) -> Iterator[str]:
     else:
         yield f"coefficients: {found.source}, as {found.reason}"
     yield from found.notes
+
+
+def print_diagnosis(diagnosis: LimeDiagnosis, console: PlainConsole) -> None:
+    """What coefficients hide, what misleads most first."""
+    _, *lines = repr(diagnosis).splitlines()
+    console.print()
+    console.print("What these coefficients hide", style="italic")
+    for line in lines:
+        console.print(line, markup=False)
 
 
 def _print_row(found: LimeExplanation, n: int, console: PlainConsole) -> None:

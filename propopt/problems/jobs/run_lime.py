@@ -14,12 +14,13 @@ import pandas as pd
 
 from propopt.errors import InvalidInput, Unwritten
 from propopt.lime import LimeExplanation, limits
+from propopt.lime.diagnosis import LimeDiagnosis
 from propopt.output.csv import write_csv
 from propopt.output.progress import PlainConsole
 from propopt.problems.file import ProblemFile
 from propopt.problems.jobs.artefacts import Artefacts, Writer, write_json
 from propopt.problems.jobs.lime import LimeJob, LimeSection
-from propopt.problems.jobs.lime_printout import print_lime
+from propopt.problems.jobs.lime_printout import print_diagnosis, print_lime
 from propopt.problems.jobs.manifest import manifest
 from propopt.problems.jobs.printout import print_subject, print_title, warnings_printed
 from propopt.problems.parts import part
@@ -133,6 +134,8 @@ def run_limits(
     ==================== ==============================================================
     ``<name>_lime.csv``  a line for each row and feature: bin, coefficient, the scatter
                          of one run, the mean of runs
+    ``<name>_diagnosis.csv``
+                         what they hide: :meth:`LimeDiagnosis.to_frame`
     ``<name>_path.csv``  coefficients at each kernel width of ``path``, if there is one
     ``<name>.npz``       the explanation: :meth:`LimeExplanation.save`
     ``<name>.json``      what was explained and how, and the score of the model
@@ -165,10 +168,14 @@ def run_limits(
             _ = look.subject.function
         print_subject(look.subject, console)
         found = look.solve(progress=False if quiet else None)
-        writers = _writers(look, found)
+        with console.status("what the coefficients hide"):
+            diagnosis = found.diagnose() if look.section.diagnose else None
+        writers = _writers(look, found, diagnosis)
         unwritten = artefacts.write(writers)
         console.quiet = quiet and not unwritten
         print_lime(found, console)
+        if diagnosis is not None:
+            print_diagnosis(diagnosis, console)
     if unwritten:
         raise Unwritten("; ".join(unwritten), found)
     seconds = time.perf_counter() - began
@@ -176,7 +183,9 @@ def run_limits(
     return found
 
 
-def _writers(look: LimeLook, found: LimeExplanation) -> dict[str, Writer]:
+def _writers(
+    look: LimeLook, found: LimeExplanation, diagnosis: LimeDiagnosis | None
+) -> dict[str, Writer]:
     """What writes each file."""
     content = manifest(
         LimeJob.key,
@@ -185,11 +194,13 @@ def _writers(look: LimeLook, found: LimeExplanation) -> dict[str, Writer]:
         None,
         gradient=None,
         lime=_facts(look, found),
+        findings=_findings(diagnosis),
     )
     widths = look.section.widths
     path = partial(_write_path, found, widths) if widths else None
     writers: dict[str, Writer | None] = {
         "_lime.csv": found.to_csv,
+        "_diagnosis.csv": None if diagnosis is None else diagnosis.to_csv,
         "_path.csv": path,
         ".npz": found.save,
         ".json": partial(write_json, content),
@@ -214,6 +225,13 @@ def _facts(look: LimeLook, found: LimeExplanation) -> dict[str, Any]:
         "notes": list(found.notes),
         "evaluations": found.evaluations,
     }
+
+
+def _findings(diagnosis: LimeDiagnosis | None) -> dict[str, int] | None:
+    """How many things each rule found; None where nothing was looked for."""
+    if diagnosis is None:
+        return None
+    return {rule: len(diagnosis.of(rule)) for rule in diagnosis.rules}
 
 
 def _write_path(found: LimeExplanation, widths: Sequence[float], path: str) -> None:
