@@ -10,6 +10,7 @@ FOLDER = Path(__file__).parent.parent / "examples"
 NEEDS = {
     "digits_cnn.py": ("torch",),
     "five_models.py": ("catboost", "lightgbm", "shap", "xgboost"),
+    "what_lime_tends_to.py": ("lime",),
 }
 
 
