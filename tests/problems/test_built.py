@@ -133,6 +133,26 @@ def test_a_family_of_exact_lime_has_each_width_in_each_unit(write, widths, liste
     assert [method.units for method in methods] == len(listed) * ["output", "gradient"]
 
 
+def test_exact_lime_is_compared_with_slopes_in_units_of_slopes_alone(write):
+    text = (
+        "data: {sklearn: iris, explain: 20, standardize: true}\n"
+        "model: {kind: forest, n_estimators: 3, target_class: setosa}\n"
+        "objective: {gradient_matching: 1, pairwise_robustness: "
+        "{graph: {kind: chain}}}\n"
+        "sweep: {pairwise_robustness: [0.1, 1]}\n"
+        "baselines: [{method: exact_lime, kernel_width: [0.5, 2], "
+        "units: [gradient, output]}]\n"
+    )
+    problem = po.problems.read_problem(write(text)).build()
+    curve = problem.sweep(problem.baselines(), progress=False)
+    distances = curve.distances()
+    units = distances["parameter.units"]
+    assert (distances.loc[units == "gradient", "excess"] > 0).all()
+    assert distances.loc[units == "output", "excess"].isna().all()
+    assert distances.loc[units == "output", "not_compared"].notna().all()
+    assert distances["parameter.kernel_width"].tolist() == [0.5, 0.5, 2.0, 2.0]
+
+
 def test_seed_decides_the_baselines(write):
     text = FILE + "baselines: [{method: smoothgrad, scale: [0.5], n_samples: 5}]\n"
     first, same, other = (
