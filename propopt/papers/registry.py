@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from propopt.errors import InvalidInput
+from propopt.papers.linear_lime.paper import LINEAR_LIME
 from propopt.papers.properties.paper import PROPERTIES
 from propopt.papers.tabular_lime.paper import TABULAR_LIME
 from propopt.reproduce.paper import ALL, Paper, require_name
 
 
-PAPERS: dict[str, Paper] = {paper.name: paper for paper in (PROPERTIES, TABULAR_LIME)}
+PAPERS: dict[str, Paper] = {
+    paper.name: paper for paper in (PROPERTIES, TABULAR_LIME, LINEAR_LIME)
+}
 
 
 def find_paper(name: str) -> Paper:

@@ -18,8 +18,8 @@ def mean_is_expected(runs: Runs) -> Invariant:
     """The mean over runs is the expected output at n: two-sided, |z| ≤ 5."""
     worst = int(np.argmax(np.abs(runs.scores)))
     return Invariant(
-        statement="mean over runs is the expected output at n samples (ridge and first "
-        "row included): largest |z| of all coefficients",
+        statement="mean over runs is the expected output at n samples: largest |z| of "
+        "all coefficients",
         value=float(np.abs(runs.scores[worst])),
         sense="<=",
         limit=BAND,
@@ -29,7 +29,11 @@ def mean_is_expected(runs: Runs) -> Invariant:
 
 
 def theory_is_in_the_boxes(runs: Runs, *, difference: str = "") -> Claim:
-    """The limit lies within half a quartile range of the median of the runs."""
+    """The limit lies near the median of the runs: two-sided.
+
+    The median of 100 runs scatters by 0.09 distances of the quartiles, and half of one
+    is allowed; that of 20 runs by 0.21, and a whole one is allowed.
+    """
     slopes = runs.estimates[:, 1:]
     low, middle, high = np.quantile(slopes, [0.25, 0.5, 0.75], axis=0)
     off = np.abs(runs.limit[1:] - middle) / (high - low)
@@ -39,7 +43,7 @@ def theory_is_in_the_boxes(runs: Runs, *, difference: str = "") -> Claim:
         "median, over the distance of the quartiles",
         value=float(off[worst]),
         sense="<=",
-        limit=0.5,
+        limit=0.5 if len(slopes) >= 100 else 1.0,
         note=runs.labels[worst],
         difference=difference,
     )

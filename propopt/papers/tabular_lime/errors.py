@@ -118,8 +118,8 @@ def not_monotone(coefficients: Values) -> Claim:
 
 
 def _stability(p: int) -> tuple[float, float, float, float]:
-    even = np.arange(10 * p) + 0.5
-    law = uniform_law(even[:, None], p, 50.0)
+    even = np.linspace(0.5, 10 * p - 0.5, 10 * p)[:, None]
+    law = uniform_law(even, p, 50.0)
     end = law.columns[0].edges[0]
     box = functions.box_function(np.array([-np.inf]), np.array([end]))
     limits = ExactLimits(box.scaled(2.0), law).of(np.array([[0.5]]))

@@ -1,0 +1,1 @@
+"""Explaining the explainer: LIME with normal samples, on linear functions."""
