@@ -55,8 +55,8 @@ def switched_off_figure() -> PaperFigure:
     """Figure 7."""
     return PaperFigure(
         title="A kernel width that switches a feature off",
-        about="As figure 4 with ν = 0.53 and 20 runs; ξ_2 = 0.43198, since with that "
-        "of figure 4 there is no such width: the two figures cannot have one set-up, as "
+        about="As figure 4 with ν = 0.53 and 20 runs; ξ_2 = 0.43198, since with "
+        "that of figure 4 there is no such width: the two cannot have one set-up, as "
         "the paper says. Few samples have weight, so runs scatter.",
         panels=(
             study_of_runs(
