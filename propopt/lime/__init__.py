@@ -1,7 +1,8 @@
 """What LIME converges to, exactly, and what its coefficients hide.
 
 :class:`TabularLaw` says how tabular LIME draws, codes and weights samples;
-:func:`default_kernel_width` is the width that it has where none is given. With
+:func:`default_kernel_width` is the width that it has where none is given, and
+:class:`SmoothLaw` weights by distance, along a :class:`Line` of each column. With
 :class:`GaussianLaw` samples are normal and weighted by distance, and :func:`gains`,
 :func:`critical_bandwidths` and :func:`local_error` say what becomes of slopes.
 """
@@ -28,6 +29,7 @@ from propopt.lime.gaussian import (
     local_error,
 )
 from propopt.lime.laws import GaussianLaw, GlimeLaw
+from propopt.lime.laws.smooth import Line, SmoothLaw
 from propopt.lime.laws.tabular import TabularLaw
 from propopt.lime.laws.widths import default_kernel_width
 
@@ -40,9 +42,11 @@ __all__ = [
     "GlimeLaw",
     "LimeDiagnosis",
     "LimeExplanation",
+    "Line",
     "LinearTheorem",
     "LocalError",
     "PackageComparison",
+    "SmoothLaw",
     "TabularLaw",
     "compare_with_package",
     "critical_bandwidths",
