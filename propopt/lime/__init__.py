@@ -2,7 +2,7 @@
 
 :class:`TabularLaw` says how tabular LIME draws, codes and weights samples;
 :func:`default_kernel_width` is the width that it has where none is given, and
-:class:`SmoothLaw` weights by distance, along a :class:`Line` of each column. With
+:class:`SmoothLaw` weights by distance, along a :class:`Polyline` of each column. With
 :class:`GaussianLaw` samples are normal and weighted by distance, and :func:`gains`,
 :func:`critical_bandwidths` and :func:`local_error` say what becomes of slopes.
 """
@@ -29,7 +29,7 @@ from propopt.lime.gaussian import (
     local_error,
 )
 from propopt.lime.laws import GaussianLaw, GlimeLaw
-from propopt.lime.laws.smooth import Line, SmoothLaw
+from propopt.lime.laws.smooth import Polyline, SmoothLaw
 from propopt.lime.laws.tabular import TabularLaw
 from propopt.lime.laws.widths import default_kernel_width
 
@@ -42,10 +42,10 @@ __all__ = [
     "GlimeLaw",
     "LimeDiagnosis",
     "LimeExplanation",
-    "Line",
     "LinearTheorem",
     "LocalError",
     "PackageComparison",
+    "Polyline",
     "SmoothLaw",
     "TabularLaw",
     "compare_with_package",

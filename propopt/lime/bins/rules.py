@@ -14,10 +14,8 @@ from propopt.errors import InvalidInput
 from propopt.tables.names import listed
 
 
-BinsOfColumn: TypeAlias = int | str | Sequence[float] | Array
-BinsOfColumns: TypeAlias = (
-    int | str | Sequence[BinsOfColumn] | Mapping[str, BinsOfColumn]
-)
+BinChoice: TypeAlias = int | str | Sequence[float] | Array
+BinsOfColumns: TypeAlias = int | str | Sequence[BinChoice] | Mapping[str, BinChoice]
 
 NAMED_BINS: Final = {"quartile": 4, "decile": 10}
 """The package's names of numbers of bins."""

@@ -11,7 +11,12 @@ from scipy.special import ndtr, ndtri
 
 from propopt._typing import Array, Positions, Truths
 from propopt.structures.products.normals import Normals
-from propopt.structures.products.standard_normal import FAR, decay, is_narrow, mills
+from propopt.structures.products.standard_normal import (
+    FAR_INTERVAL,
+    decay,
+    is_narrow,
+    mills,
+)
 
 
 _STRAIGHT: Final = 1e-4
@@ -67,7 +72,7 @@ class Quantiles:
     @cached_property
     def _far(self) -> Truths:
         low, high = self._ends
-        return (np.maximum(low, -high) > -FAR) & ~self._straight
+        return (np.maximum(low, -high) > -FAR_INTERVAL) & ~self._straight
 
     @cached_property
     def _masses(self) -> tuple[Array, Array, Array]:

@@ -17,7 +17,7 @@ from propopt._typing import Array, Truths
 NARROW_INTERVAL: Final = 0.1
 """Intervals of length h about m are so, if h (1 + |m|) is below: there series hold."""
 
-FAR: Final = -20.0
+FAR_INTERVAL: Final = -20.0
 """Intervals below are far: distribution functions have too few digits there."""
 
 
@@ -27,7 +27,7 @@ def log_mass(low: Array, high: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.asarray(np.log(ndtr(b) - ndtr(a)))
     narrow = is_narrow(a, b)
-    far = (b < FAR) & ~narrow
+    far = (b < FAR_INTERVAL) & ~narrow
     if far.any():
         logs[far] = log_density(b[far]) + np.log(_tail(a[far], b[far]))
     if narrow.any():
@@ -109,7 +109,7 @@ def _log_scaled(low: Array, high: Array, nearest: Array) -> Array:
     a, b = _mirrored(low, high)
     logs = log_mass(a, b) - log_density(nearest)
     narrow = is_narrow(a, b)
-    far = (b < FAR) & ~narrow
+    far = (b < FAR_INTERVAL) & ~narrow
     if far.any():
         logs[far] = np.log(_tail(a[far], b[far]))
     if narrow.any():

@@ -14,7 +14,7 @@ from scipy.stats import norm, truncnorm
 import propopt as po
 from propopt._typing import Array, Points
 from propopt.errors import InvalidInput
-from propopt.lime import Line, SmoothLaw, TabularLaw
+from propopt.lime import Polyline, SmoothLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.binned import BinnedColumn
 from propopt.structures.products import (
@@ -38,9 +38,9 @@ TAUS: dict[str, Callable[[Array], Array]] = {
     "flat": lambda x: np.minimum(x, -0.5),
 }
 LINES = {
-    "x": Line.identity(),
-    "bent": Line(np.array([-4.0, 0.2, 4.0]), np.array([-2.0, 0.1, 7.7])),
-    "flat": Line(np.array([-4.0, -0.5, 4.0]), np.array([-4.0, -0.5, -0.5])),
+    "x": Polyline.identity(),
+    "bent": Polyline(np.array([-4.0, 0.2, 4.0]), np.array([-2.0, 0.1, 7.7])),
+    "flat": Polyline(np.array([-4.0, -0.5, 4.0]), np.array([-4.0, -0.5, -0.5])),
 }
 
 
@@ -294,7 +294,7 @@ def test_samples_have_the_weights_and_the_moments_of_the_law(tau: object) -> Non
 
 
 def test_a_function_is_met_by_straight_pieces() -> None:
-    line = Line.of(np.exp, -1.0, 1.0)
+    line = Polyline.of(np.exp, -1.0, 1.0)
     x = np.linspace(-1.0, 1.0, 1001)
     assert np.abs(line.at(x) - np.exp(x)).max() < (2 / 128) ** 2 * np.e / 8 * 1.01
 

@@ -2,12 +2,12 @@
 
 - :class:`~propopt.lime.laws.smooth.law.SmoothLaw`: tabular LIME with these weights.
 - :class:`~propopt.lime.laws.smooth.column.SmoothColumn`: bins of one column of numbers.
-- :class:`~propopt.lime.laws.smooth.line.Line`: τ, of straight pieces.
+- :class:`~propopt.lime.laws.smooth.polyline.Polyline`: τ, of straight pieces.
 """
 
 from propopt.lime.laws.smooth.column import SmoothColumn
 from propopt.lime.laws.smooth.law import SmoothLaw
-from propopt.lime.laws.smooth.line import Line
+from propopt.lime.laws.smooth.polyline import Polyline
 
 
-__all__ = ["Line", "SmoothColumn", "SmoothLaw"]
+__all__ = ["Polyline", "SmoothColumn", "SmoothLaw"]

@@ -11,7 +11,7 @@ import numpy as np
 from propopt._typing import Array, Positions, Values
 from propopt.lime.laws.binned import BinnedColumn
 from propopt.lime.laws.mixture import tilt_of_masses
-from propopt.lime.laws.smooth.line import Line
+from propopt.lime.laws.smooth.polyline import Polyline
 from propopt.lime.laws.tilt import Tilt
 from propopt.structures.products import Pieces
 from propopt.structures.products.standard_normal import log_mass
@@ -35,12 +35,12 @@ class SmoothColumn:
     ----------
     binned : BinnedColumn
         The bins, of numbers; and the width over that of the law.
-    tau : Line
+    tau : Polyline
         τ.
     """
 
     binned: BinnedColumn
-    tau: Line
+    tau: Polyline
 
     @property
     def bins(self) -> tuple[str, ...]:

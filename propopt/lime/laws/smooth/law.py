@@ -15,12 +15,12 @@ from propopt.lime.laws.base import LimeLaw
 from propopt.lime.laws.binned import BinnedColumn
 from propopt.lime.laws.notes import notes_of_bins
 from propopt.lime.laws.smooth.column import SmoothColumn
-from propopt.lime.laws.smooth.line import Line
+from propopt.lime.laws.smooth.polyline import Polyline
 from propopt.lime.laws.tabular import TabularLaw
 from propopt.tables.names import Labels, listed
 
 
-Tau: TypeAlias = Line | Callable[[Array], Array]
+Tau: TypeAlias = Polyline | Callable[[Array], Array]
 
 
 @final
@@ -70,7 +70,7 @@ class SmoothLaw(LimeLaw):
         ----------
         law : TabularLaw
             The bins; and ratios of the widths of columns.
-        tau : callable, Line, sequence or mapping, optional
+        tau : callable, Polyline, sequence or mapping, optional
             τ of all columns, of each of D, or by names of columns; x itself for others.
             A callable is taken at 129 numbers between the ends of the data, and is
             straight between them.
@@ -123,9 +123,9 @@ def _each(tau: Any, names: Sequence[str]) -> list[Tau]:
             raise InvalidInput(
                 f"tau: no column {listed(unknown)}{did_you_mean(unknown[0], names)}"
             )
-        return [tau.get(name, Line.identity()) for name in names]
+        return [tau.get(name, Polyline.identity()) for name in names]
     if tau is None:
-        return [Line.identity()] * len(names)
+        return [Polyline.identity()] * len(names)
     if not isinstance(tau, Sequence):
         return [tau] * len(names)
     if len(tau) != len(names):
@@ -135,13 +135,13 @@ def _each(tau: Any, names: Sequence[str]) -> list[Tau]:
     return list(tau)
 
 
-def _line(tau: Tau, column: BinnedColumn) -> Line:
-    if isinstance(tau, Line):
+def _line(tau: Tau, column: BinnedColumn) -> Polyline:
+    if isinstance(tau, Polyline):
         return tau
     if not callable(tau):
         raise InvalidInput(f"tau: expected a function of numbers, got {tau!r}")
     n_numbers = len(column.edges) + 1
     low, high = column.pieces.low[0], column.pieces.high[n_numbers - 1]
     if low == high:
-        return Line(np.array([low, low + 1.0]), np.repeat(tau(np.array([low])), 2))
-    return Line.of(tau, low, high)
+        return Polyline(np.array([low, low + 1.0]), np.repeat(tau(np.array([low])), 2))
+    return Polyline.of(tau, low, high)

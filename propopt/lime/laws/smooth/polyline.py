@@ -15,7 +15,7 @@ from propopt.errors import InvalidInput
 
 @final
 @dataclass(frozen=True, eq=False)
-class Line:
+class Polyline:
     """τ: values at knots, straight between them, and on beyond the first and the last.
 
     Parameters
@@ -28,7 +28,7 @@ class Line:
     Examples
     --------
     >>> import numpy as np
-    >>> root = Line.of(np.sqrt, 0.0, 4.0, n_pieces=4)
+    >>> root = Polyline.of(np.sqrt, 0.0, 4.0, n_pieces=4)
     >>> root.at(np.array([0.0, 0.5, 4.0, 5.0])).round(3)
     array([0.   , 0.5  , 2.   , 2.268])
     """
@@ -37,14 +37,14 @@ class Line:
     values: Array
 
     @classmethod
-    def identity(cls) -> Line:
+    def identity(cls) -> Polyline:
         """τ(x) = x."""
         return cls(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
 
     @classmethod
     def of(
         cls, tau: Callable[[Array], Array], low: float, high: float, n_pieces: int = 128
-    ) -> Line:
+    ) -> Polyline:
         """A function between two numbers, by as many straight pieces.
 
         Parameters
