@@ -197,9 +197,10 @@ class ExactLime(Baseline):
     def _subject(self, request: Request) -> LimeSubject:
         function, points, own = request.function, request.points, self.background
         rows = points if own is None else same_columns(own, request)
+        law = self.law_of(rows, function.schema)
         return LimeSubject(
             function=function,
-            law=self.law_of(rows, function.schema),
+            law=law.aligned(request.labels, points.shape[1]),
             products=checked_products(function, rows, points, request.labels),
             points=points,
             labels=request.labels,

@@ -178,11 +178,8 @@ class Lime(Baseline):
 
     def _neighbourhoods(self, request: Request) -> Neighbourhoods:
         if self.law is not None:
-            law, width = self._law(self.law), request.points.shape[1]
-            if len(law.columns) != width:
-                raise InvalidInput(
-                    f"law: it has {len(law.columns)} columns, and X has {width}"
-                )
+            width = request.points.shape[1]
+            law = self._law(self.law).aligned(request.labels, width)
             return LawNeighbourhoods(law, self.n_samples, self.first_row)
         noise = self._noise()
         units = noise.scale * request.feature_units(self.relative)

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput, Refused
+from propopt.extras import require
 from propopt.lime.bins.codes import CodeBins
 from propopt.lime.bins.numbers import NumberBins
 from propopt.structures.products import Pieces
 
+
+_STATISTICS: Final = (
+    "bins",
+    "means",
+    "stds",
+    "mins",
+    "maxs",
+    "feature_values",
+    "feature_frequencies",
+)
 
 _DISTANCES: Final = np.array([0.5, 1.0, 2.0])
 
@@ -98,37 +109,64 @@ def _codes(explainer: Any, j: int, names: Sequence[str] | None) -> CodeBins:
     return CodeBins(values, frequencies, words)
 
 
-def package_statistics(
-    pieces: Sequence[Pieces],
-    shares: Sequence[Array],
-    edges: Sequence[Array | None],
-) -> dict[str, dict[int, Any]]:
+class DrawnBins(NamedTuple):
+    """What the package needs to know of the bins of one column."""
+
+    pieces: Pieces
+    """The law of each."""
+
+    shares: Array
+    edges: Array | None
+    """Where bins of numbers end; None for categories."""
+
+    words: tuple[str, ...]
+
+
+def package_explainer(
+    bins: Sequence[DrawnBins], names: Sequence[str], **settings: Any
+) -> Any:
+    """An explainer of the package with these bins (D,) of columns of these names.
+
+    Parameters
+    ----------
+    bins, names : sequences (D,)
+        The columns.
+    **settings
+        Of ``lime.lime_tabular.LimeTabularExplainer``.
+
+    Raises
+    ------
+    MissingExtra
+        If ``lime`` is not installed.
+    """
+    coded = [j for j, column in enumerate(bins) if column.edges is None]
+    drawn = [column.pieces.mean[column.shares > 0.0][0] for column in bins]
+    module = require("lime.lime_tabular")
+    return module.LimeTabularExplainer(
+        np.array([drawn, drawn]),  # the package reads nothing else of its data
+        feature_names=list(names),
+        categorical_features=coded,
+        categorical_names={j: _category_names(bins[j]) for j in coded},
+        training_data_stats=_statistics(bins),
+        **settings,
+    )
+
+
+def _category_names(bins: DrawnBins) -> dict[int, str]:
+    codes = bins.pieces.mean.astype(int).tolist()
+    words = (word.removeprefix("= ") for word in bins.words)
+    return dict(zip(codes, words, strict=True))
+
+
+def _statistics(bins: Sequence[DrawnBins]) -> dict[str, dict[int, Any]]:
     """What the package takes as ``training_data_stats``, with its key ``bins``.
 
     The package draws (low − mean) / sd where both ends of a bin are equal, which is the
     value where mean = 0 and sd = 1. It needs an edge in each column: ∞ where there is
     none, with a second bin that is never drawn.
-
-    Parameters
-    ----------
-    pieces, shares : sequences (D,)
-        The law of each bin, and its share.
-    edges : sequence (D,)
-        Where bins of numbers end; None for categories.
     """
-    stats: dict[str, dict[int, Any]] = {
-        name: {}
-        for name in (
-            "bins",
-            "means",
-            "stds",
-            "mins",
-            "maxs",
-            "feature_values",
-            "feature_frequencies",
-        )
-    }
-    for j, (laws, share, ends) in enumerate(zip(pieces, shares, edges, strict=True)):
+    stats: dict[str, dict[int, Any]] = {name: {} for name in _STATISTICS}
+    for j, (laws, share, ends, _) in enumerate(bins):
         drawn = share > 0.0
         stats["feature_frequencies"][j] = share[drawn].tolist()
         if ends is None:

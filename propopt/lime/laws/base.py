@@ -71,7 +71,7 @@ class LimeLaw(ABC):
         """
         if len(self.columns) != n_columns:
             raise InvalidInput(
-                f"law: it is one of {len(self.columns)} columns, and X has {n_columns}"
+                f"law: it has {len(self.columns)} columns, and X has {n_columns}"
             )
         own = self.labels.features
         order = order_of(own, labels.features, "law: its columns", "X")

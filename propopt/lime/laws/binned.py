@@ -79,15 +79,6 @@ class BinnedColumn:
         same = (codes[places] == x) | (np.isnan(codes[places]) & np.isnan(x))
         return np.where(same, places, -1)
 
-    @property
-    def category_names(self) -> dict[int, str]:
-        """What each code is called."""
-        codes = self.pieces.mean.astype(int).tolist()
-        return {
-            code: word.removeprefix("= ")
-            for code, word in zip(codes, self.bins, strict=True)
-        }
-
     def tilt(self, x: Values, widths: Values) -> Tilt:
         """The weighted law: bins keep their shares but for the factor ε.
 

@@ -11,9 +11,9 @@ import numpy as np
 from propopt._typing import Points, Positions
 from propopt.checks import read_positive
 from propopt.errors import Refused
-from propopt.extras import require
 from propopt.lime.bins.lime_package import (
-    package_statistics,
+    DrawnBins,
+    package_explainer,
     read_explainer_bins,
     read_explainer_width,
 )
@@ -200,24 +200,22 @@ class TabularLaw(LimeLaw):
             If ``lime`` is not installed.
         """
         self._check_package()
-        module = require("lime.lime_tabular")
-        coded = [j for j, column in enumerate(self.columns) if column.coded]
-        stats = package_statistics(
-            [column.pieces for column in self.columns],
-            [column.shares for column in self.columns],
-            [None if column.coded else column.edges for column in self.columns],
-        )
-        values = [column.pieces.mean[column.shares > 0.0][0] for column in self.columns]
-        return module.LimeTabularExplainer(
-            np.array([values, values]),  # the package reads nothing else of its data
+        bins = [
+            DrawnBins(
+                column.pieces,
+                column.shares,
+                None if column.coded else column.edges,
+                column.bins,
+            )
+            for column in self.columns
+        ]
+        return package_explainer(
+            bins,
+            self.labels.feature_names(len(bins)),
             mode=mode,
-            feature_names=list(self.labels.feature_names(len(self.columns))),
-            categorical_features=coded,
-            categorical_names={j: self.columns[j].category_names for j in coded},
             kernel_width=self.kernel_width,
             feature_selection=feature_selection,
             random_state=random_state,
-            training_data_stats=stats,
         )
 
     def _check_package(self) -> None:

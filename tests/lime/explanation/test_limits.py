@@ -96,7 +96,7 @@ def test_one_row_without_a_table_has_no_quartiles(forest, table):
 def test_a_law_of_other_columns_is_refused(forest, table):
     law = limits(forest, table[:2], data=table).law
     tree = DecisionTreeRegressor(max_depth=2).fit(table[:, :3], table[:, 0])
-    with pytest.raises(InvalidInput, match="one of 4 columns, and X has 3"):
+    with pytest.raises(InvalidInput, match="it has 4 columns, and X has 3"):
         limits(tree, table[:2, :3], law)
 
 

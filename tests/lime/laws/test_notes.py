@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt._typing import Points
@@ -108,7 +109,7 @@ def test_columns_of_other_names_are_refused(frame: pd.DataFrame) -> None:
     f = po.wrap(lambda X: np.asarray(X)[:, 0])
     with pytest.raises(InvalidInput, match="'c' not known"):
         po.lime.limits(f, frame.rename(columns={"c": "z"}), law)
-    with pytest.raises(InvalidInput, match="one of 3 columns, and X has 2"):
+    with pytest.raises(InvalidInput, match="it has 3 columns, and X has 2"):
         po.lime.limits(f, frame[["a", "b"]], law)
 
 
@@ -118,3 +119,13 @@ def test_arrays_go_by_position(frame: pd.DataFrame) -> None:
     points: Points
     points, labels = f.read(frame.to_numpy())
     assert law.aligned(labels, points.shape[1]) is law
+
+
+def test_explainers_take_laws_by_the_names_of_columns(frame: pd.DataFrame) -> None:
+    law = po.lime.TabularLaw.from_data(frame)
+    tree = DecisionTreeRegressor(max_depth=3, random_state=0)
+    f = po.wrap(tree.fit(frame, frame["a"] * frame["b"]))
+    own = po.explainers.ExactLime(law=law).explain(f, frame[:3])
+    other = po.explainers.ExactLime(law=law.reordered(np.array([2, 0, 1])))
+    again = other.explain(f, frame[:3])
+    np.testing.assert_allclose(again.attributions, own.attributions, rtol=1e-12)
