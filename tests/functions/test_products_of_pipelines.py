@@ -27,10 +27,13 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
+    FunctionTransformer,
     MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
+    PowerTransformer,
     QuantileTransformer,
+    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -86,6 +89,10 @@ def is_read(function, data, tolerance=1e-12):
 
 
 PIPELINES = [
+    behind_columns(Ridge(), SimpleImputer(), PowerTransformer()),
+    behind_columns(SVR(), SimpleImputer(), PowerTransformer()),
+    behind_columns(Ridge(), SimpleImputer(), SplineTransformer(n_knots=4)),
+    behind_columns(Ridge(), SimpleImputer(), FunctionTransformer(np.arctan)),
     behind_columns(Ridge()),
     behind_columns(Ridge(), SimpleImputer(strategy="median"), MinMaxScaler()),
     behind_columns(Ridge(), SimpleImputer(add_indicator=True), StandardScaler()),
@@ -208,6 +215,10 @@ REASONS = [
         "no affine function of its numbers",
     ),
     (make_pipeline(columns(), PCA(4), DecisionTreeRegressor()), "PCA is not known"),
+    (
+        behind_columns(DecisionTreeRegressor(), SimpleImputer(), PowerTransformer()),
+        "is not known to be a sum of products",
+    ),
     (behind_columns(KNeighborsRegressor()), "depends on all columns at once"),
 ]
 

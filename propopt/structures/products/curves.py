@@ -125,5 +125,7 @@ def _by_nodes(
 
 
 def _values(rule: CurveRule, values: Array) -> Array:
+    if values.size == 0:
+        return np.zeros(values.shape)
     answer = np.asarray(rule(values.ravel()), dtype=np.float64)
     return np.broadcast_to(answer, values.size).reshape(values.shape)

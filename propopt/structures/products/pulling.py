@@ -18,7 +18,7 @@ from propopt.structures.products.imputed import Imputed
 from propopt.structures.products.paths import padded_paths
 from propopt.structures.products.powers import Powers
 from propopt.structures.products.products import Products
-from propopt.structures.products.seen import Line, Listed, SeenColumn
+from propopt.structures.products.seen import Bent, Line, Listed, SeenColumn
 from propopt.structures.products.sum_of_products import SumOfProducts
 from propopt.structures.products.tables import Tables
 
@@ -65,14 +65,15 @@ class _Entries:
         Positions; products are not decreasing.
     column : array (E,)
         The column of the table.
-    is_line : array (E,)
-        Whether it is seen as a line.
+    is_line, is_bent : array (E,)
+        Whether it is seen as a line, and whether it is bent.
     """
 
     product: Positions
     factor: Positions
     column: Positions
     is_line: Truths
+    is_bent: Truths
 
     @classmethod
     def of(cls, function: SumOfProducts, seen: Sequence[SeenColumn]) -> _Entries:
@@ -83,18 +84,21 @@ class _Entries:
         k = function.products.column[factor]
         column = np.array([each.column for each in seen], np.intp)
         lines = np.array([isinstance(each, Line) for each in seen], bool)
-        return cls(product, factor, column[k], lines[k])
+        bent = np.array([isinstance(each, Bent) for each in seen], bool)
+        return cls(product, factor, column[k], lines[k], bent[k])
 
     @cached_property
     def is_joint(self) -> Truths:
-        """Which are of a column that their product has more than once, as a line."""
+        """Which are bent, or of a column that their product has again, as a line."""
         pairs = np.stack([self.product, self.column])
         _, place, counts = np.unique(
             pairs, axis=1, return_inverse=True, return_counts=True
         )
         place = place.ravel()
-        lines = np.bincount(place, self.is_line, minlength=len(counts))
-        return ((counts > 1) & (lines > 0))[place]
+        n = len(counts)
+        lines = np.bincount(place, self.is_line, minlength=n) > 0
+        bent = np.bincount(place, self.is_bent, minlength=n) > 0
+        return (bent | (lines & (counts > 1)))[place]
 
 
 @final
@@ -154,7 +158,7 @@ class _Pulled:
         rules = tuple(Joint(tuple(map(self._part, run))) for run in runs.values())
         columns = np.array([column for _, column in runs], np.intp)
         self.product.append(np.array([product for product, _ in runs], np.intp))
-        knots = (np.zeros(0),) * len(rules)
+        knots = tuple(rule.knots for rule in rules)
         self.factor.append(self._add(Curves(columns, rules, knots)))
 
     def _part(self, number: int) -> tuple[Factors, SeenColumn]:
@@ -231,6 +235,12 @@ class Joint:
     """
 
     parts: tuple[tuple[Factors, SeenColumn], ...]
+
+    @property
+    def knots(self) -> Array:
+        """Where maps have kinks, increasing."""
+        bent = [seen.knots for _, seen in self.parts if isinstance(seen, Bent)]
+        return np.unique(np.concatenate([np.zeros(0), *bent]))
 
     def __call__(self, values: Array) -> Array:
         """At values (n,) of the table."""

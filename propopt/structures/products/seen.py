@@ -8,6 +8,7 @@ from typing import TypeAlias, final
 import numpy as np
 
 from propopt._typing import Array
+from propopt.structures.products.curves import CurveRule
 
 
 @final
@@ -71,7 +72,27 @@ class Listed:
         return np.concatenate([self.of(keys), [self.other, self.missing]])
 
 
-SeenColumn: TypeAlias = Line | Listed
+@final
+@dataclass(frozen=True, eq=False)
+class Bent:
+    """Numbers that are seen through any map.
+
+    Parameters
+    ----------
+    column : int
+        The column of the table.
+    of : callable
+        From values (n,), NaN among them, to what is seen of them.
+    knots : array (K,)
+        Where the map has kinks, increasing.
+    """
+
+    column: int
+    of: CurveRule
+    knots: Array
+
+
+SeenColumn: TypeAlias = Line | Listed | Bent
 """How a column that a model sees comes from one of the table."""
 
 

@@ -16,9 +16,16 @@ from sklearn.ensemble import (
 )
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import PoissonRegressor, Ridge
+from sklearn.linear_model import Lasso, PoissonRegressor, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    PowerTransformer,
+    SplineTransformer,
+    StandardScaler,
+)
 from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
 
@@ -86,6 +93,24 @@ def test_draws_tend_to_the_limits_of_models_of_tables(model):
     points, _ = function.read(TABLE)
     law = po.lime.TabularLaw.from_data(TABLE, function.schema)
     draws_agree(function, law, points[:2])
+
+
+BENDS = [PowerTransformer(), SplineTransformer(n_knots=4), FunctionTransformer(np.cos)]
+
+
+@pytest.mark.parametrize("bend", BENDS)
+def test_draws_tend_to_the_limits_behind_curves(bend):
+    function = po.wrap(make_pipeline(bend, Ridge()).fit(X, Y))
+    draws_agree(function, po.lime.TabularLaw.from_data(X), X[:2])
+
+
+def test_models_that_are_constant_have_no_coefficients():
+    law = po.lime.TabularLaw.from_data(X)
+    for model in (Lasso(alpha=1e6), make_pipeline(StandardScaler(), Lasso(alpha=1e6))):
+        function = po.wrap(model.fit(X, Y))
+        found = ExactLimits(function.products, law).of(X[:2])
+        assert (found.coefficients == 0.0).all()
+        np.testing.assert_allclose(found.intercept, Y.mean())
 
 
 @pytest.mark.parametrize("width", [0.5, 2.0])

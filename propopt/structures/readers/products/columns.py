@@ -12,10 +12,11 @@ import numpy as np
 from propopt._typing import Array
 from propopt.structures.products import NoProducts, SumOfProducts
 from propopt.structures.products.pulling import by_table
-from propopt.structures.products.seen import Line, Listed, SeenColumn, constant
+from propopt.structures.products.seen import Bent, Line, Listed, SeenColumn, constant
 from propopt.structures.readers.trees.questions import Questions
 from propopt.structures.readers.trees.views import (
     CodedColumn,
+    Curved,
     Rising,
     Same,
     Steps,
@@ -26,6 +27,8 @@ from propopt.structures.readers.trees.views import (
 
 FAR_PROBE: Final = 2.0**40
 """Lines are asked for these numbers, which are exact in single precision."""
+
+_MOST_KEPT: Final = 32
 
 
 def through_view(function: SumOfProducts, view: View) -> SumOfProducts | NoProducts:
@@ -40,9 +43,9 @@ def through_view(function: SumOfProducts, view: View) -> SumOfProducts | NoProdu
     """
     used = function.columns.tolist()
     columns = SeenColumns(view, used)
-    bent = [k for k in used if columns.is_bent(k)]
-    if bent:
-        j = view.sources[bent[0]].column
+    broken = [k for k in used if columns.is_broken(k)]
+    if broken:
+        j = view.sources[broken[0]].column
         return NoProducts(
             f"what it is given of column {j} (counted from 0) is no affine function of "
             "its numbers, as those of scalers are, nor of a few categories"
@@ -68,13 +71,13 @@ class SeenColumns:
     view: View
     used: Sequence[int]
 
-    def is_bent(self, k: int) -> bool:
-        """Whether it is a map of numbers that is not affine."""
+    def is_broken(self, k: int) -> bool:
+        """Whether it is a map of numbers with kinks or jumps that are not known."""
         source = self.view.sources[k]
         return isinstance(source, Rising) and not source.straight
 
     def of(self, k: int) -> SeenColumn:
-        """A column that is not bent."""
+        """A column that is not broken."""
         match self.view.sources[k]:
             case Same(j):
                 return Line(j, missing=self._missing[k])
@@ -82,6 +85,8 @@ class SeenColumns:
                 return self._line(j, k)
             case Steps(j, values, _) as source:
                 return self._listed(j, k, np.array(values), source.elsewhere)
+            case Curved(j, knots):
+                return Bent(j, Asked(self, k), np.array(knots))
             case CodedColumn(j):
                 seen = self._asked.codes(k)
                 return Listed(j, np.arange(float(len(seen))), seen)
@@ -98,7 +103,7 @@ class SeenColumns:
         return dict(self._asked.missing(numeric)) if numeric else {}
 
     def _line(self, j: int, k: int) -> SeenColumn:
-        low, middle, high = self._seen(
+        low, middle, high = self.seen(
             k, np.array([-FAR_PROBE, 0.0, FAR_PROBE])
         ).tolist()
         slope = (high - low) / (2.0 * FAR_PROBE)
@@ -108,12 +113,51 @@ class SeenColumns:
 
     def _listed(self, j: int, k: int, values: Array, elsewhere: bool) -> Listed:
         if not elsewhere:  # other values are refused
-            return Listed(j, values, self._seen(k, values), missing=self._missing[k])
+            return Listed(j, values, self.seen(k, values), missing=self._missing[k])
         beyond = np.floor(values[-1]) + 1.0
-        *seen, other = self._seen(k, np.append(values, beyond)).tolist()
+        *seen, other = self.seen(k, np.append(values, beyond)).tolist()
         return Listed(j, values, np.array(seen), other, self._missing[k])
 
-    def _seen(self, k: int, values: Array) -> Array:
-        """What is seen in one column of values of its source."""
+    def seen(self, k: int, values: Array) -> Array:
+        """What is seen in one column of values of its source.
+
+        Parameters
+        ----------
+        k : int
+            The column that is seen.
+        values : array (n,)
+            Of the column of the table.
+        """
         columns = np.full(len(values), k, np.intp)
-        return self.view.ask(table_numbers, columns, values)
+        with np.errstate(all="ignore"):  # such as logarithms of other columns at 0
+            return self.view.ask(table_numbers, columns, values)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What is seen of a column, asked of the steps; a few answers are kept.
+
+    Parameters
+    ----------
+    columns : SeenColumns
+        All columns.
+    k : int
+        Which.
+    """
+
+    columns: SeenColumns
+    k: int
+
+    def __call__(self, values: Array) -> Array:
+        """Of values (n,): many factors of a column ask for the same."""
+        key = values.tobytes()
+        if key not in self._kept:
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            self._kept[key] = self.columns.seen(self.k, values)
+        return self._kept[key]
+
+    @cached_property
+    def _kept(self) -> dict[bytes, Array]:
+        return {}

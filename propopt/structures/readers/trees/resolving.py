@@ -19,7 +19,7 @@ from propopt.structures.readers.trees.questions import (
     code_runs,
     ends_asked,
 )
-from propopt.structures.readers.trees.views import CodedColumn, Steps, View
+from propopt.structures.readers.trees.views import CodedColumn, Curved, Steps, View
 
 
 def resolved(trees: Sequence[Tree], view: View, numbers: Numbers) -> list[Tree] | None:
@@ -37,9 +37,13 @@ def resolved(trees: Sequence[Tree], view: View, numbers: Numbers) -> list[Tree] 
     Returns
     -------
     list of Tree or None
-        None if numbers are asked for so many categories that a tree would be too large.
+        None if numbers are asked for so many categories that a tree would be too large,
+        or a column is seen through a map that may fall.
     """
-    columns = _columns(trees, view, numbers)
+    ends = ends_asked(trees)
+    if any(isinstance(view.sources[k], Curved) for k in ends):
+        return None
+    columns = _columns(ends, view, numbers)
     whole = []
     for tree in trees:
         found = _of_table(tree, columns)
@@ -57,10 +61,10 @@ def _of_table(tree: Tree, columns: Mapping[int, _Column]) -> Tree | None:
 
 
 def _columns(
-    trees: Sequence[Tree], view: View, numbers: Numbers
+    ends: Mapping[int, Array], view: View, numbers: Numbers
 ) -> Mapping[int, _Column]:
     """What the model sees in each column that it asks for."""
-    ends, asked = ends_asked(trees), Questions(view, numbers)
+    asked = Questions(view, numbers)
     numeric = [k for k in ends if not isinstance(view.sources[k], CodedColumn)]
     missing, cuts = asked.missing(numeric), asked.cuts(ends)
     columns: dict[int, _Column] = {}

@@ -36,8 +36,10 @@ from sklearn.preprocessing import (
     MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
+    PowerTransformer,
     QuantileTransformer,
     RobustScaler,
+    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -47,6 +49,7 @@ from propopt.structures.pipelines import is_passthrough
 from propopt.structures.readers.trees.views import (
     CodedColumn,
     ColumnSource,
+    Curved,
     Rising,
     Same,
     Steps,
@@ -103,6 +106,34 @@ def _monotone(source: ColumnSource, *, straight: bool) -> ColumnSource:
             return Rising(column, straight)
         case Rising(column, before):
             return Rising(column, before and straight)
+        case _:
+            return source
+
+
+def _powers(step: Any, view: View) -> Sources:
+    """Powers of Yeo and Johnson have a kink in their slope at 0."""
+    kinks = (0.0,) if step.method == "yeo-johnson" else ()
+    return tuple(_curved(source, kinks) for source in view.sources)
+
+
+def _splines(step: Any, view: View) -> Sources | None:
+    if not all(isinstance(source, Same | Rising | Curved) for source in view.sources):
+        return None
+    n_each = step.n_features_out_ // len(view.sources)
+    curved = [
+        _curved(source, np.unique(spline.t).tolist())
+        for source, spline in zip(view.sources, step.bsplines_, strict=True)
+    ]
+    return tuple(source for source in curved for _ in range(n_each))
+
+
+def _curved(source: ColumnSource, knots: Sequence[float]) -> ColumnSource:
+    """What is seen of a column behind any map of it, with kinks where it has them."""
+    match source:
+        case Same(column):
+            return Curved(column, tuple(knots))
+        case Rising(column, _) | Curved(column, _):
+            return Curved(column)  # kinks are not known in units of the table
         case _:
             return source
 
@@ -186,9 +217,11 @@ def _steps_of(
 
 
 def _function(step: Any, view: View) -> Sources | None:
-    """A function of the table that changes no number: what makes it an array."""
+    """A function of each number, or one that changes none: what makes an array."""
     if step.func is None:
         return view.sources
+    if isinstance(step.func, np.ufunc) and not step.kw_args:
+        return tuple(_curved(source, ()) for source in view.sources)
     points = np.tile(view.start, (len(_PROBES), 1))
     for source in view.sources:
         if isinstance(source, Same | Rising):
@@ -271,6 +304,8 @@ STEPS: Final[Mapping[type, StepRule]] = {
     MissingIndicator: _indicated,
     OneHotEncoder: _one_hot,
     OrdinalEncoder: _ordinal,
+    PowerTransformer: _powers,
+    SplineTransformer: _splines,
     SimpleImputer: _imputed,
     TargetEncoder: _target_encoded,
     **dict.fromkeys((Binarizer, QuantileTransformer), _rising),

@@ -80,10 +80,27 @@ class CodedColumn:
     column: int
 
 
+@final
+@dataclass(frozen=True)
+class Curved:
+    """Numbers of one column through any map, as powers and splines are.
+
+    Parameters
+    ----------
+    column : int
+        The column of the table.
+    knots : tuple of float
+        Numbers of the table at which the map has a kink, where they are known.
+    """
+
+    column: int
+    knots: tuple[float, ...] = ()
+
+
 FARTHEST_SINGLE: Final = 1e30
 """Steps that compute in float32 are asked for no larger numbers."""
 
-ColumnSource: TypeAlias = Same | Rising | Steps | CodedColumn
+ColumnSource: TypeAlias = Same | Rising | Steps | Curved | CodedColumn
 """Where a column comes from that a model sees."""
 
 
