@@ -25,6 +25,7 @@ from propopt.lime.gaussian import (
     critical_bandwidths,
     gains,
     gaussian_findings,
+    linear_noise,
     linear_theorem_samples,
     local_error,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "gains",
     "gaussian_findings",
     "limits",
+    "linear_noise",
     "linear_theorem_samples",
     "local_error",
     "stability_factor",

@@ -12,7 +12,6 @@ import pytest
 from linear_sums import curved, linear, wavy
 from normal_samples import weighted_fit, with_intercept
 from scipy.special import ndtri
-from scipy.stats import truncnorm
 from sklearn.datasets import load_diabetes
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.preprocessing import StandardScaler
@@ -205,48 +204,5 @@ def test_scatter_of_runs_is_what_the_narrow_law_tells(width, rng):
     x, a = np.array([0.5, -0.3, 0.2, 1.0, -0.8]), np.array([1.0, -2.0, 0.5, 0.0, 3.0])
     f = linear(a)
     found = runs(law, f, x, 10_000, 200, rng).std(axis=0, ddof=1)[1:]
-    told = linear_deviations(law, a, x) / 100.0
+    told = po.lime.linear_noise(law, a, x[None], 10_000)[0]
     np.testing.assert_allclose(found / told, np.ones(5), rtol=0, atol=0.25)
-
-
-def linear_deviations(law, a, x):
-    """√n times the deviation of each coefficient, from moments of truncated normals.
-
-    Slopes have the influence π r (z_j − α_j) / (C α_j (1 − α_j)), and
-    E π² h = C(ν/√2) E h under the law of the width ν/√2, whose columns are independent.
-    """
-    found = po.lime.gains(law, x[None])
-    limits = found.of_linear(a)
-    narrow = law.with_width(law.kernel_width / np.sqrt(2.0))
-    alpha, beta = found.alpha[0], limits.coefficients[0]
-    d = len(a)
-    mean, var = np.zeros((2, d, 2))
-    q = np.zeros((d, 2))
-    for j, column in enumerate(narrow.columns):
-        tilt = column.tilt(x[[j]], np.array([narrow.kernel_width]))
-        first, second = moments(tilt.pieces.normals)
-        q[j] = tilt.complement[0], tilt.alpha[0]
-        for b, shares in enumerate([tilt.outside[:, 0], tilt.inside[:, 0]]):
-            m = shares @ first
-            mean[j, b] = a[j] * m - beta[j] * b
-            var[j, b] = a[j] ** 2 * (shares @ second - m**2)
-    total = (q * mean).sum(axis=1)
-    spread = (q * (var + mean**2)).sum(axis=1) - total**2
-    squares = np.zeros(d)
-    for j in range(d):
-        rest = total.sum() - total[j] - limits.intercept[0]
-        scatter = spread.sum() - spread[j]
-        by_bit = var[j] + (mean[j] + rest) ** 2 + scatter
-        squares[j] = q[j] @ (by_bit * (np.arange(2) - alpha[j]) ** 2)
-    ratio = po.lime.gains(narrow, x[None]).log_weight[0] - 2.0 * found.log_weight[0]
-    return np.sqrt(squares * np.exp(ratio)) / (alpha * (1.0 - alpha))
-
-
-def moments(normals):
-    """E V and E V² of truncated normals (B, 1), by scipy."""
-    ends = [
-        np.asarray((end - normals.mean) / normals.sd)
-        for end in (normals.low, normals.high)
-    ]
-    laws = truncnorm(*ends, loc=normals.mean, scale=normals.sd)
-    return laws.mean()[:, 0], (laws.var() + laws.mean() ** 2)[:, 0]
