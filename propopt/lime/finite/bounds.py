@@ -29,7 +29,8 @@ def tabular_theorem_samples(
 
     with E = exp(1/ν²) and c = 1/p + (1 − 1/p) exp(−1/(2ν²)): Garreau and von Luxburg
     2020, "Looking deeper into tabular LIME", Theorem 1, with F² where it prints F in
-    the first term, which otherwise would change with the units of f. For ten columns
+    the first term, which otherwise would change with the units of f; the second term is
+    always the larger one then. For ten columns
     and the package's width it asks for 3e20 samples where some hundreds do: it is here
     to be looked at. :meth:`SingleRun.samples_for` says what a precision takes.
 
@@ -77,9 +78,8 @@ def tabular_theorem_samples(
     log_c = math.log(1.0 / p + (1.0 - 1.0 / p) * math.exp(-0.5 / nu**2))
     log_rest = math.log(math.log(8.0 * d / failure)) + 2.0 * math.log(F / error)
     square = 4.0 * math.log(d * p) + 1.0 / nu**2 - 2.0 * d * log_c
-    first = 12.0 * math.log(2.0) + square
-    second = 15.0 * math.log(2.0) + 2.0 * square - math.log(d)
-    exponent = max(first, second) + log_rest
+    # d⁷ p⁸ E² / c^4d: the other term is smaller by 8 d³ p⁴ E / c^2d at least
+    exponent = 15.0 * math.log(2.0) + 2.0 * square - math.log(d) + log_rest
     return math.exp(exponent) if exponent < 700.0 else math.inf
 
 

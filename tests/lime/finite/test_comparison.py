@@ -83,6 +83,14 @@ def test_ridge_shows_where_weights_are_small():
     assert np.abs(found.z_of(found.without["ridge"])).max() > 20
 
 
+def test_what_the_row_adds_is_told_apart():
+    X = np.random.default_rng(4).uniform(size=(100, 2))
+    found = compare(X, Known(bump_at(X[0], 1e-6)), X[0], 2, 200)
+    assert np.abs(found.without["row"]).max() < 1e-9
+    assert (found.to_frame()["row"].abs() > 1e-3).all()
+    assert (found.runs[:, 1:] > 1e-3).all()
+
+
 def test_a_function_that_only_answers_is_compared_by_an_estimate():
     X = np.random.default_rng(0).uniform(size=(400, 2))
     f = po.wrap(lambda x: x[:, 0] * (x[:, 1] - 0.3))
