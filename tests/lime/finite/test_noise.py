@@ -5,11 +5,11 @@ from __future__ import annotations
 import lime_fixture as fixture
 import numpy as np
 import pytest
-from lime_functions import plain_lime
+from lime_functions import bump_at, plain_lime
 from scipy import stats
 
 from propopt.errors import InvalidInput
-from propopt.lime import GlimeLaw
+from propopt.lime import GlimeLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits, Limits
 from propopt.lime.finite import single_run
 from propopt.lime.finite.fit import FiniteFit
@@ -170,3 +170,17 @@ def test_settings_that_cannot_be_are_refused():
         single_run(
             function.value, law, fixture.ROW, limits_of(function, law), None, 100
         )
+
+
+def test_ten_columns_and_a_wide_bump_take_the_samples_that_were_measured():
+    # 0.001 for each coefficient: about 4e4; 0.1 for all in the mean square: about 160
+    X = np.random.default_rng(0).uniform(-10, 10, (1000, 10))
+    law, function = TabularLaw.from_data(X), bump_at(np.zeros(10), 10.0)
+    row = X[[3]] / 2
+    limits = ExactLimits(function, law).of(row)
+    run = single_run(
+        function.value, law, row, limits, None, 5000, ridge=0.0, first_row=False
+    )
+    assert run.samples_for(0.001).max() == pytest.approx(4.3e4, rel=0.1)
+    both = 4 * np.trace(run.covariance[0]) * 5000  # n for 2 deviations of 1
+    assert both / 0.1**2 == pytest.approx(170, rel=0.15)
