@@ -5,11 +5,11 @@ from __future__ import annotations
 import lime_fixture as fixture
 import numpy as np
 import pytest
-from lime_functions import bump_at, plain_lime
+from lime_functions import bump_at, plain_lime, product_of
 from scipy import stats
 
 from propopt.errors import InvalidInput
-from propopt.lime import GlimeLaw, TabularLaw
+from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits, Limits
 from propopt.lime.finite import single_run
 from propopt.lime.finite.fit import FiniteFit
@@ -184,3 +184,30 @@ def test_ten_columns_and_a_wide_bump_take_the_samples_that_were_measured():
     assert run.samples_for(0.001).max() == pytest.approx(4.3e4, rel=0.1)
     both = 4 * np.trace(run.covariance[0]) * 5000  # n for 2 deviations of 1
     assert both / 0.1**2 == pytest.approx(170, rel=0.15)
+
+
+def test_weights_by_distance_scatter_as_predicted():
+    """Variances of 250 runs against χ², false alarms of 1e-6, widened by 8 %."""
+    law = GaussianLaw.of(np.zeros(4), 1.0, kernel_width=1.2)
+    function = product_of([(2.0, [0]), (-1.0, [1]), (0.5, [0, 2])], 4)
+    row = np.array([[0.3, -0.2, 0.5, 1.0]])
+    limits = ExactLimits(function, law).of(row)
+    predicted = single_run(
+        function.value, law, row, limits, function.value(row), 3000
+    ).covariance[0]
+    runs = [
+        plain_lime(
+            law,
+            function.value,
+            row,
+            3000,
+            np.random.default_rng(seed),
+            ridge=1.0,
+            first_row=True,
+        )
+        for seed in range(250)
+    ]
+    ratio = np.var(runs, axis=0, ddof=1) / np.diag(predicted)
+    low, high = stats.chi2.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], 249)
+    assert (ratio > low / 249 / 1.08).all()
+    assert (ratio < high / 249 * 1.08).all()
