@@ -125,12 +125,20 @@ class Baseline(ABC):
             )
             self._announce(request, progress)
             findings = self._findings(request)
-        W = read_array(findings.attributions, f"{self.method} of X", ndim=2)
-        missing = np.isnan(points)
+        rows, seconds = function.calls.rows - before, time.perf_counter() - start
+        return self._explanation(request, findings, rows, seconds)
+
+    def _explanation(
+        self, request: Request, findings: Findings, evaluations: int, seconds: float
+    ) -> Explanation:
+        """What was found, with what it was asked."""
+        missing = np.isnan(request.points)
         return Explanation(
-            attributions=W,
+            attributions=read_array(
+                findings.attributions, f"{self.method} of X", ndim=2
+            ),
             method=self.method,
-            labels=labels,
+            labels=request.labels,
             parameters=self.parameters,
             standard_errors=findings.standard_errors,
             details={
@@ -138,8 +146,8 @@ class Baseline(ABC):
                 **({EFFECTS: missing} if missing.any() else {}),
             },
             units=self.units,
-            evaluations=function.calls.rows - before,
-            seconds=time.perf_counter() - start,
+            evaluations=evaluations,
+            seconds=seconds,
         )
 
     @property

@@ -176,6 +176,54 @@ class TradeOffs:
         )
         return _with_counts(pd.DataFrame(list(rows)))
 
+    def nearest(self, method: str | None = None) -> Explanation:
+        """The baseline that left least on the table: the least :meth:`distances`.
+
+        Among explanations of one method with many settings, such as those of
+        :meth:`propopt.explainers.ExactLime.at_widths`, it is the setting nearest to the
+        front. As optima are of the same losses, no baseline is below it.
+
+        Parameters
+        ----------
+        method : str, optional
+            Only baselines of this method.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such baseline, or none that is in the units of the target.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> objective = po.GradientMatching(np.eye(3)) + po.Sparsity()
+        >>> others = {
+        ...     "half": np.eye(3) / 2,
+        ...     "none": np.zeros((3, 3)),
+        ...     "two": 2 * np.eye(3),
+        ... }
+        >>> curve = po.sweep(objective, {"sparsity": [0.1, 1.0]}, others)
+        >>> curve.nearest().method
+        'half'
+        """
+        rows = [
+            distance_of(baseline, self.optimized, self.losses, self.units)
+            for baseline in self.baselines
+        ]
+        compared = [
+            (row["excess"], place)
+            for place, row in enumerate(rows)
+            if not np.isnan(row.get("excess", np.nan))
+            and method in (None, row["method"])
+        ]
+        if not compared:
+            raise InvalidInput(
+                "nearest: no baseline"
+                + ("" if method is None else f" of the method {method!r}")
+                + " can be compared with the optima; distances() says why"
+            )
+        return self.baselines[min(compared)[1]]
+
     def to_frame(self) -> pd.DataFrame:
         """One row per explanation, with the columns of the CSV files.
 

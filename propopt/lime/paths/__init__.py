@@ -7,11 +7,16 @@
 - :func:`~propopt.lime.paths.profile.bin_profiles`: means by the bin of one column, a
   :class:`~propopt.lime.paths.profile.BinProfile` each.
 - :func:`~propopt.lime.paths.cells.cell_map`: coefficients of two columns in each cell
-  of their bins, a :class:`~propopt.lime.paths.cells.CellMap`.
+  of their bins, a :class:`~propopt.lime.paths.cells.CellCoefficients`.
 """
 
-from propopt.lime.paths.cells import CellMap, cell_map
-from propopt.lime.paths.path import BandwidthPath, bandwidth_path, default_widths
+from propopt.lime.paths.cells import CellCoefficients, cell_map
+from propopt.lime.paths.path import (
+    BandwidthPath,
+    bandwidth_path,
+    default_widths,
+    read_widths,
+)
 from propopt.lime.paths.profile import BinProfile, bin_profiles
 from propopt.lime.paths.sign_changes import ColumnRoots, SignChanges, sign_changes
 
@@ -19,12 +24,13 @@ from propopt.lime.paths.sign_changes import ColumnRoots, SignChanges, sign_chang
 __all__ = [
     "BandwidthPath",
     "BinProfile",
-    "CellMap",
+    "CellCoefficients",
     "ColumnRoots",
     "SignChanges",
     "bandwidth_path",
     "bin_profiles",
     "cell_map",
     "default_widths",
+    "read_widths",
     "sign_changes",
 ]

@@ -16,7 +16,7 @@ from propopt.lime.paths.profile import binned_or_refused
 
 @final
 @dataclass(frozen=True, eq=False)
-class CellMap:
+class CellCoefficients:
     """β_i and β_j of rows in each cell of the bins of columns i and j.
 
     All rows of one cell have the same coefficients.
@@ -41,7 +41,7 @@ class CellMap:
 
 def cell_map(
     exact: ExactLimits, i: int, j: int, point: ArrayLike, width: float | None = None
-) -> CellMap:
+) -> CellCoefficients:
     """Coefficients of two columns if the row were in other bins of them.
 
     Parameters
@@ -70,7 +70,7 @@ def cell_map(
     points[:, j] = np.tile(values[1], sizes[0])
     widths = None if width is None else np.full(len(points), float(width))
     found = exact.of(points, widths).coefficients[:, [i, j]]
-    return CellMap(
+    return CellCoefficients(
         (i, j),
         found.reshape(*sizes, 2),
         (first.bins, second.bins),

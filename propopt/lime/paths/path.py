@@ -100,7 +100,7 @@ def bandwidth_path(
         If a width is not a positive number.
     """
     row = np.asarray(point, np.float64)
-    grid = _read_widths(widths, exact.law.kernel_width)
+    grid = read_widths(widths, exact.law.kernel_width)
     points = repeated(row, len(grid))
     limits = exact.of(points, grid)
     return BandwidthPath(
@@ -119,7 +119,8 @@ def default_widths(width: float) -> Values:
     return np.geomspace(width / GRID_REACH, width * GRID_REACH, GRID_SIZE)
 
 
-def _read_widths(widths: ArrayLike | None, own: float) -> Values:
+def read_widths(widths: ArrayLike | None, own: float) -> Values:
+    """Widths in increasing order; :func:`default_widths` if there are none."""
     if widths is None:
         return default_widths(own)
     grid = read_array(widths, "widths", ndim=1)
