@@ -21,7 +21,7 @@ from propopt.lime.laws import LimeLaw
 from propopt.structures.products import SumOfProducts
 
 
-N_DRAWS: Final = 4096
+VARIANCE_DRAWS: Final = 4096
 
 
 @final
@@ -55,7 +55,7 @@ def variance(
     points: Points,
     widths: Values | None = None,
     *,
-    n_draws: int = N_DRAWS,
+    n_draws: int = VARIANCE_DRAWS,
     rng: int | np.random.Generator = 0,
 ) -> Variance:
     """Var_Q f, exact where a function is a sum of products that are not too many.
