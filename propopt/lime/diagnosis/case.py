@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
-from propopt._typing import Array, Attributions, Points, Positions, Truths
+from propopt._typing import Array, Attributions, Points, Positions, Truths, Values
 from propopt.lime.finite import FiniteFit
 from propopt.lime.finite.noise import SingleRun
 from propopt.lime.laws import LimeLaw
 from propopt.lime.laws.binned import BinnedColumn
+from propopt.lime.laws.draws import draws_at
+from propopt.lime.surrogates.evaluated import evaluated
 from propopt.lime.views.columns import nearest_edge, without_glime
 from propopt.lime.views.profile import profile_means
 
@@ -20,6 +22,10 @@ from propopt.lime.views.profile import profile_means
 if TYPE_CHECKING:
     from propopt.lime.explanation.result import LimeExplanation
     from propopt.lime.explanation.subject import LimeSubject
+
+
+_IN_CELL: Final = 512
+"""Draws in the cell of each row."""
 
 
 @final
@@ -83,6 +89,16 @@ class Case:
         own = self.explanation
         values = own.values if own.first_row else None
         return FiniteFit(own.limits, values, self.n_samples, own.ridge)
+
+    @cached_property
+    def cell_sd(self) -> Values:
+        """The standard deviation of f in the cell of each row, (N,)."""
+        uniforms = np.random.default_rng(0).random((_IN_CELL, self.beta.shape[1]))
+        # bits are 1 where u < α
+        inside = uniforms * self.explanation.alpha[:, None, :]
+        widths = self.law.widths(self.points)
+        drawn = draws_at(self.law.columns, self.points, widths, inside)
+        return evaluated(self.subject.evaluate, drawn.samples).std(axis=1)
 
     @cached_property
     def edges(self) -> tuple[Array, Array, Array]:

@@ -57,6 +57,8 @@ class Rule:
         How much it misleads where all is at stake, 0 to 1.
     per_row, per_column : bool
         Whether there is a number for each.
+    unless : str
+        Why nothing is found where a number passes the threshold, if that can be.
     check : callable
         Measures; gives a sentence in place of numbers where the rule does not apply.
     """
@@ -67,6 +69,7 @@ class Rule:
     weight: float
     per_row: bool = True
     per_column: bool = True
+    unless: str = ""
     check: Callable[[Case], Checked | str]
 
     def findings(self, case: Case) -> Iterator[LimeFinding | QuietRule]:
@@ -111,9 +114,10 @@ class Rule:
         n, j = divmod(place, checked.numbers.shape[1])
         number = float(checked.numbers[n, j])
         word = "smallest" if self.below else "largest"
-        return self._quiet(
-            *self._place(n, j), number, f"nothing found; {word} {number:.3g}"
-        )
+        passes = number < self.threshold if self.below else number > self.threshold
+        why = f", but {self.unless}" if passes and self.unless else ""
+        sentence = f"nothing found; {word} {number:.3g}{why}"
+        return self._quiet(*self._place(n, j), number, sentence)
 
     def _quiet(
         self, row: int | None, column: int | None, number: float, sentence: str

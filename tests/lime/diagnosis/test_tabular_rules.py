@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from lime_cases import explained, grid, linear, product, tabular
+from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.lime import LimeDiagnosis, limits
@@ -346,3 +347,47 @@ def test_names_categories_and_gaps_are_diagnosed():
     assert set(told["feature"]) <= {"age", "town", None}
     by_name = frame.set_index("rule")["sentence"]
     assert "estimated" in by_name["bandwidth fragility"]
+
+
+# ---- alignment
+
+
+def bump_tree():
+    """The tree of Figure 13: depth 4, fitted to a bump at (−3, 3)."""
+    X = np.random.default_rng(3).uniform(-10.0, 10.0, (1000, 2))
+    y = np.exp(-0.5 * ((X - [-3.0, 3.0]) ** 2).sum(axis=1))
+    return DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, y), X
+
+
+def test_a_row_below_a_bump_has_a_coefficient_of_what_is_elsewhere():
+    tree, X = bump_tree()
+    law = tabular(X, kernel_width=1.0)
+    on, below = (explained(tree, row, X, law) for row in ([-3.0, 2.3], [-3.0, -2.3]))
+    (item,) = found(below.diagnose(), "alignment artifact", 0)
+    assert item.number > 0.99
+    assert abs(below.coefficients[0, 0]) > 0.02  # and f is flat there:
+    cell = tree.predict(np.array([[-3.0, -2.3], [-2.0, -1.0], [-4.0, -4.0]]))
+    assert np.ptp(cell) < 0.01
+    assert found(on.diagnose(), "alignment artifact", 0) == []
+
+
+def test_a_cell_aligned_with_a_box_is_told_and_the_box_is_not():
+    def box(Z):
+        return ((Z[:, 0] > 0.25) & (Z[:, 0] <= 0.5) & (Z[:, 1] <= 0.25)).astype(float)
+
+    X = grid(2)
+    tree = DecisionTreeRegressor(random_state=0).fit(X, box(X))
+    inside, aligned, other = (
+        explained(tree, row, X, tabular(X, kernel_width=1.0)).diagnose()
+        for row in ([0.4, 0.1], [0.4, 0.9], [0.9, 0.9])
+    )
+    assert [item.column for item in aligned.of("alignment artifact")] == [0]
+    assert found(aligned, "alignment artifact", 0)[0].number == pytest.approx(1.0)
+    assert "alignment artifact" not in inside.rules
+    assert {item.column for item in other.of("alignment artifact")} == {0, 1}
+
+
+def test_additive_functions_have_no_alignment_artifacts():
+    X = grid(3)
+    diagnosis = explained(linear([1.0, 2.0, 3.0], X), [0.1, 0.3, 0.9], X).diagnose()
+    assert quiet(diagnosis, "alignment artifact").number == pytest.approx(0.0, abs=1e-9)

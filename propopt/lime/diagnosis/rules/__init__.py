@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from propopt.lime.diagnosis.rule import Rule
+from propopt.lime.diagnosis.rules.alignment import ALIGNMENT
 from propopt.lime.diagnosis.rules.cancellation import CANCELLATION
 from propopt.lime.diagnosis.rules.collapse import FIRST_ROW, RIDGE, SAMPLES
 from propopt.lime.diagnosis.rules.edges import EDGE_PROXIMITY
@@ -30,6 +31,7 @@ from propopt.lime.diagnosis.rules.quirks import (
 
 
 LIME_RULES: Final[tuple[Rule, ...]] = (
+    ALIGNMENT,
     FRAGILITY,
     CANCELLATION,
     EDGE_PROXIMITY,

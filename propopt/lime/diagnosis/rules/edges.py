@@ -33,7 +33,7 @@ def _check(case: Case) -> Checked:
         return "read both coefficients, or the profile over all bins"
 
     return Checked(
-        numbers=distance,
+        numbers=np.where(case.depends, distance, np.nan),
         stakes=jumps / case.largest,
         sentence=sentence,
         remedy=remedy,
