@@ -296,6 +296,23 @@ def test_other_functions_are_estimated_with_their_errors(units):
     assert exact.standard_errors is None
 
 
+def test_errors_per_unit_are_those_of_the_coefficients_over_the_steps():
+    X = np.random.default_rng(6).normal(size=(30, 2))
+    called = po.wrap(lambda Z: np.sin(Z).sum(axis=1))
+    with pytest.warns(EstimatedWarning):
+        plain, slopes = (
+            ExactLime(n_samples=300, units=units, background=X).explain(called, X[:5])
+            for units in ("output", "gradient")
+        )
+    steps = slopes.details["steps"]
+    np.testing.assert_allclose(
+        slopes.standard_errors * np.abs(steps), plain.standard_errors, rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        slopes.attributions * steps, plain.attributions, rtol=1e-12
+    )
+
+
 def test_the_gaussian_law_is_that_of_the_background():
     X = np.random.default_rng(2).normal(size=(50, 2)) * [1.0, 10.0]
     law = po.lime.GaussianLaw.from_data(X, kernel_width=0.8, n_bins=3)
