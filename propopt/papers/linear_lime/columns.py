@@ -207,13 +207,12 @@ def is_difference_of_means(one: Coordinate) -> Invariant:
 
 def levels_are_those_of_samples(one: Coordinate) -> Invariant:
     """Weighted means of 200,000 samples, with sandwich errors."""
-    del one
-    law, row = normal_law(_WIDTH, 1), np.array([[_ROW]])
-    draws = law.draw(row, 200_000, np.random.default_rng(1))
+    row = np.array([[_ROW]])
+    draws = normal_law(_WIDTH, 1).draw(row, 200_000, np.random.default_rng(1))
     values, weights = _bumps().value(draws.samples[0]), draws.weights[0]
-    limits = with_intercept(ExactLimits(_bumps(), law).of(row))
+    levels = (0.0, one.coefficients[0]), (1.0, one.coefficients.sum())
     scores = []
-    for bit, level in ((0.0, limits[0]), (1.0, limits.sum())):
+    for bit, level in levels:
         w = weights * (draws.bits[0, :, 0] == bit)
         error = np.sqrt(((w * (values - level)) ** 2).sum()) / w.sum()
         scores.append((w @ values / w.sum() - level) / error)

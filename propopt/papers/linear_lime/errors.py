@@ -53,7 +53,7 @@ def false_statements_figure() -> PaperFigure:
         title="Statements that do not hold",
         about="Gains g_j, by which LIME multiplies slopes, at rows in the middle of "
         "the four bins and beside; coefficients by the kernel width with the paper's "
-        "distance and with the package's; deviations of Σ̂ from its mean, d = 20, "
+        "distance and with the package's; deviations of Σ_n from its mean, d = 20, "
         "n = 200, ν = 50, 300 times; and the mean weight of a sample, ν = 10.",
         panels=(
             Study(
@@ -217,7 +217,7 @@ def measured_is_known(found: Values) -> Invariant:
 def lemma_8_4(found: Values) -> Claim:
     """The probability that it claims."""
     return Claim(
-        statement="Lemma 8.4: P(‖Σ̂ − Σ‖ ≥ t) ≤ 4 d² exp(−2 n t²): share of 300",
+        statement="Lemma 8.4: P(‖Σ_n − Σ‖ ≥ t) ≤ 4 d² exp(−2 n t²): share of 300",
         value=float(np.mean(found >= 0.2)),
         sense="<=",
         limit=float(_CLAIMED),
@@ -299,7 +299,7 @@ def _deviation_charts(found: Values) -> tuple[Histogram, ...]:
     return (
         Histogram(
             title=f"claimed beyond 0.2: {_CLAIMED:.1e}",
-            x_label="‖Σ̂ − Σ‖",
+            x_label="‖Σ_n − Σ‖",
             values=found,
             marks={"t": 0.2},
         ),

@@ -55,9 +55,9 @@ def switched_off_figure() -> PaperFigure:
     """Figure 7."""
     return PaperFigure(
         title="A kernel width that switches a feature off",
-        about="As figure 4 with ν = 0.53 and 20 runs; ξ_2 = 0.43198, since with "
-        "that of figure 4 there is no such width: the two cannot have one set-up, as "
-        "the paper says. Few samples have weight, so runs scatter.",
+        about="As figure 4 with ν = 0.53 and 20 runs; ξ_2 = 0.43198, since with that "
+        "of figure 4 there is no such width: the two figures cannot have one set-up, "
+        "as the paper says. Few samples have weight, so runs scatter.",
         panels=(
             study_of_runs(
                 partial(normal_runs, OFF, 0.53, 20),
@@ -170,8 +170,8 @@ def errors_are_about_it(runs: Runs) -> Invariant:
 def is_not_zero(runs: Runs) -> Claim:
     """The paper: bounded away from zero."""
     return Claim(
-        statement="the surrogate is off at the row: |f̂(ξ) − f(ξ)| of infinitely many "
-        "samples, over |f(ξ)|",
+        statement="the surrogate of infinitely many samples is off at the row: its "
+        "error over f, in size",
         value=abs(_error(runs.limit) / float(SLOPES @ normal_row(ON))),
         sense=">=",
         limit=0.01,
@@ -193,7 +193,7 @@ def _histogram(runs: Runs) -> tuple[Histogram, ...]:
     return (
         Histogram(
             title="error of the surrogate at the row",
-            x_label="f̂(ξ) − f(ξ)",
+            x_label="surrogate less f, at the row",
             values=errors,
             marks={"theory": _error(runs.limit), "mean of runs": float(errors.mean())},
         ),

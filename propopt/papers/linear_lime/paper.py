@@ -1,5 +1,7 @@
 """The figures by name."""
 
+from pathlib import Path
+
 from propopt.papers.linear_lime import columns, errors, normals, tables
 from propopt.reproduce.paper import Paper
 
@@ -18,4 +20,5 @@ LINEAR_LIME = Paper(
         "fig8": normals.local_error_figure,
         "errors": errors.false_statements_figure,
     },
+    recorded=Path(__file__).with_name("recorded.csv"),
 )

@@ -136,7 +136,7 @@ def means_are_expected(curves: WidthCurves) -> Invariant:
 
 def is_root(curves: WidthCurves, *, name: str, known: float) -> Invariant:
     """Where a coefficient is zero."""
-    return equals(f"zero of {name} at ν = {known}", curves.roots[name], known, 1e-3)
+    return equals(f"zero of {name} at ν = {known}", curves.roots[name], known, 5.1e-4)
 
 
 def changes_sign(curves: WidthCurves) -> Claim:

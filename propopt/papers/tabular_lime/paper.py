@@ -1,5 +1,7 @@
 """The figures by name."""
 
+from pathlib import Path
+
 from propopt.papers.tabular_lime import (
     arrows,
     bandwidth,
@@ -38,4 +40,5 @@ TABULAR_LIME = Paper(
         "box": boxes.box_figure,
         "errors": errors.errors_figure,
     },
+    recorded=Path(__file__).with_name("recorded.csv"),
 )

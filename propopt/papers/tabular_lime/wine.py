@@ -104,7 +104,7 @@ def unused_figure() -> PaperFigure:
 
 def cell_runs(name: str) -> Runs:
     """At the first wine, or elsewhere in its cell."""
-    machine, law, rows = _cell()
+    machine, law, rows = cell_of_first_wine()
     other = int(name != "first wine")
     settings = replace(_SETTINGS, seed=other)
     return run_lime(machine, machine.exact, law, rows[other], settings)
@@ -127,7 +127,7 @@ def same_limit(runs: Runs) -> Invariant:
 def other_value(runs: Runs) -> Invariant:
     """The surrogate says the same of both rows, and f does not."""
     del runs
-    machine, _, rows = _cell()
+    machine, _, rows = cell_of_first_wine()
     here, there = machine(rows)
     return Invariant(
         statement="f is another: its difference",
@@ -151,7 +151,7 @@ def unused_are_noise(runs: Runs) -> Claim:
     )
 
 
-def _cell() -> tuple[WineMachine, TabularLaw, Array]:
+def cell_of_first_wine() -> tuple[WineMachine, TabularLaw, Array]:
     """The machine, the law, and two rows of a cell (2, 13)."""
     machine = WineMachine.learned(10.0, 13)
     law = uniform_law(machine.table, 4, _KERNEL_WIDTH)
