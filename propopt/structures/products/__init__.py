@@ -3,12 +3,9 @@
 - :class:`~propopt.structures.products.sum_of_products.SumOfProducts`: such a function;
   :class:`~propopt.structures.products.sum_of_products.NoProducts`: why one is not.
 - :class:`~propopt.structures.products.factors.Factors`: families of functions of one
-  column: :class:`~propopt.structures.products.bumps.Bumps`,
-  :class:`~propopt.structures.products.powers.Powers`,
-  :class:`~propopt.structures.products.exponentials.Exponentials`,
-  :class:`~propopt.structures.products.tables.Tables`,
-  :class:`~propopt.structures.products.curves.Curves` of any shape, and sets of boxes;
-  :class:`~propopt.structures.products.imputed.Imputed` gives others values of NaN.
+  column: the sets of boxes, and those of :mod:`~propopt.structures.products.families`:
+  ``Bumps``, ``Powers``, ``Exponentials``, ``Tables``, ``Curves`` of any shape, and
+  ``Imputed``, which gives others values of NaN.
 - :class:`~propopt.structures.products.pieces.Pieces`: laws of one column under which
   factors have means: single values, and truncated
   :class:`~propopt.structures.products.normals.Normals`.
@@ -16,18 +13,18 @@
   :class:`~propopt.structures.products.measures.Measures`.
 """
 
-from propopt.structures.products.bumps import Bumps
-from propopt.structures.products.curves import CurveRule, Curves
-from propopt.structures.products.exponentials import Exponentials
 from propopt.structures.products.factors import Factors
-from propopt.structures.products.imputed import Imputed
+from propopt.structures.products.families.bumps import Bumps
+from propopt.structures.products.families.curves import CurveRule, Curves
+from propopt.structures.products.families.exponentials import Exponentials
+from propopt.structures.products.families.imputed import Imputed
+from propopt.structures.products.families.powers import Powers
+from propopt.structures.products.families.tables import Tables
 from propopt.structures.products.measures import Measures, SetMeasures
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.pieces import Pieces
-from propopt.structures.products.powers import Powers
 from propopt.structures.products.products import Products
 from propopt.structures.products.sum_of_products import NoProducts, SumOfProducts
-from propopt.structures.products.tables import Tables
 
 
 __all__ = [

@@ -13,8 +13,8 @@ from propopt.structures.products import (
     Products,
     SumOfProducts,
 )
-from propopt.structures.products.pulling import by_table
-from propopt.structures.products.seen import Line, Listed, constant
+from propopt.structures.products.seen.columns import Line, Listed, constant
+from propopt.structures.products.seen.pulling import by_table
 
 
 RNG = np.random.default_rng(0)

@@ -11,8 +11,14 @@ import numpy as np
 
 from propopt._typing import Array
 from propopt.structures.products import NoProducts, SumOfProducts
-from propopt.structures.products.pulling import by_table
-from propopt.structures.products.seen import Bent, Line, Listed, SeenColumn, constant
+from propopt.structures.products.seen.columns import (
+    Bent,
+    Line,
+    Listed,
+    SeenColumn,
+    constant,
+)
+from propopt.structures.products.seen.pulling import by_table
 from propopt.structures.readers.trees.questions import Questions
 from propopt.structures.readers.trees.views import (
     CodedColumn,

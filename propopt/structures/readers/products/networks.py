@@ -28,8 +28,8 @@ from propopt.structures.products import (
     Products,
     SumOfProducts,
 )
-from propopt.structures.products.pulling import by_table
-from propopt.structures.products.seen import Line, SeenColumn, constant
+from propopt.structures.products.seen.columns import Line, SeenColumn, constant
+from propopt.structures.products.seen.pulling import by_table
 from propopt.structures.readers.products.machines import machine_products
 from propopt.structures.readers.products.polynomials import monomial_sum, quadratic_sum
 from propopt.structures.readers.products.reasons import (

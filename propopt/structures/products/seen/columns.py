@@ -8,7 +8,7 @@ from typing import TypeAlias, final
 import numpy as np
 
 from propopt._typing import Array
-from propopt.structures.products.curves import CurveRule
+from propopt.structures.products.families.curves import CurveRule
 
 
 @final

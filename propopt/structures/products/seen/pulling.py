@@ -10,17 +10,15 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array, Positions, Truths
-from propopt.structures.products.bumps import Bumps
-from propopt.structures.products.curves import Curves
-from propopt.structures.products.exponentials import Exponentials
 from propopt.structures.products.factors import Factors
-from propopt.structures.products.imputed import Imputed
+from propopt.structures.products.families.curves import Curves
+from propopt.structures.products.families.tables import Tables
 from propopt.structures.products.paths import padded_paths
-from propopt.structures.products.powers import Powers
 from propopt.structures.products.products import Products
-from propopt.structures.products.seen import Bent, Line, Listed, SeenColumn
+from propopt.structures.products.seen.columns import Bent, Line, Listed, SeenColumn
+from propopt.structures.products.seen.joint import Joint
+from propopt.structures.products.seen.lines import SeenLines
 from propopt.structures.products.sum_of_products import SumOfProducts
-from propopt.structures.products.tables import Tables
 
 
 def by_table(
@@ -129,7 +127,7 @@ class _Pulled:
 
     def put_lines(self, among: Truths) -> None:
         """Factors of columns that are seen as lines."""
-        lines = _Lines.of(self.seen)
+        lines = SeenLines.of(self.seen)
         used = np.isin(np.arange(self.function.n_factors), self.entries.factor[among])
         place = np.full(self.function.n_factors, -1)
         multiples = np.ones(self.function.n_factors)
@@ -221,90 +219,3 @@ class _Pulled:
             n_columns,
         )
         return SumOfProducts(products, tuple(self.families), self.function.tolerance)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Joint:
-    """The product of factors of columns that come from one column of the table.
-
-    Parameters
-    ----------
-    parts : tuple
-        Factors, one each, and how their columns are seen.
-    """
-
-    parts: tuple[tuple[Factors, SeenColumn], ...]
-
-    @property
-    def knots(self) -> Array:
-        """Where maps have kinks, increasing."""
-        bent = [seen.knots for _, seen in self.parts if isinstance(seen, Bent)]
-        return np.unique(np.concatenate([np.zeros(0), *bent]))
-
-    def __call__(self, values: Array) -> Array:
-        """At values (n,) of the table."""
-        factors = [factor.at(seen.of(values))[0] for factor, seen in self.parts]
-        return np.asarray(np.prod(factors, axis=0))
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Lines:
-    """Lines s (x − c), and what is seen of missing numbers, (M,); NaN of no line."""
-
-    column: Positions
-    slope: Array
-    center: Array
-    missing: Array
-
-    @classmethod
-    def of(cls, seen: Sequence[SeenColumn]) -> _Lines:
-        no_line = Line(-1, np.nan, np.nan)
-        lines = [each if isinstance(each, Line) else no_line for each in seen]
-        return cls(
-            np.array([line.column for line in lines], np.intp),
-            np.array([line.slope for line in lines]),
-            np.array([line.center for line in lines]),
-            np.array([line.missing for line in lines]),
-        )
-
-    def take(self, chosen: Positions) -> _Lines:
-        return _Lines(
-            self.column[chosen],
-            self.slope[chosen],
-            self.center[chosen],
-            self.missing[chosen],
-        )
-
-    def before(self, factors: Factors) -> tuple[Factors, Array]:
-        """Factors of x, and multiples, for one factor of each line."""
-        moved, multiple = _of_x(factors, self.column, self.slope, self.center)
-        if np.isnan(self.missing).all():
-            return moved, multiple
-        return Imputed(moved, _each_at(factors, self.missing) / multiple), multiple
-
-
-def _of_x(
-    factors: Factors, column: Positions, slope: Array, center: Array
-) -> tuple[Factors, Array]:
-    """g(s (x − c)) as a multiple of a function of x of the same family."""
-    ones = np.ones(len(column))
-    match factors:
-        case Bumps(_, middle, width):
-            return Bumps(column, center + middle / slope, width / np.abs(slope)), ones
-        case Powers(_, degree, root):
-            return Powers(column, degree, center + root / slope), slope**degree
-        case Exponentials(_, rate, root):
-            return Exponentials(column, rate * slope, center + root / slope), ones
-        case _:
-            raise TypeError(type(factors))
-
-
-def _each_at(factors: Factors, values: Array) -> Array:
-    """g_u(values_u), (U,)."""
-    result = np.empty(len(values))
-    for value in np.unique(values):
-        own = np.flatnonzero((values == value) | (np.isnan(values) & np.isnan(value)))
-        result[own] = factors.take(own).at(np.array([value]))[:, 0]
-    return result

@@ -1,0 +1,1 @@
+"""Families of functions of one column: the factors of products."""

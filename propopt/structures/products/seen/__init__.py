@@ -1,0 +1,1 @@
+"""Sums of products of what a model sees, by the columns of the table."""
