@@ -15,7 +15,7 @@ from propopt.lime.gaussian.bandwidths import critical_at
 from propopt.lime.gaussian.gains import gains_at
 from propopt.lime.gaussian.geometry import Geometry, rows_of_law
 from propopt.lime.laws.base import LimeLaw
-from propopt.lime.laws.gaussian import FAR
+from propopt.lime.laws.gaussian import FEW_BEYOND
 from propopt.lime.laws.glime import GlimeLaw
 from propopt.tables.names import Labels
 
@@ -32,6 +32,9 @@ NEAR_CRITICAL: Final = 0.1
 
 LEAST_OUTSIDE: Final = 30.0
 """Samples outside a bin, by weight, that a coefficient needs."""
+
+RAREST: Final = 1e-6
+"""The least probability of being outside a bin, whatever the number of samples."""
 
 LEAST_PER_COLUMN: Final = 10.0
 """Effective samples for each column."""
@@ -158,52 +161,55 @@ def _of_columns(
 def _rules(law: LimeLaw, points: Points, labels: Labels, n: int) -> Iterator[_Rule]:
     geometry = Geometry.of(law)
     found = gains_at(geometry, points, labels)
-    critical = critical_at(geometry, points, found)
-    far = np.abs(points - geometry.mean) / geometry.scale
-    yield _Rule(
-        "far",
-        far,
-        far > FAR,
-        FAR,
-        "the value is {value:.3g} standard deviations from the mean of the samples",
-    )
-    edge = np.minimum(*np.abs(np.array(geometry.ends(points)) - points))
-    edge = edge / geometry.scale
-    yield _Rule(
-        "edge",
-        edge,
-        edge < NEAR_EDGE,
-        NEAR_EDGE,
-        "the value is {value:.3g} standard deviations from an end of its bin; beyond "
-        "it the coefficient is another one",
-    )
-    distance = critical.distance
-    yield _Rule(
-        "critical width",
-        distance,
-        distance < NEAR_CRITICAL,
-        NEAR_CRITICAL,
-        "the kernel width is within {value:.1%} of the one at which coefficients of "
-        "linear functions are zero, and change their sign",
-    )
-    yield _Rule(
-        "opposite sign",
-        found.gain,
-        found.gain < 0.0,
-        0.0,
-        "an increasing function has a negative coefficient: the mean of weighted "
-        "samples in the bin less that outside is {value:.3g}",
-    )
+    yield _far(geometry, points)
+    yield _edge(geometry, points)
+    yield _critical(critical_at(geometry, points, found).distance)
+    yield _opposite(found.gain)
     share = 1.0 if isinstance(law, GlimeLaw) else np.exp(found.log_weight)[:, None]
-    outside = n * share * found.complement
-    never = (outside < LEAST_OUTSIDE) | (found.complement < 1e-6)
-    yield _Rule(
-        "never outside",
-        outside,
-        never & geometry.normal,
-        LEAST_OUTSIDE,
-        f"of {n:,} samples {{value:.3g}}, by weight, are outside the bin of the value",
+    yield _never(n, n * share * found.complement, found.complement, geometry.normal)
+
+
+def _far(geometry: Geometry, points: Points) -> _Rule:
+    distance = np.abs(points - geometry.mean) / geometry.scale
+    sentence = (
+        "the value is {value:.3g} standard deviations from the mean of the samples"
     )
+    return _Rule("far", distance, distance > FEW_BEYOND, FEW_BEYOND, sentence)
+
+
+def _edge(geometry: Geometry, points: Points) -> _Rule:
+    nearest = np.minimum(*np.abs(np.array(geometry.ends(points)) - points))
+    distance = nearest / geometry.scale
+    sentence = (
+        "the value is {value:.3g} standard deviations from an end of its bin; beyond "
+        "it the coefficient is another one"
+    )
+    return _Rule("edge", distance, distance < NEAR_EDGE, NEAR_EDGE, sentence)
+
+
+def _critical(distance: Array) -> _Rule:
+    sentence = (
+        "the kernel width is within {value:.1%} of the one at which coefficients of "
+        "linear functions are zero, and change their sign"
+    )
+    near = distance < NEAR_CRITICAL
+    return _Rule("critical width", distance, near, NEAR_CRITICAL, sentence)
+
+
+def _opposite(gain: Array) -> _Rule:
+    sentence = (
+        "an increasing function has a negative coefficient: the mean of weighted "
+        "samples in the bin less that outside is {value:.3g}"
+    )
+    return _Rule("opposite sign", gain, gain < 0.0, 0.0, sentence)
+
+
+def _never(n: int, outside: Array, complement: Array, normal: Truths) -> _Rule:
+    never = ((outside < LEAST_OUTSIDE) | (complement < RAREST)) & normal
+    sentence = (
+        f"of {n:,} samples {{value:.3g}}, by weight, are outside the bin of the value"
+    )
+    return _Rule("never outside", outside, never, LEAST_OUTSIDE, sentence)
 
 
 def _few_samples(law: LimeLaw, points: Points, n: int) -> Iterator[_Found]:

@@ -28,7 +28,7 @@ from propopt.tables.names import Labels
 from propopt.tables.schema import TableSchema
 
 
-FAR: Final = 3.0
+FEW_BEYOND: Final = 3.0
 """Standard deviations from the mean of the samples, beyond which few are drawn."""
 
 
@@ -200,11 +200,11 @@ class GaussianLaw(LimeLaw):
         names = self.labels.feature_names(len(self.columns))
         columns = zip(names, self.columns, points.T, strict=True)
         return tuple(
-            f"{name}: {count} of {len(x)} rows are more than {FAR:g} standard "
+            f"{name}: {count} of {len(x)} rows are more than {FEW_BEYOND:g} standard "
             "deviations from the mean of the samples, where hardly any are drawn"
             for name, column, x in columns
             if isinstance(column, NormalColumn)
-            and (count := int((column.distance(x) > FAR).sum())) > 0
+            and (count := int((column.distance(x) > FEW_BEYOND).sum())) > 0
         )
 
     def __repr__(self) -> str:

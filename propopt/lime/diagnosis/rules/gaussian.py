@@ -13,7 +13,7 @@ from propopt.lime.diagnosis.rule import Checked, Rule
 from propopt.lime.gaussian import CriticalBandwidths, Gains, critical_bandwidths, gains
 from propopt.lime.gaussian.findings import LEAST_OUTSIDE, NEAR_CRITICAL
 from propopt.lime.laws import GaussianLaw, GlimeLaw
-from propopt.lime.laws.gaussian import FAR
+from propopt.lime.laws.gaussian import FEW_BEYOND
 
 
 _OTHER_LAW: Final = "samples are not normal"
@@ -186,5 +186,5 @@ def _check_far(case: Case) -> Checked | str:
 
 
 FAR_FROM_MEAN: Final = Rule(
-    name="far from the mean", threshold=FAR, weight=0.5, check=_check_far
+    name="far from the mean", threshold=FEW_BEYOND, weight=0.5, check=_check_far
 )
