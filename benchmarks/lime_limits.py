@@ -13,6 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 import propopt as po
 from benchmarks.timing import OURS, Row, median_seconds, with_ratios
 from propopt.lime.expectations import ExactLimits
+from propopt.lime.paths import bandwidth_path, sign_changes
 
 
 N_SAMPLES = 5000
@@ -36,6 +37,7 @@ def lime_limits(quick: bool) -> list[Row]:
         *_one_row(exact, X, reading, run),
         *_many_rows(exact, X[:n_rows], run),
         *_widths(exact, X, run),
+        *_roots(exact, X),
     ]
 
 
@@ -69,8 +71,7 @@ def _many_rows(exact: ExactLimits, X: Any, run: float) -> list[Row]:
 def _widths(exact: ExactLimits, X: Any, run: float) -> list[Row]:
     work = "50 kernel widths of one row, forest 100 x depth 8, D=30"
     widths = np.geomspace(0.4, 40.0, 50)
-    rows = np.repeat(X[:1], 50, axis=0)
-    seconds, _ = median_seconds(lambda: exact.of(rows, widths), 5)
+    seconds, _ = median_seconds(lambda: bandwidth_path(exact, X[0], widths), 5)
     return with_ratios(
         [
             Row(work=work, method=OURS, seconds=seconds, target="about 0.1 s"),
@@ -80,6 +81,22 @@ def _widths(exact: ExactLimits, X: Any, run: float) -> list[Row]:
                 seconds=50 * run,
                 solves="scaled",
             ),
+        ]
+    )
+
+
+def _roots(exact: ExactLimits, X: Any) -> list[Row]:
+    work = "widths at which coefficients of one row are 0, forest 100 x depth 8, D=30"
+    seconds, found = median_seconds(lambda: sign_changes(exact, X[0]), 5)
+    widths = np.geomspace(0.1, 100.0, 5000)
+    rows = np.repeat(X[:1], len(widths), axis=0)
+    grid, coarse = median_seconds(lambda: exact.of(rows, widths).coefficients, 1)
+    turns = int((np.sign(coarse[1:]) != np.sign(coarse[:-1])).sum())
+    roots = sum(len(column.crossings) for column in found.columns)
+    return with_ratios(
+        [
+            Row(work=work, method=OURS, seconds=seconds, solves=f"all {roots}"),
+            Row(work=work, method="5,000 widths", seconds=grid, solves=f"{turns}"),
         ]
     )
 

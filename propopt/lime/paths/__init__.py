@@ -6,11 +6,9 @@
   coefficients are zero, as :class:`~propopt.lime.paths.sign_changes.SignChanges`.
 - :func:`~propopt.lime.paths.profile.bin_profiles`: means by the bin of one column, a
   :class:`~propopt.lime.paths.profile.BinProfile` each.
-- :func:`~propopt.lime.paths.cells.cell_map`: coefficients of two columns in each cell
-  of their bins, a :class:`~propopt.lime.paths.cells.CellCoefficients`.
 """
 
-from propopt.lime.paths.cells import CellCoefficients, cell_map
+from propopt.lime.paths.binned import binned_columns
 from propopt.lime.paths.path import (
     BandwidthPath,
     bandwidth_path,
@@ -24,12 +22,11 @@ from propopt.lime.paths.sign_changes import ColumnRoots, SignChanges, sign_chang
 __all__ = [
     "BandwidthPath",
     "BinProfile",
-    "CellCoefficients",
     "ColumnRoots",
     "SignChanges",
     "bandwidth_path",
     "bin_profiles",
-    "cell_map",
+    "binned_columns",
     "default_widths",
     "read_widths",
     "sign_changes",

@@ -7,7 +7,8 @@ import propopt as po
 from propopt.errors import InvalidInput
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws import GlimeLaw
-from propopt.lime.paths import bin_profiles, cell_map
+from propopt.lime.paths import bin_profiles
+from propopt.lime.views.cells import cell_coefficients
 from propopt.structures.boxes import Sets
 from propopt.structures.products import Bumps, Products, SumOfProducts
 
@@ -84,8 +85,6 @@ def test_laws_with_weights_by_distance_are_refused():
     exact = ExactLimits(GOLDEN["bump"][0](), law)
     with pytest.raises(InvalidInput, match="TabularLaw"):
         bin_profiles(exact, POINT[None])
-    with pytest.raises(InvalidInput, match="TabularLaw"):
-        cell_map(exact, 0, 1, POINT)
 
 
 def test_a_neighbourhood_has_the_profiles_of_its_law():
@@ -93,18 +92,6 @@ def test_a_neighbourhood_has_the_profiles_of_its_law():
     own = bin_profiles(ExactLimits(f, law), POINT[None])
     found = bin_profiles(ExactLimits(f, GlimeLaw(law)), POINT[None])
     np.testing.assert_allclose(found[0].means, own[0].means, rtol=1e-13)
-
-
-def test_a_cell_map_is_of_rows_in_each_cell():
-    law = golden_law(1.1, UNEQUAL)
-    exact = ExactLimits(GOLDEN["bump"][0](), law)
-    cells = cell_map(exact, 0, 2, POINT, width=0.9)
-    assert cells.own == (0, 2)
-    for a, x in enumerate([-2.0, 0.0, 2.0]):
-        for b, y in enumerate([-2.0, 0.0, 2.0]):
-            row = np.array([[x, POINT[1], y]])
-            expected = exact.of(row, np.array([0.9])).coefficients[0, [0, 2]]
-            np.testing.assert_allclose(cells.coefficients[a, b], expected, atol=1e-14)
 
 
 def uniform_square(p):
@@ -120,9 +107,9 @@ def test_arrows_of_figure_11():
     f = SumOfProducts(
         Products(0.0, np.ones(1), np.array([[0, 1]]), sets.column, 2), (sets,)
     )
-    cells = cell_map(ExactLimits(f, law), 0, 1, np.array([-2.0, -7.0]))
-    assert cells.own == (1, 0)
-    same, aligned, neither = (cells.coefficients[c] for c in [(1, 0), (1, 2), (3, 3)])
+    point = np.array([[-2.0, -7.0]])
+    cells = cell_coefficients(ExactLimits(f, law).of, law, point, (0, 1))
+    same, aligned, neither = (cells[c] for c in [(1, 0), (1, 2), (3, 3)])
     np.testing.assert_allclose(same, [0.170, 0.170], atol=6e-4)
     np.testing.assert_allclose(aligned, [0.169, -0.057], atol=6e-4)
     np.testing.assert_allclose(neither, [-0.056, -0.056], atol=6e-4)
@@ -135,9 +122,10 @@ def test_arrows_of_figure_15():
     f = SumOfProducts(
         Products(0.0, np.ones(1), np.array([[0, 1]]), bumps.column, 2), (bumps,)
     )
-    cells = cell_map(ExactLimits(f, law), 0, 1, np.full(2, -2.5))
-    a, b = cells.own
-    first = cells.coefficients[:, :, 0]
+    point = np.full((1, 2), -2.5)
+    cells = cell_coefficients(ExactLimits(f, law).of, law, point, (0, 1))
+    a, b = (int(law.columns[j].place(point[:, j])[0]) for j in range(2))
+    first = cells[:, :, 0]
     np.testing.assert_allclose(first[a, b], 0.155, atol=6e-4)
     np.testing.assert_allclose(first[a, 9], 0.113, atol=6e-4)
     np.testing.assert_allclose(first[0, 9], -0.018, atol=6e-4)
