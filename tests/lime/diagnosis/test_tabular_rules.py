@@ -43,6 +43,9 @@ def test_an_even_number_of_bins_does_not_cancel_it():
     # β = λ (2.5 − mean of −7.5, −2.5, 7.5) over λ 15
     number = quiet(diagnosis, "cancellation by binning").number
     assert number == pytest.approx(10.0 / 3.0 / 15.0, rel=0.01)
+    spans = [np.ptp(means) for means in four.profile().means]
+    ratios = np.abs(four.coefficients[0]) / spans
+    assert number == pytest.approx(ratios.min(), rel=1e-9)
 
 
 def test_coefficients_with_one_bin_less_and_one_more_are_told():
@@ -391,3 +394,17 @@ def test_additive_functions_have_no_alignment_artifacts():
     X = grid(3)
     diagnosis = explained(linear([1.0, 2.0, 3.0], X), [0.1, 0.3, 0.9], X).diagnose()
     assert quiet(diagnosis, "alignment artifact").number == pytest.approx(0.0, abs=1e-9)
+
+
+def test_where_f_varies_in_the_cell_an_aligned_coefficient_is_not_told():
+    def stepped_box(Z):
+        box = (Z[:, 0] > 0.25) & (Z[:, 0] <= 0.5) & (Z[:, 1] <= 0.25)
+        return box + 1.0 * (Z[:, 2] > 0.6)
+
+    X = grid(3)
+    tree = DecisionTreeRegressor(random_state=0).fit(X, stepped_box(X))
+    law = tabular(X, kernel_width=1.0)
+    varies = explained(tree, [0.4, 0.9, 0.62], X, law).diagnose()
+    assert found(varies, "alignment artifact", 0) == []
+    flat = explained(tree, [0.4, 0.9, 0.1], X, law).diagnose()
+    assert found(flat, "alignment artifact", 0)[0].number > 0.95
