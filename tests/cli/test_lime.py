@@ -21,6 +21,7 @@ lime: {rows: 3, n_samples: 200, path: [0.5, 2]}
 WHOLE = [
     "forest.json",
     "forest.npz",
+    "forest.svg",
     "forest_diagnosis.csv",
     "forest_lime.csv",
     "forest_path.csv",
@@ -90,10 +91,8 @@ def test_each_row_is_printed_with_its_noise(forest, out, capsys):
     assert "coefficients: exact, for infinitely many samples" in printed
     assert "petal length (cm)" in printed
     assert "sd of one run" in printed
-    assert (
-        f"wrote {out}/forest_lime.csv, _diagnosis.csv, _path.csv, .npz and .json in"
-        in printed
-    )
+    suffixes = "_lime.csv, _diagnosis.csv, _path.csv, .svg, .npz and .json"
+    assert f"wrote {out}/forest{suffixes} in" in printed
 
 
 def test_what_coefficients_hide_is_told(forest, out, capsys):
@@ -105,6 +104,16 @@ def test_what_coefficients_hide_is_told(forest, out, capsys):
     assert "What these coefficients hide" in printed
     for rule in counts:
         assert f"- {rule}: " in printed
+
+
+@pytest.mark.parametrize(
+    ("path", "n_panels"), [("", 3), (", path: [0.5]", 3), (", path: [0.5, 2]", 6)]
+)
+def test_the_picture_has_the_rows_and_their_paths(tmp_path, out, path, n_panels):
+    text = FOREST.replace(", path: [0.5, 2]", f"{path}, diagnose: false")
+    assert lime(write(tmp_path, "forest", text), "-o", out, "-q") == 0
+    drawn = (out / "forest.svg").read_text()
+    assert drawn.count('<g id="axes_') == n_panels
 
 
 def test_rows_are_those_of_the_table_whether_fitted_on_or_not(forest, out):
@@ -125,7 +134,7 @@ def test_rows_of_a_grid_keep_their_numbers(tmp_path, out, capsys):
     printed = capsys.readouterr().out
     assert "Row 80: f 2" in printed
     assert "hide" not in printed
-    assert names(out) == ["cube.json", "cube.npz", "cube_lime.csv"]
+    assert names(out) == ["cube.json", "cube.npz", "cube.svg", "cube_lime.csv"]
     assert json.loads((out / "cube.json").read_text())["findings"] is None
 
 

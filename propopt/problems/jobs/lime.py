@@ -141,6 +141,7 @@ class LimeJob(Job):
         "_lime.csv",
         "_diagnosis.csv",
         "_path.csv",
+        ".svg",
         ".npz",
         ".json",
     )

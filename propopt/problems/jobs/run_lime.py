@@ -20,6 +20,7 @@ from propopt.output.progress import PlainConsole
 from propopt.problems.file import ProblemFile
 from propopt.problems.jobs.artefacts import Artefacts, Writer, write_json
 from propopt.problems.jobs.lime import LimeJob, LimeSection
+from propopt.problems.jobs.lime_figure import write_lime_figure
 from propopt.problems.jobs.lime_printout import print_diagnosis, print_lime
 from propopt.problems.jobs.manifest import manifest
 from propopt.problems.jobs.printout import print_subject, print_title, warnings_printed
@@ -137,6 +138,8 @@ def run_limits(
     ``<name>_diagnosis.csv``
                          what they hide: :meth:`LimeDiagnosis.to_frame`
     ``<name>_path.csv``  coefficients at each kernel width of ``path``, if there is one
+    ``<name>.svg``       the first rows: coefficients with the noise of one run, and
+                         over kernel widths, with changes of sign, where there are some
     ``<name>.npz``       the explanation: :meth:`LimeExplanation.save`
     ``<name>.json``      what was explained and how, and the score of the model
     ==================== ==============================================================
@@ -198,10 +201,12 @@ def _writers(
     )
     widths = look.section.widths
     path = partial(_write_path, found, widths) if widths else None
+    figure = partial(write_lime_figure, found, widths, look.name)
     writers: dict[str, Writer | None] = {
         "_lime.csv": found.to_csv,
         "_diagnosis.csv": None if diagnosis is None else diagnosis.to_csv,
         "_path.csv": path,
+        ".svg": figure,
         ".npz": found.save,
         ".json": partial(write_json, content),
     }
