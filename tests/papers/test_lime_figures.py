@@ -12,7 +12,7 @@ import pytest
 from lime_runs import LIMIT, exact_runs, with_parts
 
 from propopt.papers import PAPERS
-from propopt.papers.linear_lime import columns, normals, tables
+from propopt.papers.linear_lime import columns, gains, normals, tables
 from propopt.papers.linear_lime import errors as linear_errors
 from propopt.papers.tabular_lime import (
     arrows,
@@ -142,8 +142,8 @@ CASES = [
         moved("rows", lambda rows: rows + 0.5),
     ),
     (
-        linear_errors.bits_do_not_see_the_width,
-        linear_errors.distances,
+        gains.bits_do_not_see_the_width,
+        gains.distances,
         moved("of_bits", first_changed),
     ),
     (linear_errors.measured_is_known, linear_errors.deviations, lambda x: 0.8 * x),
@@ -177,10 +177,10 @@ REFUTED = [
         tables.kernel_runs,
         lambda one: dataclasses.replace(one, by_gradient=one.runs.limit[1:]),
     ),
-    (linear_errors.keep_signs, linear_errors.gains_by_row, np.abs),
+    (gains.keep_signs, gains.gains_by_row, np.abs),
     (
-        linear_errors.behave_alike,
-        linear_errors.distances,
+        gains.behave_alike,
+        gains.distances,
         lambda one: dataclasses.replace(one, of_numbers=one.of_bits),
     ),
     (linear_errors.lemma_8_4, linear_errors.deviations, lambda x: 0.5 * x),
@@ -222,15 +222,15 @@ def off(part, factor=1.001):
 
 
 COMPUTED = [
-    (linear_errors, "gains", off("gain"), linear_errors.wide_gains_are_known),
+    (gains, "gains", off("gain"), gains.wide_gains_are_known),
     (
-        linear_errors, "critical_bandwidths", off("widths"),
-        linear_errors.roots_are_known,
+        gains, "critical_bandwidths", off("widths"),
+        gains.roots_are_known,
     ),
     (normals, "critical_bandwidths", off("widths"), normals.width_is_critical),
     (
-        linear_errors, "_SLOPES", lambda slopes: 1.001 * slopes,
-        linear_errors.ends_are_known,
+        gains, "_SLOPES", lambda slopes: 1.001 * slopes,
+        gains.ends_are_known,
     ),
     (products, "_limit", lambda f: lambda w: 1.002 * f(w), products.limit_is_known),
     (products, "_limit", lambda f: lambda w: f(1.001 * w), products.zero_is_known),

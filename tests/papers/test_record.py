@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from propopt.papers import PAPERS
 from propopt.papers.properties.induction import PROTOCOL
 from propopt.papers.properties.paper import PROPERTIES
 from propopt.reproduce import Verdict
@@ -61,3 +62,27 @@ def test_a_run_has_the_verdicts_on_record(name):
     known = {key for key in PROPERTIES.record if key[0] == name}
     assert {(name, c.text, c.difference) for c in report.claims} == known
     assert report.changed == []
+
+
+@pytest.mark.parametrize("name", ["tabular-lime", "linear-lime"])
+def test_every_verdict_on_papers_on_lime_stands_in_the_docs(name):
+    text = DOCS.with_name("lime_papers.md").read_text(encoding="utf-8")
+    sections = dict(
+        re.findall(
+            rf"^### {name} (\w+): .*?\n(.*?)(?=^##|\Z)",
+            text,
+            flags=re.DOTALL | re.MULTILINE,
+        )
+    )
+    record = PAPERS[name].record
+    for (figure, statement, difference), verdict in record.items():
+        told = statement.replace("|", "\\|")
+        rows = [
+            line
+            for line in sections[figure].splitlines()
+            if line.startswith(f"| {told} | {verdict} |")
+            and line.endswith(f"| {difference or '–'} |")
+        ]
+        assert len(rows) == 1
+    n_rows = sum(section.count("\n| ") - 2 for section in sections.values())
+    assert n_rows == len(record)

@@ -15,7 +15,8 @@ from sklearn.model_selection import train_test_split
 from propopt._typing import Array, Values
 from propopt.lime.expectations import ExactLimits, Limits
 from propopt.lime.finite import expected
-from propopt.papers.lime.charts import EXPECTED, RUNS, THEORY, DrawnLine, Lines
+from propopt.papers.lime.charts import EXPECTED, RUNS, THEORY
+from propopt.papers.lime.lines import DrawnLine, Lines
 from propopt.papers.lime.runs import fit_bits
 from propopt.papers.lime.statements import BAND, equals
 from propopt.papers.tabular_lime.setups import uniform_law

@@ -11,7 +11,8 @@ from sklearn.tree import DecisionTreeRegressor
 from propopt._typing import Array, Values
 from propopt.lime.expectations import ExactLimits
 from propopt.papers.lime import functions
-from propopt.papers.lime.charts import EXPECTED, RUNS, THEORY, DrawnLine, Lines
+from propopt.papers.lime.charts import EXPECTED, RUNS, THEORY
+from propopt.papers.lime.lines import DrawnLine, Lines
 from propopt.papers.lime.runs import with_intercept
 from propopt.papers.lime.statements import equals
 from propopt.papers.tabular_lime.products import narrow_study, width_study

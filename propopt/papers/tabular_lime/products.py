@@ -13,7 +13,8 @@ from propopt.lime.expectations import ExactLimits
 from propopt.lime.finite import expected
 from propopt.lime.laws import TabularLaw
 from propopt.papers.lime import functions
-from propopt.papers.lime.charts import EXPECTED, THEORY, DrawnLine, Histogram, Lines
+from propopt.papers.lime.charts import EXPECTED, THEORY, Histogram
+from propopt.papers.lime.lines import DrawnLine, Lines
 from propopt.papers.lime.runs import Runs, RunSettings, run_lime, with_intercept
 from propopt.papers.lime.statements import BAND, equals, mean_is_expected
 from propopt.papers.tabular_lime.setups import uniform_law
