@@ -32,8 +32,12 @@ def choices(annotation):
     return set().union(*map(choices, get_args(annotation)))
 
 
-NOT_OF_FILES = {"lime_package": {"background"}, "exact_lime": {"background"}}
-"""Tables, which a file cannot hold."""
+NOT_OF_FILES = {
+    "lime": {"law", "first_row"},
+    "lime_package": {"background"},
+    "exact_lime": {"background"},
+}
+"""Tables and laws, which a file cannot hold; and what has no effect without these."""
 
 
 @pytest.mark.parametrize(
