@@ -132,7 +132,7 @@ CASES = [
     (tables.exact_in_mean, tables.kernel_runs, moved("runs", scaled("expected", 2.0))),
     (normals.is_switched_off, FIGURE_7, moved("limit", lambda beta: np.roll(beta, 1))),
     (normals.other_is_not, FIGURE_7, scaled("limit")),
-    (normals.ignored_are_zero, FIGURE_7, moved("limit", lambda beta: beta + 1e-300)),
+    (normals.flat_are_zero, FIGURE_7, moved("limit", lambda beta: beta + 1e-300)),
     (columns.is_difference_of_means, columns.coordinate, scaled("coefficients")),
     (levels, columns.coordinate, scaled("coefficients", 1.05)),
     (columns.rows_have_those_of_the_law, columns.quartiles, scaled("rows", 2.0)),
@@ -195,7 +195,11 @@ REFUTED = [
         tabular_errors.coefficients_by_bin,
         lambda x: x[::-1],
     ),
-    (products.vanishes, products.product_curves, lambda x: x * [0.0, *[1.0] * 199]),
+    (
+        products.vanishes_when_narrow,
+        products.product_curves,
+        lambda x: x * [0.0, *[1.0] * 199],
+    ),
 ]
 
 
@@ -341,7 +345,7 @@ def test_explanations_of_sums_add_up():
 
 
 def test_columns_without_a_split_have_no_coefficient():
-    ignored = partial(trees.ignored_are_zero, kind="Σ x_j", n_columns=10)
+    ignored = partial(trees.unsplit_are_zero, kind="Σ x_j", n_columns=10)
     runs = exact_runs()
     zeros = with_parts(runs, limit=np.zeros(11))
     assert ignored(zeros).holds

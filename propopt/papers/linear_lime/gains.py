@@ -31,7 +31,7 @@ _WIDE = np.array([16.85, -4.32, -1.29, 0.0])
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Distances:
+class TwoDistances:
     """Coefficients of a linear function by the kernel width, with two distances.
 
     Parameters
@@ -54,7 +54,7 @@ def signs_study() -> Study[Array]:
     )
 
 
-def distances_study() -> Study[Distances]:
+def distances_study() -> Study[TwoDistances]:
     """Coefficients by the width."""
     return Study(
         column="distances",
@@ -116,7 +116,7 @@ def one_row(found: Array) -> Claim:
     )
 
 
-def distances() -> Distances:
+def distances() -> TwoDistances:
     """The bins of both laws hold a quarter of N(0, 1) each."""
     f = functions.linear_function(_SLOPES)
     numbers = GaussianLaw.of(np.zeros(4), 1.0, 1.0)
@@ -126,10 +126,10 @@ def distances() -> Distances:
     of_numbers, of_bits = (
         ExactLimits(f, law).of(points, _WIDTHS).coefficients for law in (numbers, bits)
     )
-    return Distances(of_numbers=of_numbers, of_bits=of_bits)
+    return TwoDistances(of_numbers=of_numbers, of_bits=of_bits)
 
 
-def ends_are_known(found: Distances) -> Invariant:
+def ends_are_known(found: TwoDistances) -> Invariant:
     """At ν = 0.3 and 10."""
     del found
     exact = ExactLimits(
@@ -144,13 +144,13 @@ def ends_are_known(found: Distances) -> Invariant:
     )
 
 
-def bits_do_not_see_the_width(found: Distances) -> Invariant:
+def bits_do_not_see_the_width(found: TwoDistances) -> Invariant:
     """Without ridge."""
     spread = np.ptp(found.of_bits, axis=0)
     return equals("with distances of bits they do not depend on ν", spread, 0.0, 1e-9)
 
 
-def behave_alike(found: Distances) -> Claim:
+def behave_alike(found: TwoDistances) -> Claim:
     """β_1 at the narrowest width over that at the widest, of both."""
     ratios = [b[0, 0] / b[-1, 0] for b in (found.of_numbers, found.of_bits)]
     return Claim(
@@ -180,7 +180,7 @@ def _gain_charts(found: Array) -> tuple[Lines, ...]:
     )
 
 
-def _distance_charts(found: Distances) -> tuple[Lines, ...]:
+def _distance_charts(found: TwoDistances) -> tuple[Lines, ...]:
     both = {"‖x − ξ‖": (found.of_numbers, THEORY), "‖1 − z‖": (found.of_bits, RUNS)}
     return (
         Lines(

@@ -45,7 +45,12 @@ def narrow_study() -> Study[Array]:
     return Study(
         column="ν → 0",
         measure=product_curves,
-        statements=(limit_is_known, zero_is_known, ridge_is_known, vanishes),
+        statements=(
+            limit_is_known,
+            zero_is_known,
+            ridge_is_known,
+            vanishes_when_narrow,
+        ),
         charts=_curve_charts,
     )
 
@@ -103,7 +108,7 @@ def ridge_is_known(curves: Array) -> Invariant:
     return equals(f"ridge leaves {known} at ν = 0.2 and n = 5000", found, known, 5e-5)
 
 
-def vanishes(curves: Array) -> Claim:
+def vanishes_when_narrow(curves: Array) -> Claim:
     """Without ridge it does not."""
     return Claim(
         statement="coefficients vanish as ν → 0: |β_1| at ν = 0.05, over that for "

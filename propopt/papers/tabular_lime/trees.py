@@ -21,7 +21,7 @@ from propopt.reproduce.findings import Invariant
 from propopt.reproduce.studies import draw_charts
 
 
-Kind: TypeAlias = Literal["Σ x_j", "Σ x_j²"]
+Learned: TypeAlias = Literal["Σ x_j", "Σ x_j²"]
 _COROLLARY = partial(
     formula_as_printed, name="Corollary 7, leaf by leaf,", tolerance=1e-6
 )
@@ -29,7 +29,11 @@ _COROLLARY = partial(
 
 def trees_figure() -> PaperFigure:
     """Two trees in ten dimensions, and one in twenty."""
-    cases: tuple[tuple[Kind, int], ...] = (("Σ x_j", 10), ("Σ x_j²", 10), ("Σ x_j", 20))
+    cases: tuple[tuple[Learned, int], ...] = (
+        ("Σ x_j", 10),
+        ("Σ x_j²", 10),
+        ("Σ x_j", 20),
+    )
     return PaperFigure(
         title="Regression trees (figures 12 and 18)",
         about="Trees of depth 3 that learned Σ x_j or Σ x_j² from 1000 rows that are "
@@ -38,7 +42,7 @@ def trees_figure() -> PaperFigure:
             study_of_runs(
                 partial(tree_runs, kind, d),
                 f"{kind}, D = {d}",
-                (_COROLLARY, partial(ignored_are_zero, kind=kind, n_columns=d)),
+                (_COROLLARY, partial(unsplit_are_zero, kind=kind, n_columns=d)),
             )
             for kind, d in cases
         ),
@@ -46,7 +50,7 @@ def trees_figure() -> PaperFigure:
     )
 
 
-def tree_runs(kind: Kind, n_columns: int) -> Runs:
+def tree_runs(kind: Learned, n_columns: int) -> Runs:
     """At a random row."""
     tree, X, row = _learned(kind, n_columns)
     law = uniform_law(X, 4, 10.0)
@@ -55,7 +59,7 @@ def tree_runs(kind: Kind, n_columns: int) -> Runs:
     return replace(runs, printed=formulas.printed_tree(tree, law, row))
 
 
-def ignored_are_zero(runs: Runs, *, kind: Kind, n_columns: int) -> Invariant:
+def unsplit_are_zero(runs: Runs, *, kind: Learned, n_columns: int) -> Invariant:
     """Columns that no split is on."""
     tree, _, _ = _learned(kind, n_columns)
     ignored = np.setdiff1d(np.arange(n_columns), tree.tree_.feature)
@@ -68,7 +72,9 @@ def ignored_are_zero(runs: Runs, *, kind: Kind, n_columns: int) -> Invariant:
     )
 
 
-def _learned(kind: Kind, n_columns: int) -> tuple[DecisionTreeRegressor, Array, Values]:
+def _learned(
+    kind: Learned, n_columns: int
+) -> tuple[DecisionTreeRegressor, Array, Values]:
     random = np.random.RandomState(1)
     X = uniform_data(random, n_columns)
     y = (X if kind == "Σ x_j" else X**2).sum(axis=1)
