@@ -9,10 +9,17 @@ import numpy as np
 
 from propopt._typing import Array, Values
 from propopt.batches import Budget
+from propopt.lime.explanation.subject import LimeSubject
+from propopt.lime.fidelity.exact_variance import (
+    PAIRS_AT_MOST,
+    exact_variance,
+    n_pairs,
+)
 from propopt.lime.finite.noise import SingleRun, single_run
 from propopt.lime.laws.draws import draws_at
 from propopt.lime.surrogates.evaluated import evaluated
 from propopt.lime.surrogates.stratified import stratified_uniforms
+from propopt.structures.products import SumOfProducts
 
 
 if TYPE_CHECKING:
@@ -35,11 +42,11 @@ class RunScatter:
     deviations : array (N, D)
         The standard deviations of the coefficients of one run.
     variance : array (N,)
-        Var_Q f.
+        Var_Q f; exact for sums of products that are not too many.
     n_samples : int
         Of the run.
     n_draws : int
-        Samples of each row that both were estimated from.
+        Samples of each row that deviations, and other variances, were estimated from.
     """
 
     deviations: Array
@@ -66,8 +73,22 @@ def run_of(explanation: LimeExplanation, n_samples: int) -> SingleRun:
 
 
 def weighted_variance(explanation: LimeExplanation) -> Values:
-    """Var_Q f at the rows, from even draws of the weighted law, (N,)."""
+    """Var_Q f at the rows, (N,): by pairs of products, or from draws if too many."""
     subject = explanation.asked("the variance of the function")
+    read = subject.products
+    if isinstance(read, SumOfProducts):
+        points = subject.points
+        if n_pairs(read, len(points)) <= PAIRS_AT_MOST:
+            found = exact_variance(
+                read, subject.law, points, subject.law.widths(points)
+            )
+            if found is not None:
+                return found
+    return _drawn_variance(explanation, subject)
+
+
+def _drawn_variance(explanation: LimeExplanation, subject: LimeSubject) -> Values:
+    """The same from even draws of the weighted law."""
     rng = np.random.default_rng(subject.seed)
     uniforms = stratified_uniforms(1, _N_DRAWS, explanation.shape[1], rng)
     law, points = subject.law, subject.points

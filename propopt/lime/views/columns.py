@@ -42,15 +42,12 @@ def inner_edges(column: LimeColumn) -> Array:
 
 
 def data_ends(column: LimeColumn) -> tuple[float, float]:
-    """The lowest and the highest number that is drawn; infinite under normal laws."""
+    """The lowest and the highest number of the data; infinite under normal laws."""
     own = without_glime(column)
     if not isinstance(own, BinnedColumn) or own.coded:
         return -np.inf, np.inf
-    n_bins = len(own.edges) + 1
-    single = own.pieces.single[:n_bins]
-    low = np.where(single, own.pieces.mean[:n_bins], own.pieces.low[:n_bins])
-    high = np.where(single, own.pieces.mean[:n_bins], own.pieces.high[:n_bins])
-    return float(np.nanmin(low)), float(np.nanmax(high))
+    # of a bin of one value its ends, as the package draws another value there
+    return float(own.pieces.low[0]), float(own.pieces.high[len(own.edges)])
 
 
 def own_width(column: LimeColumn, x: float) -> float:
