@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, TypeAlias, get_args
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -37,6 +37,7 @@ def plot_trade_offs(
     scale: AxisScale = "linear",
     ends: Ends | None = None,
     units: Mapping[str, str] | None = None,
+    nearest: Sequence[int] = (),
     ax: Axes | None = None,
 ) -> Axes:
     """Draw one loss against another: the optimized front, and each baseline.
@@ -59,6 +60,9 @@ def plot_trade_offs(
         Losses at both ends, as :attr:`propopt.TradeOffs.ends`, for shares.
     units : mapping, optional
         What losses are in, by name.
+    nearest : sequence of int
+        Positions of rows of baselines that get a filled marker: those of a family that
+        are nearest to the front, as :meth:`propopt.TradeOffs.nearest` finds them.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     """
@@ -70,7 +74,11 @@ def plot_trade_offs(
             names = ", ".join(column.removeprefix("loss.") for column in columns)
             raise InvalidInput(f"plot: no loss is called {name!r}; there are {names}")
     axes = given_or_new(ax)
-    table = frame.assign(x=frame[f"loss.{x}"], y=frame[f"loss.{y}"])
+    table = frame.assign(
+        x=frame[f"loss.{x}"],
+        y=frame[f"loss.{y}"],
+        nearest=np.isin(np.arange(len(frame)), np.asarray(nearest, np.intp)),
+    )
     optimized = table["method"] == _OPTIMIZED
     front, others = table[optimized], table[~optimized]
     windows = (
@@ -82,8 +90,8 @@ def plot_trade_offs(
     def draw(on: Axes) -> None:
         if len(front):
             _draw_front(on, front)
-        for place, (label, family) in enumerate(families):
-            _draw_family(on, family, label, place, windows)
+        for place, family in enumerate(families):
+            _draw_family(on, family, place, windows)
 
     draw(axes)
     knee = _knee(front)
@@ -99,6 +107,8 @@ def plot_trade_offs(
         inset = draw_corner(axes, front, table, draw)
         if ends is not None:
             draw_share_axes(axes, x, y, ends)
+            # beside the shares along the upper edge, not on them
+            axes.yaxis.get_offset_text().set(x=-0.01, horizontalalignment="right")
     if inset is not None and knee is not None:
         _ring(inset, knee, None)
     _draw_legend(axes, inset)
@@ -207,13 +217,32 @@ def _draw_front(axes: Axes, front: pd.DataFrame) -> None:
         )
 
 
+class _Family(NamedTuple):
+    """Baselines that differ in one number, if in any."""
+
+    label: str
+    number: str | None
+    rows: pd.DataFrame
+
+    @property
+    def nearest(self) -> pd.DataFrame:
+        """The row that is nearest to the front, where there are several."""
+        return self.rows[self.rows["nearest"]].head(int(len(self.rows) > 1))
+
+    @property
+    def nearest_name(self) -> str | None:
+        """The number that is nearest to the front, for the legend."""
+        if self.number is None or self.nearest.empty:
+            return None
+        value = self.nearest[self.number].iloc[0]
+        name = drawn(self.number.removeprefix("parameter.").replace("_", " "))
+        return f"{name} {value:.3g} is nearest"
+
+
 def _draw_family(
-    axes: Axes,
-    family: pd.DataFrame,
-    label: str,
-    place: int,
-    windows: tuple[Window, Window],
+    axes: Axes, drawn_family: _Family, place: int, windows: tuple[Window, Window]
 ) -> None:
+    family, label = drawn_family.rows, drawn_family.label
     inside = family["x"].between(*windows[0]) & family["y"].between(*windows[1])
     outside = int((~inside).sum())
     count = f"{outside} of {len(family)} " if len(family) > 1 else ""
@@ -229,9 +258,23 @@ def _draw_family(
         label=f"{label}, {count}off the chart" if outside else label,
         zorder=2,
     )
+    nearest = drawn_family.nearest
+    if nearest.empty:
+        return
+    axes.plot(
+        nearest["x"],
+        nearest["y"],
+        linestyle="none",
+        marker=_MARKERS[place % len(_MARKERS)],
+        markersize=7,
+        color=CYCLE[place % len(CYCLE)],
+        markeredgecolor="0.15",
+        label=drawn_family.nearest_name,
+        zorder=3.5,
+    )
 
 
-def _families(others: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+def _families(others: pd.DataFrame) -> Iterator[_Family]:
     """The rows of each baseline that differ in one number only, in its order."""
     names = [c for c in map(str, others) if c.startswith("parameter.")]
     for method, rows in others.groupby("method", sort=False):
@@ -248,7 +291,8 @@ def _families(others: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
                 for column, value in zip(fixed, key, strict=True)
             )
             label = f"{method} ({values})" if values else str(method)
-            yield drawn(label), family if run is None else family.sort_values(run)
+            ordered = family if run is None else family.sort_values(run)
+            yield _Family(drawn(label), run, ordered)
 
 
 def _label(name: str, units: Mapping[str, str] | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -206,6 +207,17 @@ class TradeOffs:
         >>> curve.nearest().method
         'half'
         """
+        place = self._nearest_place(method)
+        if place is None:
+            raise InvalidInput(
+                "nearest: no baseline"
+                + ("" if method is None else f" of the method {method!r}")
+                + " can be compared with the optima; distances() says why"
+            )
+        return self.baselines[place]
+
+    def _nearest_place(self, method: str | None) -> int | None:
+        """Where the baseline with the least excess stands; None if none is compared."""
         rows = [
             distance_of(baseline, self.optimized, self.losses, self.units)
             for baseline in self.baselines
@@ -216,13 +228,7 @@ class TradeOffs:
             if not np.isnan(row.get("excess", np.nan))
             and method in (None, row["method"])
         ]
-        if not compared:
-            raise InvalidInput(
-                "nearest: no baseline"
-                + ("" if method is None else f" of the method {method!r}")
-                + " can be compared with the optima; distances() says why"
-            )
-        return self.baselines[min(compared)[1]]
+        return min(compared)[1] if compared else None
 
     def to_frame(self) -> pd.DataFrame:
         """One row per explanation, with the columns of the CSV files.
@@ -330,8 +336,19 @@ class TradeOffs:
             scale=scale,
             ends=self.ends,
             units=units_of_losses(self.optimized),
+            nearest=self._nearest_of_families,
             ax=ax,
         )
+
+    @property
+    def _nearest_of_families(self) -> list[int]:
+        """Rows of the table: of each method with several baselines the nearest."""
+        found = []
+        for method, count in Counter(b.method for b in self.baselines).items():
+            place = self._nearest_place(method) if count > 1 else None
+            if place is not None:
+                found.append(len(self.optimized) + place)
+        return found
 
     def __repr__(self) -> str:
         state = ", interrupted" if self.interrupted else ""

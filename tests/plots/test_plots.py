@@ -33,10 +33,10 @@ PLAIN = rows("gradient", [(0.0, 6.0)])
 SHAP = rows("shap", [(5.0, 5.0), (50.0, 60.0)], units=["gradient", "output"])
 
 
-def drawn(*tables, x="a", y="b"):
+def drawn(*tables, x="a", y="b", **settings):
     axes = Figure().subplots()
     frame = pd.concat(tables, ignore_index=True)
-    assert plot_trade_offs(frame, x, y, ax=axes) is axes
+    assert plot_trade_offs(frame, x, y, ax=axes, **settings) is axes
     axes.figure.savefig(io.BytesIO(), format="svg")
     return axes
 
@@ -106,6 +106,25 @@ def test_two_numbers_and_a_blank_one():
     )
     families = drawn(FRONT, table).lines[2:]
     assert [len(family.get_xdata()) for family in families] == [2, 2]
+
+
+def test_the_nearest_of_a_family_is_told():
+    axes = drawn(FRONT, PLAIN, SMOOTH, nearest=[3, 5])
+    assert "scale 0.1 is nearest" in labels(axes)
+    np.testing.assert_array_equal(line(axes, "scale 0.1 is nearest"), [(2, 3.5)])
+    assert not any("nearest" in label for label in labels(drawn(FRONT, SMOOTH)))
+
+
+def test_the_nearest_of_a_sweep_is_that_of_its_least_excess():
+    objective = po.GradientMatching(np.eye(3)) + po.Sparsity()
+    halves = [
+        po.Explanation(attributions=c * np.eye(3), method="m", parameters={"c": c})
+        for c in (0.1, 0.6, 2.0)
+    ]
+    curve = po.sweep(objective, {"sparsity": [0.1, 1.0]}, halves)
+    assert curve.nearest("m").parameters["c"] == 0.6
+    assert "c 0.6 is nearest" in labels(curve.plot())
+    plt.close("all")
 
 
 def test_limits_make_room_for_the_front_and_what_is_near():
