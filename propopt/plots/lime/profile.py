@@ -75,10 +75,13 @@ def lime_profile(
     name = drawn(shortened(profile.features[j], 30))
     axes.set_ylabel("mean of f, in units of the output")
     axes.set_xlabel(f"bin of {name}")
-    turned = max(map(len, words)) > _UPRIGHT * 5 // max(len(words), 5)
+    # an interval on two lines, one for each end
+    shown = [drawn(shortened(word, 28)).replace(" and ", "\nand ") for word in words]
+    longest = max(len(part) for word in shown for part in word.split("\n"))
+    turned = longest > _UPRIGHT * 5 // max(len(words), 5)
     axes.set_xticks(
         np.arange(len(words)),
-        [drawn(shortened(word, 28)) for word in words],
+        shown,
         rotation=30 if turned else 0,
         ha="right" if turned else "center",
     )
