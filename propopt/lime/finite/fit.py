@@ -105,7 +105,7 @@ class FiniteFit:
         return np.asarray(loads / (self.total + 1.0))
 
     @cached_property
-    def gap(self) -> Values:
+    def left_at_row(self) -> Values:
         """t, what the fit leaves of f(ξ), (n,): 0 where the row is no sample."""
         if self.values is None:
             return np.zeros(len(self.total))
@@ -116,14 +116,16 @@ class FiniteFit:
     @cached_property
     def coefficients(self) -> Array:
         """b_1, ..., b_D, (n, D)."""
-        raised = self.pull * (self.gap / (self.total + 1.0))[:, None]
+        raised = self.pull * (self.left_at_row / (self.total + 1.0))[:, None]
         return np.asarray(self.share_left * self.limits.coefficients + raised)
 
     @cached_property
     def intercept(self) -> Values:
         """b_0, (n,)."""
         pulls = (self.limits.alpha * self.coefficients).sum(axis=1)
-        return np.asarray(self.limits.mean - pulls + self.gap / (self.total + 1.0))
+        return np.asarray(
+            self.limits.mean - pulls + self.left_at_row / (self.total + 1.0)
+        )
 
     def influences(self, rows: slice, bits: Array) -> Array:
         """N A⁻¹ Z of samples with bits (m, S, D) around some rows, (m, S, 1 + D).
@@ -152,7 +154,7 @@ class FiniteFit:
         E r = −t / (N + 1) and E r (z_j − α_j) = α_j (1 − α_j) (β_j − b_j).
         """
         alpha = self.limits.alpha
-        level = -self.gap / (self.total + 1.0)
+        level = -self.left_at_row / (self.total + 1.0)
         off = self.limits.coefficients - self.coefficients
         slopes = alpha * (1.0 - alpha) * off
         tau = (level + (self.pull * slopes).sum(axis=1)) * self._row_share
