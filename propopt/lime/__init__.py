@@ -29,9 +29,7 @@ from propopt.lime.gaussian import (
     linear_theorem_samples,
     local_error,
 )
-from propopt.lime.laws import GaussianLaw, GlimeLaw
-from propopt.lime.laws.smooth import Polyline, SmoothLaw
-from propopt.lime.laws.tabular import TabularLaw
+from propopt.lime.laws import GaussianLaw, GlimeLaw, Polyline, SmoothLaw, TabularLaw
 from propopt.lime.laws.widths import default_kernel_width
 
 

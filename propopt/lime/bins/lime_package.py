@@ -1,29 +1,16 @@
-"""Bins of an explainer of the ``lime`` package, read and written."""
+"""Bins of an explainer of the ``lime`` package."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
-from propopt._typing import Array
 from propopt.errors import InvalidInput, Refused
-from propopt.extras import require
 from propopt.lime.bins.codes import CodeBins
 from propopt.lime.bins.numbers import NumberBins
-from propopt.structures.products import Pieces
 
-
-_STATISTICS: Final = (
-    "bins",
-    "means",
-    "stds",
-    "mins",
-    "maxs",
-    "feature_values",
-    "feature_frequencies",
-)
 
 _DISTANCES: Final = np.array([0.5, 1.0, 2.0])
 
@@ -107,81 +94,3 @@ def _codes(explainer: Any, j: int, names: Sequence[str] | None) -> CodeBins:
         else tuple(str(names[int(value)]) for value in values)
     )
     return CodeBins(values, frequencies, words)
-
-
-class DrawnBins(NamedTuple):
-    """What the package needs to know of the bins of one column."""
-
-    pieces: Pieces
-    """The law of each."""
-
-    shares: Array
-    edges: Array | None
-    """Where bins of numbers end; None for categories."""
-
-    words: tuple[str, ...]
-
-
-def package_explainer(
-    bins: Sequence[DrawnBins], names: Sequence[str], **settings: Any
-) -> Any:
-    """An explainer of the package with these bins (D,) of columns of these names.
-
-    Parameters
-    ----------
-    bins, names : sequences (D,)
-        The columns.
-    **settings
-        Of ``lime.lime_tabular.LimeTabularExplainer``.
-
-    Raises
-    ------
-    MissingExtra
-        If ``lime`` is not installed.
-    """
-    coded = [j for j, column in enumerate(bins) if column.edges is None]
-    drawn = [column.pieces.mean[column.shares > 0.0][0] for column in bins]
-    module = require("lime.lime_tabular")
-    return module.LimeTabularExplainer(
-        np.array([drawn, drawn]),  # the package reads nothing else of its data
-        feature_names=list(names),
-        categorical_features=coded,
-        categorical_names={j: _category_names(bins[j]) for j in coded},
-        training_data_stats=_statistics(bins),
-        **settings,
-    )
-
-
-def _category_names(bins: DrawnBins) -> dict[int, str]:
-    codes = bins.pieces.mean.astype(int).tolist()
-    words = (word.removeprefix("= ") for word in bins.words)
-    return dict(zip(codes, words, strict=True))
-
-
-def _statistics(bins: Sequence[DrawnBins]) -> dict[str, dict[int, Any]]:
-    """What the package takes as ``training_data_stats``, with its key ``bins``.
-
-    The package draws (low − mean) / sd where both ends of a bin are equal, which is the
-    value where mean = 0 and sd = 1. It needs an edge in each column: ∞ where there is
-    none, with a second bin that is never drawn.
-    """
-    stats: dict[str, dict[int, Any]] = {name: {} for name in _STATISTICS}
-    for j, (laws, share, ends, _) in enumerate(bins):
-        drawn = share > 0.0
-        stats["feature_frequencies"][j] = share[drawn].tolist()
-        if ends is None:
-            stats["feature_values"][j] = laws.mean[drawn].tolist()
-            continue
-        stats["feature_values"][j] = np.flatnonzero(drawn).tolist()
-        stats["bins"][j] = ends.tolist() if len(ends) > 0 else [np.inf]
-        one = laws.single
-        columns = {
-            "means": np.where(one, 0.0, laws.mean),
-            "stds": np.where(one, 1.0, laws.sd),
-            "mins": np.where(one, laws.mean, laws.low),
-            "maxs": np.where(one, laws.mean, laws.high),
-        }
-        spare = [1.0] if len(ends) == 0 else []
-        for name, column in columns.items():
-            stats[name][j] = [*column.tolist(), *spare]
-    return stats

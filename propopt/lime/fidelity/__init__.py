@@ -9,7 +9,7 @@
   of it a surrogate explains; :func:`~propopt.lime.fidelity.variance.local_gap`.
 """
 
-from propopt.lime.fidelity.effective import effective_share, log_mean_weight
+from propopt.lime.fidelity.effective import effective_share
 from propopt.lime.fidelity.locality import (
     LocalitySplit,
     split_by_cells,
@@ -28,7 +28,6 @@ __all__ = [
     "Variance",
     "effective_share",
     "local_gap",
-    "log_mean_weight",
     "split_by_cells",
     "split_by_columns",
     "variance",

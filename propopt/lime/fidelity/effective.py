@@ -8,23 +8,6 @@ from propopt._typing import Points, Values
 from propopt.lime.laws import LimeLaw
 
 
-def log_mean_weight(law: LimeLaw, points: Points, widths: Values) -> Values:
-    """Log C = log E π in n situations, the mean weight of a sample, (n,).
-
-    Parameters
-    ----------
-    law : LimeLaw
-        Of the samples and weights.
-    points : array (n, D)
-        Encoded rows.
-    widths : array (n,)
-        Kernel widths.
-    """
-    columns = zip(law.columns, points.T, strict=True)
-    logs = [column.tilt(x, widths).log_weight for column, x in columns]
-    return np.asarray(np.sum(logs, axis=0))
-
-
 def effective_share(
     law: LimeLaw, points: Points, widths: Values | None = None
 ) -> Values:
@@ -48,6 +31,5 @@ def effective_share(
     array (n,)
     """
     own = law.widths(points, widths)
-    once = log_mean_weight(law, points, own)
-    twice = log_mean_weight(law, points, own / np.sqrt(2.0))
-    return np.asarray(np.exp(2.0 * once - twice))
+    log_squares = law.log_weights(points, law.squared_widths(own))
+    return np.asarray(np.exp(2.0 * law.log_weights(points, own) - log_squares))

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from propopt._typing import Array, Truths, Values
-from propopt.errors import InvalidInput
 from propopt.lime.expectations.limits import Limits
 from propopt.lime.finite.fit import FiniteFit
 
@@ -73,12 +72,7 @@ def expected(
     >>> expected(limits, np.array([2.25]), 1001).coefficients.round(3)
     array([[2.984]])
     """
-    if first_row and values is None:
-        raise InvalidInput(
-            "values: where the row itself is a sample, give f at the rows"
-        )
-    at_rows = values if first_row else None
-    fit = FiniteFit(limits, at_rows, n_samples, ridge, kept)
+    fit = FiniteFit.of(limits, values, n_samples, ridge, first_row, kept)
     return Expected(fit.coefficients, fit.intercept)
 
 

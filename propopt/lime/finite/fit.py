@@ -55,6 +55,29 @@ class FiniteFit:
     ridge: float = 1.0
     kept: Truths | None = None
 
+    @classmethod
+    def of(
+        cls,
+        limits: Limits,
+        values: Values | None,
+        n_samples: int,
+        ridge: float,
+        first_row: bool,
+        kept: Truths | None,
+    ) -> FiniteFit:
+        """The same; ``values`` count where the row itself is the first sample.
+
+        Raises
+        ------
+        InvalidInput
+            If they are needed and not given, or a setting is out of its range.
+        """
+        if first_row and values is None:
+            raise InvalidInput(
+                "values: where the row itself is a sample, give f at the rows"
+            )
+        return cls(limits, values if first_row else None, n_samples, ridge, kept)
+
     def __post_init__(self) -> None:
         read_count(self.n_samples, "n_samples")
         read_nonnegative(self.ridge, "ridge")

@@ -173,17 +173,13 @@ def single_run(
     >>> run.standard_deviations.round(2)
     array([[0.11, 0.14]])
     """
-    if first_row and values is None:
-        raise InvalidInput(
-            "values: where the row itself is a sample, give f at the rows"
-        )
+    fit = FiniteFit.of(limits, values, n_samples, ridge, first_row, kept)
     generator = np.random.default_rng(0) if rng is None else rng
     n_columns = points.shape[1]
     uniforms = stratified_uniforms(
         1, read_count(n_draws, "n_draws"), n_columns, generator
     )
     of_squares = law.squared_widths(law.widths(points, widths))
-    fit = FiniteFit(limits, values if first_row else None, n_samples, ridge, kept)
     covariance = np.empty((len(points), n_columns + 1, n_columns + 1))
     for rows in _TABLES.blocks(len(points), 3 * uniforms.nbytes):
         around, widths = points[rows], of_squares[rows]

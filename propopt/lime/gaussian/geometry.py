@@ -10,9 +10,8 @@ import numpy as np
 from propopt._typing import Array, Points, Truths
 from propopt.errors import InvalidInput
 from propopt.lime.laws.base import LimeLaw
-from propopt.lime.laws.gaussian import GaussianLaw
+from propopt.lime.laws.gaussian import GaussianLaw, NormalColumn
 from propopt.lime.laws.glime import GlimeLaw
-from propopt.lime.laws.normal_column import NormalColumn
 from propopt.tables.names import Labels, differ, read_points
 
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import erfcx
+from scipy.special import log_ndtr
 
 from propopt._typing import Array
+from propopt.structures.products.standard_normal import (
+    log_mass,
+    mean_of_interval,
+    mills,
+)
 
 
 class Tails(NamedTuple):
-    """A standard normal law and the interval (lo, hi], of any shape S.
-
-    The smaller one of the masses in and outside is known as e^{−c²/2} s, with c the
-    distance of the nearer end, and so is the difference of densities at both ends,
-    e^{−c²/2} t: in their ratio the factor cancels.
-    """
+    """A standard normal law and the interval (lo, hi], of any shape S."""
 
     alpha: Array
     """Φ(hi) − Φ(lo)."""
@@ -26,47 +25,27 @@ class Tails(NamedTuple):
     """1 − α, with digits of its own."""
 
     theta: Array
-    """φ(hi) − φ(lo)."""
+    """φ(hi) − φ(lo) = −α E[V | in] = (1 − α) E[V | out]."""
 
     contrast: Array
     """E[V | in] − E[V | out] = −θ / (α (1 − α)); 0 where nothing is outside."""
 
 
 def tails(lo: Array, hi: Array) -> Tails:
-    """The masses of lo < V ≤ hi, and of what is outside."""
-    nearer = np.minimum(np.abs(lo), np.abs(hi))
-    scaled_low, scaled_high = _scaled_tail(lo, nearer), _scaled_tail(hi, nearer)
-    around = (lo <= 0.0) & (hi >= 0.0)
-    # around 0 both tails are outside; else the bin is what one has beyond the other
-    scaled = np.where(
-        around, scaled_low + scaled_high, np.abs(scaled_low - scaled_high)
-    )
-    factor = np.exp(-0.5 * nearer**2)
-    small = factor * scaled
-    step = _scaled_density(hi, nearer) - _scaled_density(lo, nearer)
-    contrast = np.zeros(scaled.shape)
-    np.divide(-step, scaled * (1.0 - small), out=contrast, where=scaled != 0.0)
-    return Tails(
-        np.where(around, 1.0 - small, small),
-        np.where(around, small, 1.0 - small),
-        factor * step,
-        contrast,
-    )
-
-
-def _scaled_tail(z: Array, nearer: Array) -> Array:
-    """P(V > |z|) e^{c²/2}."""
-    u = np.abs(z)
-    return np.asarray(0.5 * erfcx(u / math.sqrt(2.0)) * _beyond(u, nearer))
-
-
-def _scaled_density(z: Array, nearer: Array) -> Array:
-    """φ(z) e^{c²/2}."""
-    return np.asarray(_beyond(np.abs(z), nearer) / math.sqrt(2.0 * math.pi))
-
-
-def _beyond(u: Array, nearer: Array) -> Array:
-    """e^{−(u² − c²)/2}; 1 where both are infinite, which has no tail."""
+    """The masses of lo < V ≤ hi, and of what is outside; NaN where an end is."""
     with np.errstate(invalid="ignore"):
-        apart = (u - nearer) * (u + nearer)
-    return np.asarray(np.exp(-0.5 * np.where(np.isnan(apart), 0.0, apart)))
+        log_out = np.logaddexp(log_ndtr(lo), log_ndtr(-hi))
+    alpha, complement = np.exp(log_mass(lo, hi)), np.exp(log_out)
+    inside = np.asarray(sum(mean_of_interval(lo, hi)))
+    outside = _pull(hi, log_out) - _pull(-lo, log_out)
+    theta = np.where(alpha < 0.5, -alpha * inside, complement * outside)
+    contrast = np.where(np.isneginf(log_out), 0.0, inside - outside)
+    return Tails(alpha, complement, theta, contrast)
+
+
+def _pull(z: Array, log_out: Array) -> Array:
+    """E[V 1(V > z)] over what is outside: its share, times φ(z) / (1 − Φ(z))."""
+    log_tail = log_ndtr(-z)
+    some = ~np.isneginf(log_tail)
+    shares = np.exp(log_tail - np.where(some, log_out, 0.0))
+    return np.divide(shares, mills(z), out=np.zeros(z.shape), where=some)

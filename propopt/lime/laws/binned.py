@@ -51,6 +51,16 @@ class BinnedColumn:
     scale: float = 1.0
     asked: int = 0
 
+    @property
+    def extent(self) -> tuple[float, float]:
+        """The lowest and the highest number that is drawn; infinite for categories.
+
+        In a bin of one value its ends count, as the package draws another value there.
+        """
+        if self.coded:
+            return -np.inf, np.inf
+        return float(self.pieces.low[0]), float(self.pieces.high[len(self.edges)])
+
     def place(self, x: Values) -> Positions:
         """The bin of each value, (n,); values beyond the last edges are in end bins.
 

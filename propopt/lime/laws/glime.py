@@ -54,6 +54,14 @@ class GlimeColumn:
         return np.zeros(values.shape)
 
 
+def without_glime(column: LimeColumn) -> LimeColumn:
+    """The column that a neighbourhood is made of, where it is one.
+
+    Both have the same limits, as they have the same weighted law.
+    """
+    return column.column if isinstance(column, GlimeColumn) else column
+
+
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class GlimeLaw(LimeLaw):

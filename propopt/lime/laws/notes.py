@@ -70,9 +70,7 @@ def _rows(count: int) -> str:
 
 
 def _outside(column: BinnedColumn, x: Array) -> Truths:
-    if column.coded:
-        return np.zeros(len(x), dtype=bool)
-    low, high = column.pieces.low[0], column.pieces.high[len(column.edges)]
+    low, high = column.extent
     return (x < low) | (x > high)
 
 

@@ -8,18 +8,10 @@ from typing import Any, Literal, final
 
 import numpy as np
 
-from propopt._typing import Points, Positions
-from propopt.checks import read_positive
-from propopt.errors import Refused
-from propopt.lime.bins.lime_package import (
-    DrawnBins,
-    package_explainer,
-    read_explainer_bins,
-    read_explainer_width,
-)
+from propopt._typing import Points
+from propopt.lime.bins.lime_package import read_explainer_bins, read_explainer_width
 from propopt.lime.bins.numbers import NumberBins
 from propopt.lime.bins.rules import BinsOfColumns
-from propopt.lime.laws.base import LimeLaw
 from propopt.lime.laws.binned import BinnedColumn
 from propopt.lime.laws.from_data import (
     BinWeights,
@@ -28,15 +20,17 @@ from propopt.lime.laws.from_data import (
     number_column,
     read_data,
 )
+from propopt.lime.laws.lime_package import package_explainer
 from propopt.lime.laws.notes import notes_of_bins
+from propopt.lime.laws.of_columns import LawOfColumns
 from propopt.lime.laws.widths import KernelWidth, read_kernel_width
-from propopt.tables.names import Labels, listed
+from propopt.tables.names import Labels
 from propopt.tables.schema import TableSchema
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class TabularLaw(LimeLaw):
+class TabularLaw(LawOfColumns):
     """Bins drawn by their shares, values by the law of their bin, weights by bits.
 
     π = exp(−‖1 − z‖² / (2 ν²)) (Garreau and von Luxburg 2020, Eq. 2). With a width ν_j
@@ -64,8 +58,6 @@ class TabularLaw(LimeLaw):
     """
 
     columns: tuple[BinnedColumn, ...]
-    kernel_width: float
-    labels: Labels = Labels()
 
     @classmethod
     def of(
@@ -199,46 +191,14 @@ class TabularLaw(LimeLaw):
         MissingExtra
             If ``lime`` is not installed.
         """
-        self._check_package()
-        bins = [
-            DrawnBins(
-                column.pieces,
-                column.shares,
-                None if column.coded else column.edges,
-                column.bins,
-            )
-            for column in self.columns
-        ]
         return package_explainer(
-            bins,
-            self.labels.feature_names(len(bins)),
+            self.columns,
+            self.names,
             mode=mode,
             kernel_width=self.kernel_width,
             feature_selection=feature_selection,
             random_state=random_state,
         )
-
-    def _check_package(self) -> None:
-        names = self.labels.feature_names(len(self.columns))
-        columns = list(zip(names, self.columns, strict=True))
-        missing = [
-            name for name, column in columns if np.isnan(column.pieces.mean).any()
-        ]
-        if missing:
-            raise Refused(
-                f"to_lime: numbers are missing in {listed(missing)}, and the package "
-                "has no bin for them"
-            )
-        own = [name for name, column in columns if column.scale != 1.0]
-        if own:
-            raise Refused(
-                f"to_lime: {listed(own)} have kernel widths of their own, and the "
-                "package has one for all columns"
-            )
-
-    def with_width(self, kernel_width: float) -> TabularLaw:
-        """The same bins with another width; those of columns keep their ratios."""
-        return replace(self, kernel_width=read_positive(kernel_width, "kernel_width"))
 
     def cells(self, points: Points) -> Points:
         """The bins of each row, which its limits depend on alone."""
@@ -262,17 +222,4 @@ class TabularLaw(LimeLaw):
         >>> law.notes(np.array([[9.5], [1.0]]))
         ("1 row has values outside those of the data, ...: 'x0'",)
         """
-        names = self.labels.feature_names(len(self.columns))
-        return notes_of_bins(names, self.columns, points)
-
-    def reordered(self, order: Positions) -> TabularLaw:
-        """The same law of columns in another order."""
-        columns = tuple(self.columns[j] for j in order.tolist())
-        return replace(self, columns=columns, labels=self.labels.of_features(order))
-
-    def __repr__(self) -> str:
-        n_bins = sum(len(column.bins) for column in self.columns)
-        return (
-            f"{type(self).__name__}({len(self.columns)} columns, {n_bins} bins, "
-            f"kernel_width={self.kernel_width:.4g})"
-        )
+        return notes_of_bins(self.names, self.columns, points)

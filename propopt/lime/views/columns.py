@@ -13,8 +13,20 @@ from propopt.lime.bins.rules import BinRule
 from propopt.lime.laws.binned import BinnedColumn
 from propopt.lime.laws.column import LimeColumn
 from propopt.lime.laws.from_data import number_column
-from propopt.lime.laws.glime import GlimeColumn
-from propopt.lime.laws.normal_column import NormalColumn
+from propopt.lime.laws.gaussian import NormalColumn
+from propopt.lime.laws.glime import without_glime
+
+
+__all__ = [
+    "Edge",
+    "data_ends",
+    "inner_edges",
+    "nearest_edge",
+    "own_width",
+    "values_in_bins",
+    "with_bins",
+    "without_glime",
+]
 
 
 class Edge(NamedTuple):
@@ -28,11 +40,6 @@ class Edge(NamedTuple):
     """The nearest value in the adjacent bin."""
 
 
-def without_glime(column: LimeColumn) -> LimeColumn:
-    """The column that a neighbourhood is made of, where it is one."""
-    return column.column if isinstance(column, GlimeColumn) else column
-
-
 def inner_edges(column: LimeColumn) -> Array:
     """Where bins of numbers end; none for categories."""
     own = without_glime(column)
@@ -44,10 +51,7 @@ def inner_edges(column: LimeColumn) -> Array:
 def data_ends(column: LimeColumn) -> tuple[float, float]:
     """The lowest and the highest number of the data; infinite under normal laws."""
     own = without_glime(column)
-    if not isinstance(own, BinnedColumn) or own.coded:
-        return -np.inf, np.inf
-    # of a bin of one value its ends, as the package draws another value there
-    return float(own.pieces.low[0]), float(own.pieces.high[len(own.edges)])
+    return own.extent if isinstance(own, BinnedColumn) else (-np.inf, np.inf)
 
 
 def own_width(column: LimeColumn, x: float) -> float:

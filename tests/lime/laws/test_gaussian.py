@@ -11,7 +11,7 @@ import propopt as po
 from propopt.errors import InvalidInput
 from propopt.lime import GaussianLaw
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.laws.normal_column import NormalColumn
+from propopt.lime.laws.gaussian import NormalColumn
 
 
 def table(rng: np.random.Generator) -> pd.DataFrame:
@@ -229,7 +229,7 @@ def test_means_and_scales_are_read(mean, scale, message):
 def test_another_width_is_another_law():
     law = GaussianLaw.of([0.0], 1.0, 2.0)
     assert law.with_width(3.0).kernel_width == 3.0
-    assert repr(law) == "GaussianLaw(1 columns, kernel width 2)"
+    assert repr(law) == "GaussianLaw(1 column, 4 bins, kernel_width=2)"
     with pytest.raises(InvalidInput, match="kernel_width"):
         law.with_width(-1.0)
 

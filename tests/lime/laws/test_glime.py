@@ -52,7 +52,7 @@ def test_widths_and_names_are_those_of_the_law(rng):
     assert law.with_width(2.0).kernel_width == 2.0
     assert law.with_width(2.0).law.kernel_width == 2.0
     assert law.columns[0].bins == law.law.columns[0].bins
-    assert repr(law) == "GlimeLaw(GaussianLaw(3 columns, kernel width 0.8))"
+    assert repr(law) == "GlimeLaw(GaussianLaw(3 columns, 12 bins, kernel_width=0.8))"
     with pytest.raises(InvalidInput, match="another law"):
         GlimeLaw(law)
 

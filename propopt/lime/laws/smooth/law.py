@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from propopt._typing import Array, Points, Positions
+from propopt._typing import Array, Points
 from propopt.checks import did_you_mean, read_positive
 from propopt.errors import InvalidInput
-from propopt.lime.laws.base import LimeLaw
 from propopt.lime.laws.binned import BinnedColumn
 from propopt.lime.laws.notes import notes_of_bins
+from propopt.lime.laws.of_columns import LawOfColumns
 from propopt.lime.laws.smooth.column import SmoothColumn
 from propopt.lime.laws.smooth.polyline import Polyline
 from propopt.lime.laws.tabular import TabularLaw
-from propopt.tables.names import Labels, listed
+from propopt.tables.names import listed
 
 
 Tau: TypeAlias = Polyline | Callable[[Array], Array]
@@ -25,7 +25,7 @@ Tau: TypeAlias = Polyline | Callable[[Array], Array]
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class SmoothLaw(LimeLaw):
+class SmoothLaw(LawOfColumns):
     """Bins drawn as by a :class:`TabularLaw`, weights by distance between numbers.
 
     π = exp(−Σ_j (τ_j(ξ_j) − τ_j(x̃_j))² / (2 ν²))  (Garreau and von Luxburg 2020,
@@ -48,14 +48,12 @@ class SmoothLaw(LimeLaw):
     >>> bins = TabularLaw.from_data(np.random.default_rng(0).normal(size=(200, 2)))
     >>> law = SmoothLaw.of(bins, kernel_width=0.5)
     >>> law
-    SmoothLaw(2 columns, kernel_width=0.5)
+    SmoothLaw(2 columns, 8 bins, kernel_width=0.5)
     >>> law.columns[0].tilt(np.array([0.1]), np.array([0.5])).alpha.round(2)
     array([0.56])
     """
 
     columns: tuple[SmoothColumn | BinnedColumn, ...]
-    kernel_width: float
-    labels: Labels = Labels()
 
     @classmethod
     def of(
@@ -90,29 +88,13 @@ class SmoothLaw(LimeLaw):
         width = law.kernel_width if kernel_width is None else kernel_width
         return cls(columns, read_positive(width, "kernel_width"), law.labels)
 
-    def with_width(self, kernel_width: float) -> SmoothLaw:
-        """The same weights with another width."""
-        return replace(self, kernel_width=read_positive(kernel_width, "kernel_width"))
-
-    def reordered(self, order: Positions) -> SmoothLaw:
-        """The same law of columns in another order."""
-        columns = tuple(self.columns[j] for j in order.tolist())
-        return replace(self, columns=columns, labels=self.labels.of_features(order))
-
     def notes(self, points: Points) -> tuple[str, ...]:
         """Those of the bins."""
-        names = self.labels.feature_names(len(self.columns))
         columns = [
             column.binned if isinstance(column, SmoothColumn) else column
             for column in self.columns
         ]
-        return notes_of_bins(names, columns, points)
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({len(self.columns)} columns, "
-            f"kernel_width={self.kernel_width:.4g})"
-        )
+        return notes_of_bins(self.names, columns, points)
 
 
 def _each(tau: Any, names: Sequence[str]) -> list[Tau]:
@@ -140,8 +122,7 @@ def _line(tau: Tau, column: BinnedColumn) -> Polyline:
         return tau
     if not callable(tau):
         raise InvalidInput(f"tau: expected a function of numbers, got {tau!r}")
-    n_numbers = len(column.edges) + 1
-    low, high = column.pieces.low[0], column.pieces.high[n_numbers - 1]
+    low, high = column.extent
     if low == high:
         return Polyline(np.array([low, low + 1.0]), np.repeat(tau(np.array([low])), 2))
     return Polyline.of(tau, low, high)

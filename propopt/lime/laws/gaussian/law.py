@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from propopt._typing import Array, Points, Positions
+from propopt._typing import Array, Points
 from propopt.checks import as_floats, read_array, read_positive
 from propopt.errors import InvalidInput
 from propopt.lime.bins.rules import BinsOfColumns, read_rules
-from propopt.lime.laws.base import LimeLaw
 from propopt.lime.laws.column import LimeColumn
 from propopt.lime.laws.from_data import columns_of, read_data
-from propopt.lime.laws.normal_column import NormalColumn
-from propopt.lime.laws.normal_data import (
+from propopt.lime.laws.gaussian.column import NormalColumn
+from propopt.lime.laws.gaussian.settings import (
     BinEnds,
     DistanceUnits,
     NormalSettings,
     SampleScale,
 )
+from propopt.lime.laws.of_columns import LawOfColumns
 from propopt.tables.names import Labels
 from propopt.tables.schema import TableSchema
 
@@ -34,7 +34,7 @@ FEW_BEYOND: Final = 3.0
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class GaussianLaw(LimeLaw):
+class GaussianLaw(LawOfColumns):
     """Normal numbers with a bit for the bin of the row, weighted by distance.
 
     x̃_j ~ N(μ_j, σ_j²), z_j = 1[q_j⁻ ≤ x̃_j < q_j⁺] with the bin of the row, and
@@ -59,14 +59,10 @@ class GaussianLaw(LimeLaw):
     --------
     >>> law = GaussianLaw.of([0.0, 0.0], scale=1.0, kernel_width=1.0)
     >>> law
-    GaussianLaw(2 columns, kernel width 1)
+    GaussianLaw(2 columns, 8 bins, kernel_width=1)
     >>> law.columns[0].bins[1]
     '≥ -0.6745 and < 0'
     """
-
-    columns: tuple[LimeColumn, ...]
-    kernel_width: float
-    labels: Labels = Labels()
 
     @classmethod
     def of(
@@ -185,32 +181,15 @@ class GaussianLaw(LimeLaw):
             width = 0.75 * math.sqrt(sum(map(_extent, columns)))
         return cls(columns, read_positive(width, "kernel_width"), labels)
 
-    def with_width(self, kernel_width: float) -> GaussianLaw:
-        """The same columns with another width."""
-        width = read_positive(kernel_width, "kernel_width")
-        return replace(self, kernel_width=width)
-
-    def reordered(self, order: Positions) -> GaussianLaw:
-        """The same law of columns in another order."""
-        columns = tuple(self.columns[j] for j in order.tolist())
-        return replace(self, columns=columns, labels=self.labels.of_features(order))
-
     def notes(self, points: Points) -> tuple[str, ...]:
         """Columns in which rows are far from the mean of the samples."""
-        names = self.labels.feature_names(len(self.columns))
-        columns = zip(names, self.columns, points.T, strict=True)
+        columns = zip(self.names, self.columns, points.T, strict=True)
         return tuple(
             f"{name}: {count} of {len(x)} rows are more than {FEW_BEYOND:g} standard "
             "deviations from the mean of the samples, where hardly any are drawn"
             for name, column, x in columns
             if isinstance(column, NormalColumn)
             and (count := int((column.distance(x) > FEW_BEYOND).sum())) > 0
-        )
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({len(self.columns)} columns, kernel width "
-            f"{self.kernel_width:.6g})"
         )
 
 

@@ -13,7 +13,7 @@ from propopt.checks import read_positive
 from propopt.errors import InvalidInput
 from propopt.lime.bins.rules import BinRule
 from propopt.lime.laws.binned import BinnedColumn
-from propopt.lime.laws.normal_column import NormalColumn
+from propopt.lime.laws.gaussian.column import NormalColumn
 from propopt.tables.columns import spreads
 
 
