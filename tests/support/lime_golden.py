@@ -99,7 +99,7 @@ GOLDEN = {
 """f, and β_0 to β_3 at the three widths."""
 
 
-def quadrature(law, point, width, nodes=8):
+def quadrature(law, point, width, nodes=7):
     """Points of a product rule under Q, their bits, bins and probabilities.
 
     Bins are cut at multiples of 0.5, so that boxes that end there are exact.

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Final
 
 import numpy as np
+from scipy.special import roots_legendre
 
 from propopt._typing import Array
 from propopt.structures.products.normals import Normals
@@ -58,5 +59,5 @@ def normal_nodes(
 @cache
 def _legendre(n_nodes: int) -> tuple[Array, Array]:
     """Nodes and weights on [0, 1]."""
-    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
+    nodes, weights = roots_legendre(n_nodes)
     return 0.5 * (1.0 + nodes), 0.5 * weights

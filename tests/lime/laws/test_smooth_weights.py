@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from lime_golden import EDGES, MEANS, SDS, golden_law
 from scipy.integrate import quad
 from scipy.special import ndtr, ndtri
 from scipy.stats import norm, truncnorm
@@ -27,8 +28,6 @@ from propopt.structures.products import (
 )
 
 
-EDGES = np.array([-3.0, -1.0, 1.0, 3.0])
-MEANS, DEVIATIONS = np.array([-1.8, 0.1, 1.7]), np.array([0.5, 0.6, 0.55])
 SHARES = np.array([0.2, 0.5, 0.3])
 ROW = np.array([[-1.4, 0.3, 2.0]])
 NU = 0.9
@@ -45,16 +44,12 @@ LINES = {
 
 
 def bins() -> TabularLaw:
-    normals = Normals.of(MEANS, DEVIATIONS, EDGES[:-1], EDGES[1:])
-    column = BinnedColumn(
-        Pieces.of_normals(normals), SHARES, EDGES[1:-1], ("low", "middle", "high")
-    )
-    return TabularLaw.of((column,) * 3, NU)
+    return golden_law(NU, [SHARES] * 3)
 
 
 def density(b: int) -> Callable[[float], float]:
-    start, stop = ((EDGES[b + k] - MEANS[b]) / DEVIATIONS[b] for k in (0, 1))
-    law = truncnorm(start, stop, loc=MEANS[b], scale=DEVIATIONS[b])
+    start, stop = ((EDGES[b + k] - MEANS[b]) / SDS[b] for k in (0, 1))
+    law = truncnorm(start, stop, loc=MEANS[b], scale=SDS[b])
     return lambda t: float(law.pdf(t))
 
 
@@ -101,7 +96,7 @@ def test_the_weighted_law_of_a_column_is_that_of_quadrature(name: str) -> None:
 def test_means_of_weights_have_the_closed_form_of_appendix_a() -> None:
     """e_b = ν/√(ν²+s²) exp(−(ξ−μ)²/(2(ν²+s²))) [Φ((q_b−m̃)/s̃)−Φ(...)]/[Φ(r)−Φ(l)]."""
     for x in ROW[0]:
-        s, total = DEVIATIONS, NU**2 + DEVIATIONS**2
+        s, total = SDS, NU**2 + SDS**2
         mm, ss = (NU**2 * MEANS + s**2 * x) / total, NU * s / np.sqrt(total)
         inside = ndtr((EDGES[1:] - mm) / ss) - ndtr((EDGES[:-1] - mm) / ss)
         whole = ndtr((EDGES[1:] - MEANS) / s) - ndtr((EDGES[:-1] - MEANS) / s)
