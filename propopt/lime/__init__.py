@@ -19,12 +19,10 @@ from propopt.lime.finite import (
 from propopt.lime.gaussian import (
     CriticalBandwidths,
     Gains,
-    GaussianFinding,
     LinearTheorem,
     LocalError,
     critical_bandwidths,
     gains,
-    gaussian_findings,
     linear_noise,
     linear_theorem_samples,
     local_error,
@@ -36,7 +34,6 @@ from propopt.lime.laws.widths import default_kernel_width
 __all__ = [
     "CriticalBandwidths",
     "Gains",
-    "GaussianFinding",
     "GaussianLaw",
     "GlimeLaw",
     "LimeDiagnosis",
@@ -51,7 +48,6 @@ __all__ = [
     "critical_bandwidths",
     "default_kernel_width",
     "gains",
-    "gaussian_findings",
     "limits",
     "linear_noise",
     "linear_theorem_samples",

@@ -2,7 +2,6 @@
 
 from propopt.lime.gaussian.bandwidths import CriticalBandwidths, critical_bandwidths
 from propopt.lime.gaussian.bounds import LinearTheorem, linear_theorem_samples
-from propopt.lime.gaussian.findings import GaussianFinding, gaussian_findings
 from propopt.lime.gaussian.gains import Gains, gains
 from propopt.lime.gaussian.local_error import LocalError, local_error
 from propopt.lime.gaussian.noise import linear_noise
@@ -11,12 +10,10 @@ from propopt.lime.gaussian.noise import linear_noise
 __all__ = [
     "CriticalBandwidths",
     "Gains",
-    "GaussianFinding",
     "LinearTheorem",
     "LocalError",
     "critical_bandwidths",
     "gains",
-    "gaussian_findings",
     "linear_noise",
     "linear_theorem_samples",
     "local_error",

@@ -91,7 +91,7 @@ def critical_bandwidths(law: LimeLaw, X: Any) -> CriticalBandwidths:
     >>> po.lime.critical_bandwidths(law, [[0.432, 0.1]]).widths.round(4)
     array([[0.5301,    nan]])
     """
-    points, labels = rows_of_law(law, X)
+    law, points, labels = rows_of_law(law, X)
     geometry = Geometry.of(law)
     return critical_at(geometry, points, gains_at(geometry, points, labels))
 

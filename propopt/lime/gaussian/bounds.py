@@ -89,7 +89,7 @@ def linear_theorem_samples(
     """
     epsilon, eta = read_positive(error, "error"), _read_probability(failure)
     a = read_array(slopes, "slopes", ndim=1)
-    points, labels = rows_of_law(law, X)
+    law, points, labels = rows_of_law(law, X)
     geometry = Geometry.of(law)
     unit = _one_unit(law, geometry)
     found = gains_at(geometry, points, labels)

@@ -133,7 +133,7 @@ def gains(law: LimeLaw, X: Any) -> Gains:
 
     In the second column a function that increases has a negative coefficient.
     """
-    points, labels = rows_of_law(law, X)
+    law, points, labels = rows_of_law(law, X)
     return gains_at(Geometry.of(law), points, labels)
 
 

@@ -12,7 +12,7 @@ from propopt.errors import InvalidInput
 from propopt.lime.laws.base import LimeLaw
 from propopt.lime.laws.gaussian import GaussianLaw, NormalColumn
 from propopt.lime.laws.glime import GlimeLaw
-from propopt.tables.names import Labels, differ, read_points
+from propopt.tables.names import Labels, read_points
 
 
 class Near(NamedTuple):
@@ -111,22 +111,14 @@ def gaussian_of(law: LimeLaw) -> GaussianLaw:
     return inner
 
 
-def rows_of_law(law: LimeLaw, X: Any) -> tuple[Points, Labels]:
-    """Rows of the law's columns, with their names.
+def rows_of_law(law: LimeLaw, X: Any) -> tuple[LimeLaw, Points, Labels]:
+    """Rows with their names, and the law of their columns, in the order of X.
 
     Raises
     ------
     InvalidInput
-        If X is no such table.
+        If X is no table of the law's columns.
     """
     points, labels = read_points(X, "X")
-    n_columns = len(law.columns)
-    if points.shape[1] != n_columns:
-        raise InvalidInput(
-            f"X: expected the {n_columns} columns of the law, got {points.shape[1]}"
-        )
-    if differ(labels.features, law.labels.features):
-        raise InvalidInput(
-            f"X: the columns are not those of the law, {law.labels.features}"
-        )
-    return points, labels.or_else(law.labels)
+    own = law.aligned(labels, points.shape[1])
+    return own, points, labels.or_else(own.labels)

@@ -58,7 +58,7 @@ def linear_noise(
     array([[4.5, 4.7, 4.5, 4.8, 4.5]])
     """
     a, n = read_array(slopes, "slopes", ndim=1), read_count(n_samples, "n_samples")
-    points, labels = rows_of_law(law, X)
+    law, points, labels = rows_of_law(law, X)
     geometry = Geometry.of(law)
     found = gains_at(geometry, points, labels)
     limits = found.of_linear(a)

@@ -150,9 +150,11 @@ def test_gains_have_the_names_of_the_rows():
     table = po.lime.gains(law, X).to_frame()
     assert list(table.columns) == ["a", "b"]
     assert list(table.index) == ["row"]
-    with pytest.raises(InvalidInput, match="columns are not those of the law"):
+    other = po.lime.gains(law, X[["b", "a"]]).to_frame()
+    pd.testing.assert_frame_equal(other[["a", "b"]], table)
+    with pytest.raises(InvalidInput, match="its columns"):
         po.lime.gains(law, X.rename(columns={"a": "c"}))
-    with pytest.raises(InvalidInput, match="expected the 2 columns"):
+    with pytest.raises(InvalidInput, match="it has 2 columns, and X has 1"):
         po.lime.gains(law, [[1.0]])
 
 

@@ -11,7 +11,6 @@ from propopt._typing import Array
 from propopt.lime.diagnosis.case import Case
 from propopt.lime.diagnosis.rule import Checked, Rule
 from propopt.lime.gaussian import CriticalBandwidths, Gains, critical_bandwidths, gains
-from propopt.lime.gaussian.findings import LEAST_OUTSIDE, NEAR_CRITICAL
 from propopt.lime.laws import GaussianLaw, GlimeLaw
 from propopt.lime.laws.gaussian import FEW_BEYOND
 
@@ -19,6 +18,12 @@ from propopt.lime.laws.gaussian import FEW_BEYOND
 _OTHER_LAW: Final = "samples are not normal"
 _LARGEST_STEP: Final = 1.0 / np.sqrt(2.0 * np.pi)
 """Of θ/σ̃."""
+
+_NEAR_CRITICAL: Final = 0.1
+"""Of the critical width."""
+
+_LEAST_OUTSIDE: Final = 30.0
+"""Samples outside a bin, by weight, that a coefficient needs."""
 
 
 @final
@@ -97,7 +102,7 @@ def _check_critical(case: Case) -> Checked | str:
 
 CRITICAL_WIDTH: Final = Rule(
     name="critical width",
-    threshold=NEAR_CRITICAL,
+    threshold=_NEAR_CRITICAL,
     below=True,
     weight=0.95,
     check=_check_critical,
@@ -155,7 +160,7 @@ def _check_outside(case: Case) -> Checked | str:
 
 NONE_OUTSIDE: Final = Rule(
     name="no samples outside the bin",
-    threshold=LEAST_OUTSIDE,
+    threshold=_LEAST_OUTSIDE,
     below=True,
     weight=0.85,
     check=_check_outside,
