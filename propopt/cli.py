@@ -81,15 +81,36 @@ def _lime_files(options: argparse.Namespace) -> int:
 
 
 def reproduce(options: argparse.Namespace) -> int:
-    """``propopt reproduce [PAPER] FIGURE...``: a paper's figures and statements."""
+    """``propopt reproduce [PAPER] FIGURE...``: papers' figures and statements."""
     if not options.figures and options.paper is None:
         print("\n".join(po.papers.catalogue()))
         return DONE
-    paper, figures = po.papers.read_choice(options.figures, options.paper)
+    chosen = po.papers.read_choices(options.figures, options.paper)
+    if len(chosen) > 1 and options.csv is not None:
+        raise InvalidInput("--csv is a table for one paper; name one")
+    codes = []
+    for paper, figures in chosen:
+        own = _PLACES.get(paper.name, paper.name)
+        folder = Path(options.output or "results")
+        if len(chosen) > 1 or not options.output:
+            folder = folder / own
+        codes.append(_reproduce(paper, figures, folder, options))
+        if codes[-1] == INTERRUPTED:
+            break
+    return _gravest(codes)
+
+
+def _reproduce(
+    paper: po.reproduce.Paper,
+    figures: Sequence[str],
+    folder: Path,
+    options: argparse.Namespace,
+) -> int:
+    """The code of one paper."""
     report = po.reproduce.reproduce_paper(
         paper,
         figures,
-        options.output or f"results/{_PLACES.get(paper.name, paper.name)}",
+        folder,
         csv=options.csv,
         target=options.target,
         task=options.task,
@@ -343,14 +364,15 @@ def _add_reproduce(sub: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="FIGURE",
         help="fig1, fig2, fig3, fig4, fig5, fig6, appendix, tables, or all; of another "
-        "paper after its name (tabular-lime, linear-lime), which alone means all; "
-        "nothing lists papers and figures",
+        "paper after its name (tabular-lime, linear-lime), which alone means all; one "
+        "paper after another; nothing lists papers and figures",
     )
     sub.add_argument(
         "-o",
         "--output",
         metavar="DIR",
-        help="default: results/paper, of another paper results/NAME",
+        help="default: results/paper, of another paper results/NAME; of several "
+        "papers each has its folder in it",
     )
     sub.add_argument("--paper", metavar="NAME", help="default: properties")
     sub.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="panels at once")

@@ -3,7 +3,13 @@
 A new one is a folder here that says what its figures are, and an entry in ``PAPERS``.
 """
 
-from propopt.papers.registry import PAPERS, catalogue, find_paper, read_choice
+from propopt.papers.registry import (
+    PAPERS,
+    catalogue,
+    find_paper,
+    read_choice,
+    read_choices,
+)
 
 
-__all__ = ["PAPERS", "catalogue", "find_paper", "read_choice"]
+__all__ = ["PAPERS", "catalogue", "find_paper", "read_choice", "read_choices"]

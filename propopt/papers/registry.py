@@ -77,6 +77,47 @@ def read_choice(
     return PAPERS[first], tuple(figures) or (ALL,)
 
 
+def read_choices(
+    names: Sequence[str], paper: str | None = None
+) -> list[tuple[Paper, tuple[str, ...]]]:
+    """What is meant by names of figures of several papers, each after its paper.
+
+    Parameters
+    ----------
+    names : sequence of str
+        As in :func:`read_choice`, once or several times.
+    paper : str, optional
+        See :func:`read_choice`.
+
+    Returns
+    -------
+    list of (Paper, tuple of str)
+        The papers in their order, each with the names of its figures.
+
+    Raises
+    ------
+    InvalidInput
+        For a paper or a figure that is not known, or a paper that is named twice.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> chosen = po.papers.read_choices(["tabular-lime", "fig7", "linear-lime"])
+    >>> [(one.name, figures) for one, figures in chosen]
+    [('tabular-lime', ('fig7',)), ('linear-lime', ('all',))]
+    """
+    starts = [k for k, name in enumerate(names) if k == 0 or name in PAPERS]
+    ends = [*starts[1:], len(names)]
+    parts = [names[a:b] for a, b in zip(starts, ends, strict=True)] or [names]
+    chosen = [read_choice(part, paper) for part in parts]
+    given = [one.name for one, _ in chosen]
+    for one, figures in chosen:
+        if given.count(one.name) > 1:
+            raise InvalidInput(f"figures: name the paper {one.name} once")
+        one.chosen(figures)
+    return chosen
+
+
 def catalogue() -> Iterator[str]:
     """Every paper and its figures, in lines.
 

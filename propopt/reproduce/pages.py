@@ -30,9 +30,9 @@ def write_figure(report: FigureReport, folder: Path) -> None:
     write_markdown(folder / f"{report.name}.md", _page(report))
 
 
-def write_index(reports: Sequence[FigureReport], folder: Path) -> None:
+def write_index(reports: Sequence[FigureReport], folder: Path, title: str = "") -> None:
     """``README.md``, ``claims.csv`` and, with every finding, ``statements.csv``."""
-    write_markdown(folder / "README.md", _index(reports))
+    write_markdown(folder / "README.md", _index(reports, title))
     for name, table in (
         ("claims", claims_table(reports)),
         ("statements", findings_table(reports)),
@@ -101,8 +101,9 @@ def _told_cell(value: object) -> str:
 
 def _state(report: FigureReport) -> Iterator[str]:
     seconds = sum(result.seconds for result in report.results)
+    n = len(report.results)
     yield (
-        f"{len(report.results)} panels, {report.seconds:.0f} s "
+        f"{n} panel{'s' if n > 1 else ''}, {report.seconds:.0f} s "
         f"({seconds:.0f} s summed over panels)."
     )
     if not report.complete:
@@ -160,9 +161,11 @@ def _warnings(report: FigureReport) -> Iterator[str]:
         yield markdown_list(lines)
 
 
-def _index(reports: Sequence[FigureReport]) -> Iterator[str]:
+def _index(reports: Sequence[FigureReport], title: str) -> Iterator[str]:
     yield "# The paper's figures, made anew"
     yield f"**{Tally.of(reports).in_words()}**"
+    if title:
+        yield f"The paper: {title}."
     yield from _remarkable(reports)
     yield _LEGEND
     rows = [

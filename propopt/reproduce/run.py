@@ -109,7 +109,8 @@ def reproduce_paper(
     table = _read_table(csv, target, task)
     if table is not None:
         chosen = paper.with_table(chosen, *table)
-    return _Run(paper.record, place, n_jobs, PlainConsole(quiet=quiet)).all(chosen)
+    console = PlainConsole(quiet=quiet)
+    return _Run(paper.title, paper.record, place, n_jobs, console).all(chosen)
 
 
 def _read_table(
@@ -131,6 +132,7 @@ def _read_table(
 class _Run:
     """Where a run writes, what it prints, and what its verdicts are held against."""
 
+    title: str
     record: Record
     folder: Path
     n_jobs: int | None
@@ -138,6 +140,7 @@ class _Run:
 
     def all(self, figures: Mapping[str, PaperFigure]) -> Report:
         """Each figure in turn, with its pages; until it is interrupted."""
+        self.console.print(self.title, markup=False, soft_wrap=True)
         reports: list[FigureReport] = []
         interrupted = False
         for name, figure in figures.items():
@@ -146,7 +149,7 @@ class _Run:
             if report.results:
                 write_figure(report, self.folder)
                 reports.append(report)
-                write_index(reports, self.folder)
+                write_index(reports, self.folder, self.title)
             if interrupted:
                 break
         if not reports:
@@ -199,11 +202,15 @@ def _print_panel(result: AnyResult, console: Console) -> None:
     for finding in unmet:
         console.print(
             f"    {finding.verdict}: {finding.statement}: {finding.value:.6g}, "
-            f"expected {finding.condition} {finding.note}",
+            f"expected {finding.condition}{_aside(finding.note)}",
             style="red" if _fails(finding) else "yellow",
             markup=False,
             soft_wrap=True,
         )
+
+
+def _aside(note: str) -> str:
+    return f" ({note})" if note else ""
 
 
 def _fails(finding: Finding) -> bool:

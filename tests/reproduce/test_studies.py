@@ -12,7 +12,7 @@ import pytest
 
 import propopt as po
 from propopt.errors import InvalidInput
-from propopt.papers import PAPERS, read_choice
+from propopt.papers import PAPERS, read_choice, read_choices
 from propopt.reproduce import Claim, Invariant, Paper, Study, run
 from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.studies import draw_charts
@@ -115,6 +115,49 @@ def test_a_paper_may_stand_before_its_figures(names, paper, expected):
 def test_two_papers_are_refused():
     with pytest.raises(InvalidInput, match="said to be of tabular-lime already"):
         read_choice(["tabular-lime", "fig7"], "properties")
+
+
+def test_several_papers_stand_one_after_another():
+    names = ["tabular-lime", "linear-lime", "fig2", "fig3", "properties"]
+    chosen = [(one.name, figures) for one, figures in read_choices(names)]
+    assert chosen == [
+        ("tabular-lime", ("all",)),
+        ("linear-lime", ("fig2", "fig3")),
+        ("properties", ("all",)),
+    ]
+    first = [(one.name, f) for one, f in read_choices(["fig1", "linear-lime"])]
+    assert first == [("properties", ("fig1",)), ("linear-lime", ("all",))]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["linear-lime", "fig2", "linear-lime"], "name the paper linear-lime once"),
+        (["tabular-lime", "linear-lime", "fig99"], "there is no 'fig99'"),
+        (["fig99", "linear-lime"], "there is no 'fig99'"),
+        (
+            ["properties", "linear-lime", "--csv", "a.csv", "--target", "y"],
+            "--csv is a table for one paper",
+        ),
+    ],
+)
+def test_several_papers_are_refused_before_any_work(
+    arguments, message, tmp_path, capsys
+):
+    folder = tmp_path / "made"
+    assert po.cli.main(["reproduce", *arguments, "-o", str(folder)]) == 2
+    assert message in capsys.readouterr().err
+    assert not folder.exists()
+
+
+def test_each_of_several_papers_has_its_folder(tmp_path, capsys):
+    names = ["tabular-lime", "fig11", "linear-lime", "fig3"]
+    assert po.cli.main(["reproduce", *names, "-o", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    for name, figure in (("tabular-lime", "fig11"), ("linear-lime", "fig3")):
+        assert (tmp_path / name / f"{figure}.svg").exists()
+        assert PAPERS[name].title in (tmp_path / name / "README.md").read_text()
+        assert PAPERS[name].title in said
 
 
 def test_nothing_lists_papers_and_figures(capsys):
