@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from propopt._typing import Array, Attributions, Points, Positions, Truths, Values
+from propopt.batches import Budget
 from propopt.lime.finite import FiniteFit
 from propopt.lime.finite.noise import SingleRun
 from propopt.lime.laws import LimeLaw
 from propopt.lime.laws.binned import BinnedColumn
 from propopt.lime.laws.draws import draws_at
 from propopt.lime.paths import bin_profiles, binned_columns
+from propopt.lime.surrogates.common import CommonDraws
 from propopt.lime.surrogates.evaluated import evaluated
 from propopt.lime.views.columns import nearest_edge, without_glime
 from propopt.lime.views.profile import profile_means
@@ -27,6 +29,11 @@ if TYPE_CHECKING:
 
 _IN_CELL: Final = 512
 """Draws in the cell of each row."""
+
+_QUICK: Final = 1000
+"""Draws for each place beside a row."""
+
+_TABLES: Final = Budget(2**26)
 
 
 @final
@@ -91,15 +98,17 @@ class Case:
         values = own.values if own.first_row else None
         return FiniteFit(own.limits, values, self.n_samples, own.ridge)
 
-    @cached_property
-    def cell_sd(self) -> Values:
-        """The standard deviation of f in the cell of each row, (N,)."""
+    def cell_sd(self, rows: Positions) -> Values:
+        """The standard deviation of f in the cell of each of some rows."""
         uniforms = np.random.default_rng(0).random((_IN_CELL, self.beta.shape[1]))
-        # bits are 1 where u < α
-        inside = uniforms * self.explanation.alpha[:, None, :]
-        widths = self.law.widths(self.points)
-        drawn = draws_at(self.law.columns, self.points, widths, inside)
-        return evaluated(self.subject.evaluate, drawn.samples).std(axis=1)
+        points, alpha = self.points[rows], self.explanation.alpha[rows]
+        widths, parts = self.law.widths(points), [np.zeros(0)]
+        for some in _TABLES.blocks(len(rows), 3 * uniforms.nbytes):
+            # bits are 1 where u < α
+            inside = uniforms * alpha[some, None, :]
+            drawn = draws_at(self.law.columns, points[some], widths[some], inside)
+            parts.append(evaluated(self.subject.evaluate, drawn.samples).std(axis=1))
+        return np.concatenate(parts)
 
     @cached_property
     def edges(self) -> tuple[Array, Array, Array]:
@@ -122,8 +131,27 @@ class Case:
         if exact is not None and None not in binned_columns(self.law):
             found = bin_profiles(exact, self.points)
             return tuple(np.where(p.shares > 0.0, p.means, np.nan) for p in found)
-        limits, columns = self.subject.limits, range(self.points.shape[1])
+        if exact is None and self.common is not None:
+            return self.common.means(self.points, self.law.widths(self.points))
+        limits, columns = self.quick.limits, range(self.points.shape[1])
         return tuple(profile_means(limits, self.law, self.points, j) for j in columns)
+
+    @cached_property
+    def common(self) -> CommonDraws | None:
+        """Draws for all rows at once; None where too few of them count for a row."""
+        common, widths = self.subject.common, self.law.widths(self.points)
+        if common is None or not common.enough(self.points, widths).all():
+            return None
+        return common
+
+    @cached_property
+    def quick(self) -> LimeSubject:
+        """The subject, with fewer draws where limits are estimated.
+
+        What is seen beside rows is asked for hundreds of places.
+        """
+        fewest = max(_QUICK, 4 * (self.beta.shape[1] + 10))
+        return replace(self.subject, n_draws=min(self.subject.n_draws, fewest))
 
     @cached_property
     def ranges(self) -> Array:
@@ -157,13 +185,18 @@ class Case:
         columns = zip(self.law.columns, self.points.T, strict=True)
         return np.stack([column.place(x) for column, x in columns], axis=1)
 
-    def moved(self, n: int, j: int, value: float) -> float:
-        """β_j with the row n moved along column j."""
-        point = self.points[[n]].copy()
-        point[0, j] = value
-        return float(self.subject.limits(point).coefficients[0, j])
+    def moved(self, where: Truths, values: Array) -> Array:
+        """β_j with rows moved to values (N, D) along column j, where that is asked."""
+        n, j = np.nonzero(where)
+        found = self.beta.copy()
+        if len(n) > 0:
+            points = self.points[n]
+            points[np.arange(len(n)), j] = values[n, j]
+            limits = self.quick.limits(points)
+            found[n, j] = limits.coefficients[np.arange(len(n)), j]
+        return found
 
-    def under(self, law: LimeLaw, n: int, j: int) -> float:
-        """β_j of row n under another law."""
-        other = replace(self.subject, law=law)
-        return float(other.limits(self.points[[n]]).coefficients[0, j])
+    def under(self, law: LimeLaw, rows: Positions, j: int) -> Values:
+        """β_j of some rows under another law."""
+        other = replace(self.quick, law=law)
+        return np.asarray(other.limits(self.points[rows]).coefficients[:, j])

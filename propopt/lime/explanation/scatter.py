@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
-from propopt._typing import Array, Values
+from propopt._typing import Array, Points, Values
 from propopt.batches import Budget
 from propopt.lime.explanation.subject import LimeSubject
 from propopt.lime.fidelity.exact_variance import (
@@ -69,6 +69,7 @@ def run_of(explanation: LimeExplanation, n_samples: int) -> SingleRun:
         explanation.first_row,
         n_draws=_N_DRAWS,
         rng=np.random.default_rng(subject.seed),
+        common=subject.common,
     )
 
 
@@ -84,15 +85,27 @@ def weighted_variance(explanation: LimeExplanation) -> Values:
             )
             if found is not None:
                 return found
-    return _drawn_variance(explanation, subject)
+    return _drawn_variance(subject)
 
 
-def _drawn_variance(explanation: LimeExplanation, subject: LimeSubject) -> Values:
-    """The same from even draws of the weighted law."""
-    rng = np.random.default_rng(subject.seed)
-    uniforms = stratified_uniforms(1, _N_DRAWS, explanation.shape[1], rng)
-    law, points = subject.law, subject.points
-    widths, parts = law.widths(points), []
+def _drawn_variance(subject: LimeSubject) -> Values:
+    """The same from common draws; where too few count, from even ones around rows."""
+    law, points, common = subject.law, subject.points, subject.common
+    widths, shared = law.widths(points), np.zeros(len(points), bool)
+    if common is not None:
+        shared = common.enough(points, widths)
+    found = np.empty(len(points))
+    if common is not None and shared.any():
+        found[shared] = common.variances(points[shared], widths[shared])
+    if not shared.all():
+        found[~shared] = _variance_around(subject, points[~shared], widths[~shared])
+    return found
+
+
+def _variance_around(subject: LimeSubject, points: Points, widths: Values) -> Values:
+    """From even draws of the weighted law of each row."""
+    rng, law, parts = np.random.default_rng(subject.seed), subject.law, []
+    uniforms = stratified_uniforms(1, _N_DRAWS, points.shape[1], rng)
     for rows in _TABLES.blocks(len(points), 3 * uniforms.nbytes):
         around = points[rows]
         copies = np.broadcast_to(uniforms[0], (len(around), *uniforms.shape[1:]))

@@ -14,6 +14,7 @@ from propopt.functions import Function
 from propopt.lime.expectations import ExactLimits, Limits
 from propopt.lime.laws import LimeLaw
 from propopt.lime.surrogates import EstimatedLimits, estimate_limits
+from propopt.lime.surrogates.common import CommonDraws
 from propopt.structures.products import NoProducts, SumOfProducts
 from propopt.tables.names import Labels
 
@@ -67,6 +68,11 @@ class LimeSubject:
         """The limits of a sum of products; None of other functions."""
         read = self.products
         return None if isinstance(read, NoProducts) else ExactLimits(read, self.law)
+
+    @cached_property
+    def common(self) -> CommonDraws | None:
+        """Samples that all rows share; None of laws whose columns are not in bins."""
+        return CommonDraws.of(self.law, self.evaluate)
 
     @property
     def evaluate(self) -> Callable[[Points], Values]:

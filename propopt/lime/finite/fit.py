@@ -8,7 +8,7 @@ from typing import Final, final
 
 import numpy as np
 
-from propopt._typing import Array, Truths, Values
+from propopt._typing import Array, Positions, Truths, Values
 from propopt.checks import read_count, read_nonnegative
 from propopt.errors import InvalidInput
 from propopt.lime.expectations.limits import Limits
@@ -150,7 +150,7 @@ class FiniteFit:
             self.limits.mean - pulls + self.left_at_row / (self.total + 1.0)
         )
 
-    def influences(self, rows: slice, bits: Array) -> Array:
+    def influences(self, rows: slice | Positions, bits: Array) -> Array:
         """N A⁻¹ Z of samples with bits (m, S, D) around some rows, (m, S, 1 + D).
 
         A is the matrix of the normal equations: a sample with weight π and residual r
@@ -202,7 +202,7 @@ class FiniteFit:
         weighted = self.total[:, None] * self.limits.alpha + 1.0
         return self.total / all_weight, np.asarray(weighted / all_weight[:, None])
 
-    def _of_intercept(self, psi: Array, rows: slice) -> Array:
+    def _of_intercept(self, psi: Array, rows: slice | Positions) -> Array:
         weight, ends = self._shares
         pulls = (psi @ ends[rows, :, None])[..., 0]
         return np.asarray(weight[rows, None] - pulls)

@@ -8,7 +8,7 @@ from typing import Final, final
 
 import numpy as np
 
-from propopt._typing import Array, Attributions, Points, Truths, Values
+from propopt._typing import Array, Attributions, Points, Positions, Truths, Values
 from propopt.batches import Budget
 from propopt.checks import read_count, read_positive
 from propopt.errors import InvalidInput
@@ -16,6 +16,7 @@ from propopt.lime.expectations.limits import Limits
 from propopt.lime.finite.fit import FiniteFit
 from propopt.lime.laws.base import LimeLaw
 from propopt.lime.laws.draws import draws_at
+from propopt.lime.surrogates.common import CommonDraws
 from propopt.lime.surrogates.evaluated import evaluated
 from propopt.lime.surrogates.stratified import stratified_uniforms
 
@@ -112,6 +113,7 @@ def single_run(
     widths: Values | None = None,
     n_draws: int = 4096,
     rng: np.random.Generator | None = None,
+    common: CommonDraws | None = None,
 ) -> SingleRun:
     """Mean and covariance of the coefficients of one run of LIME with n samples.
 
@@ -147,6 +149,9 @@ def single_run(
         Evaluations for each row.
     rng : numpy.random.Generator, optional
         Where draws come from, the same for all rows; by default of the seed 0.
+    common : CommonDraws, optional
+        Draws of the law without weights, used for all rows that enough of them count
+        for, in place of ``n_draws`` of each.
 
     Returns
     -------
@@ -181,26 +186,42 @@ def single_run(
     )
     of_squares = law.squared_widths(law.widths(points, widths))
     covariance = np.empty((len(points), n_columns + 1, n_columns + 1))
-    for rows in _TABLES.blocks(len(points), 3 * uniforms.nbytes):
-        around, widths = points[rows], of_squares[rows]
-        copies = np.broadcast_to(uniforms, (len(around), *uniforms.shape[1:]))
-        drawn = draws_at(law.columns, around, widths, copies)
+    log_squares = law.log_weights(points, of_squares)
+    shared = np.zeros(len(points), bool)
+    if common is not None:
+        shared = common.enough(points, of_squares)
+        places = np.flatnonzero(shared)
+        for some in _TABLES.blocks(len(places), 24 * common.samples.size):
+            rows = places[some]
+            bits = common.bits(points[rows])
+            f = np.broadcast_to(common.values, bits.shape[:2])
+            weights = common.weights(points[rows], of_squares[rows]).T
+            covariance[rows] = _covariances(fit, rows, bits, f, weights, log_squares)
+    places, even = np.flatnonzero(~shared), np.full(1, 1.0 / uniforms.shape[1])
+    for some in _TABLES.blocks(len(places), 3 * uniforms.nbytes):
+        rows = places[some]
+        copies = np.broadcast_to(uniforms, (len(rows), *uniforms.shape[1:]))
+        drawn = draws_at(law.columns, points[rows], of_squares[rows], copies)
         f = evaluated(evaluate, drawn.samples)
-        log_squares = law.log_weights(around, widths)
-        covariance[rows] = _covariances(fit, rows, drawn.bits, f, log_squares)
+        covariance[rows] = _covariances(fit, rows, drawn.bits, f, even, log_squares)
     return SingleRun(n_samples, fit.coefficients, fit.intercept, covariance)
 
 
 def _covariances(
-    fit: FiniteFit, rows: slice, bits: Array, f: Array, log_squares: Values
+    fit: FiniteFit,
+    rows: Positions,
+    bits: Array,
+    f: Array,
+    weights: Array,
+    log_squares: Values,
 ) -> Array:
-    """Of a run, from bits (m, S, D) and values (m, S) under the law of π²."""
+    """Of a run, from bits (m, S, D), values and shares (m, S) under the law of π²."""
     b_0, b = fit.intercept[rows], fit.coefficients[rows]
     r = f - b_0[:, None] - (bits @ b[..., None])[..., 0]
     moved = fit.influences(rows, bits) * r[..., None]
-    second = np.swapaxes(moved, 1, 2) @ moved / bits.shape[1]
+    second = np.swapaxes(moved * weights[..., None], 1, 2) @ moved
     # E π² / (E π)²
-    factor = np.exp(log_squares - 2.0 * fit.limits.log_weight[rows])
+    factor = np.exp(log_squares[rows] - 2.0 * fit.limits.log_weight[rows])
     means = fit.mean_influence[rows]
     products = means[:, :, None] * means[:, None, :]
     return np.asarray((factor[:, None, None] * second - products) / fit.n_drawn)

@@ -8,7 +8,7 @@
   :class:`~propopt.lime.paths.profile.BinProfile` each.
 """
 
-from propopt.lime.paths.binned import binned_columns
+from propopt.lime.laws.in_bins import binned_columns
 from propopt.lime.paths.path import (
     BandwidthPath,
     bandwidth_path,

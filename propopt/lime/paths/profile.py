@@ -11,7 +11,7 @@ from propopt._typing import Array, Points, Positions, Values
 from propopt.errors import InvalidInput
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.binned import BinnedColumn
-from propopt.lime.paths.binned import binned_columns
+from propopt.lime.laws.in_bins import binned_columns
 
 
 @final

@@ -11,7 +11,7 @@ import numpy as np
 from propopt._typing import Array, Truths, Values
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.binned import BinnedColumn
-from propopt.lime.paths.binned import binned_columns
+from propopt.lime.laws.in_bins import binned_columns
 
 
 SMALLEST_WIDTH: Final = 0.02

@@ -24,14 +24,17 @@ def _check(case: Case) -> Checked | str:
         return "coefficients are estimated"
     split = split_by_columns(case.subject.exact, case.points)
     outside, own = split.outside, split.parts[:, 0]
-    flat = case.cell_sd[:, None] < _FLAT * np.abs(case.beta)
+    far = (outside > ALIGNMENT.threshold) & case.depends & (case.beta != 0.0)
+    rows, sd = np.flatnonzero(far.any(axis=1)), np.full(len(outside), np.nan)
+    sd[rows] = case.cell_sd(rows)
+    flat = sd[:, None] < _FLAT * np.abs(case.beta)
 
     def sentence(n: int, j: int) -> str:
         return (
             f"with the other columns in the bins of the row the coefficient is "
             f"{own[n, j]:.4g}, not {case.beta[n, j]:.4g}: {outside[n, j]:.1%} of it "
             "comes from where other columns are elsewhere, and in the cell of the row "
-            f"f has a standard deviation of {case.cell_sd[n]:.2g}"
+            f"f has a standard deviation of {sd[n]:.2g}"
         ).replace("%", " %")
 
     def remedy(n: int, j: int) -> str:
@@ -43,7 +46,7 @@ def _check(case: Case) -> Checked | str:
         stakes=case.sizes,
         sentence=sentence,
         remedy=remedy,
-        fires=(outside > ALIGNMENT.threshold) & flat,
+        fires=far & flat,
     )
 
 

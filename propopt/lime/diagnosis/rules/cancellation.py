@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, final
 
 import numpy as np
 
+from propopt._typing import Array, Truths
 from propopt.lime.diagnosis.case import Case
 from propopt.lime.diagnosis.rule import Checked, Rule
-from propopt.lime.laws import GaussianLaw, TabularLaw
+from propopt.lime.laws import GaussianLaw, LimeLaw, TabularLaw
 from propopt.lime.views.columns import inner_edges, with_bins
 
 
@@ -19,6 +21,8 @@ SMALL_SHARE: Final = 0.1
 MATTERS: Final = 0.1
 """Of the largest range of the row: columns with less do not matter."""
 
+_FEW: Final = 20
+"""Of estimated coefficients so many are told with other bins."""
 
 _TINY: Final = float(np.finfo(float).tiny)
 
@@ -30,13 +34,15 @@ def _check(case: Case) -> Checked:
     ratio = np.full(ranges.shape, np.nan)
     np.divide(np.abs(case.beta), ranges, out=ratio, where=some)
 
+    others = _Rebinned(case, ratio < SMALL_SHARE)
+
     def sentence(n: int, j: int) -> str:
         profile = case.profiles[j][n]
         return (
             f"the column moves the mean of f by {ranges[n, j]:.4g}, from "
             f"{np.nanmin(profile):.4g} to {np.nanmax(profile):.4g} over its bins, and "
             f"has the coefficient {case.beta[n, j]:.4g}: its bin is near the mean of "
-            f"the others{_other_bins(case, n, j)}"
+            f"the others{others.told(n, j)}"
         )
 
     def remedy(n: int, j: int) -> str:
@@ -51,19 +57,52 @@ def _check(case: Case) -> Checked:
     )
 
 
-def _other_bins(case: Case, n: int, j: int) -> str:
-    """Coefficients with one bin less and one more."""
-    own = len(inner_edges(case.law.columns[j])) + 1
-    known = [
-        f"{value:.4g} with {count} bins"
-        for count in (own - 1, own + 1)
-        if (value := rebinned_coefficient(case, n, j, count)) is not None
-    ]
-    return f"; it is {' and '.join(known)}" if known else ""
+@final
+@dataclass(frozen=True, eq=False)
+class _Rebinned:
+    """Coefficients with one bin less and one more, where they are told.
+
+    Estimates are made for the first few only: each takes draws of its own.
+    """
+
+    case: Case
+    wanted: Truths
+
+    def told(self, n: int, j: int) -> str:
+        """The end of a sentence."""
+        own = len(inner_edges(self.case.law.columns[j])) + 1
+        known = [
+            f"{value:.4g} with {count} bins"
+            for count in (own - 1, own + 1)
+            if not np.isnan(value := self._coefficients[j, count][n])
+        ]
+        return f"; it is {' and '.join(known)}" if known else ""
+
+    @cached_property
+    def _coefficients(self) -> dict[tuple[int, int], Array]:
+        """By columns and numbers of bins, (N,): NaN where it is not told."""
+        found, columns = {}, np.flatnonzero(self._few.any(axis=0))
+        for j in np.flatnonzero(self.wanted.any(axis=0)).tolist():
+            own = len(inner_edges(self.case.law.columns[j])) + 1
+            for count in (own - 1, own + 1):
+                values = np.full(len(self.wanted), np.nan)
+                rows = np.flatnonzero(self._few[:, j])
+                law = rebinned(self.case, j, count) if j in columns else None
+                if law is not None:
+                    values[rows] = self.case.under(law, rows, j)
+                found[j, count] = values
+        return found
+
+    @cached_property
+    def _few(self) -> Truths:
+        """Which are computed."""
+        if self.case.subject.exact is not None:
+            return self.wanted
+        return self.wanted & (np.cumsum(self.wanted).reshape(self.wanted.shape) <= _FEW)
 
 
-def rebinned_coefficient(case: Case, n: int, j: int, n_bins: int) -> float | None:
-    """β_j with another number of bins in column j; None if there are none."""
+def rebinned(case: Case, j: int, n_bins: int) -> LimeLaw | None:
+    """The law with another number of bins in column j; None if there are none."""
     law = case.law
     if n_bins < 2 or not isinstance(law, TabularLaw | GaussianLaw):
         return None
@@ -72,7 +111,7 @@ def rebinned_coefficient(case: Case, n: int, j: int, n_bins: int) -> float | Non
     if column is None:
         return None
     columns: tuple[Any, ...] = (*law.columns[:j], column, *law.columns[j + 1 :])
-    return case.under(replace(law, columns=columns), n, j)
+    return replace(law, columns=columns)
 
 
 CANCELLATION: Final = Rule(

@@ -15,10 +15,8 @@ _NEAR: Final = 0.05
 
 def _check(case: Case) -> Checked:
     distance, edge, beyond = case.edges
-    adjacent = case.beta.copy()
     near = (distance < _NEAR) & case.depends
-    for n, j in np.argwhere(near).tolist():
-        adjacent[n, j] = case.moved(n, j, beyond[n, j])
+    adjacent = case.moved(near, beyond)
     jumps = np.abs(adjacent - case.beta)
 
     def sentence(n: int, j: int) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from propopt._typing import Array
 from propopt.lime.diagnosis.case import Case
 from propopt.lime.diagnosis.rule import Checked, Rule
-from propopt.lime.paths import sign_changes
+from propopt.lime.paths.around import signs_around
 
 
 _OCTAVE: Final = 1.0
@@ -20,15 +20,8 @@ def _check(case: Case) -> Checked | str:
     exact, width = case.subject.exact, case.law.kernel_width
     if exact is None:
         return "coefficients are estimated"
-    roots, turned = np.full(case.beta.shape, np.nan), np.zeros(case.beta.shape, bool)
-    for n, point in enumerate(case.points):
-        changes = sign_changes(exact, point)
-        for j, found in enumerate(changes.columns):
-            nearest = found.nearest(width)
-            if nearest is not None:
-                roots[n, j] = nearest
-                turned[n, j] = found.sign_at(width) != found.signs[-1]
-    wide = exact.of(case.points, np.full(len(case.points), np.inf)).coefficients
+    around = signs_around(exact, case.points)
+    roots, turned, wide = around.roots, around.turned, around.wide
     distance = np.abs(np.log2(roots / width))
 
     def sentence(n: int, j: int) -> str:

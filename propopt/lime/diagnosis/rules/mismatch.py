@@ -135,6 +135,10 @@ def off_support(case: Case) -> Array:
     tree = cKDTree(coordinates.of(some))
     nearest = tree.query(coordinates.of(some), k=2)[0][:, 1]
     reach = np.quantile(nearest, _QUANTILE)
+    if case.common is not None:
+        off = tree.query(coordinates.of(case.common.samples))[0] > reach
+        weights = case.common.weights(case.points, case.law.widths(case.points))
+        return np.asarray(off @ weights)
     rng = np.random.default_rng(0)
     draws = case.law.draw_weighted(case.points, _N_SAMPLES, rng).samples
     return np.array(

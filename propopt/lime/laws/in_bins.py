@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from propopt.lime.laws import LimeLaw
+from propopt.lime.laws.base import LimeLaw
 from propopt.lime.laws.binned import BinnedColumn
 from propopt.lime.laws.glime import without_glime
 
