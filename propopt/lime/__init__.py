@@ -1,10 +1,27 @@
 """What LIME converges to, exactly, and what its coefficients hide.
 
-:class:`TabularLaw` says how tabular LIME draws, codes and weights samples;
-:func:`default_kernel_width` is the width that it has where none is given, and
-:class:`SmoothLaw` weights by distance, along a :class:`Polyline` of each column. With
-:class:`GaussianLaw` samples are normal and weighted by distance, and :func:`gains`,
-:func:`critical_bandwidths` and :func:`local_error` say what becomes of slopes.
+:func:`limits` explains rows of a table by what the coefficients of LIME tend to; its
+:class:`LimeExplanation` knows their noise and paths, and its ``diagnose()``, a
+:class:`LimeDiagnosis`, what they hide.
+
+Laws say how LIME draws, codes and weights samples; each is a :class:`LimeLaw`:
+
+- :class:`TabularLaw`: bins, weighted by bits, as in the package ``lime``;
+- :class:`SmoothLaw`: the same bins, weighted by distance along a :class:`Polyline` of
+  each column;
+- :class:`GaussianLaw`: normal samples, weighted by distance;
+- :class:`GlimeLaw`: any other, drawn from its weighted neighbourhood.
+
+:func:`default_kernel_width` is the width where none is given.
+
+What n samples make of the limits: :func:`compare_with_package` holds runs of ``lime``
+against them, a :class:`PackageComparison`; :func:`stability_factor`,
+:func:`tabular_theorem_samples` and :func:`linear_theorem_samples`, which gives a
+:class:`LinearTheorem`, are what is proved.
+
+Of linear functions under normal samples all is known in closed form: :func:`gains` (a
+:class:`Gains`), :func:`critical_bandwidths` (:class:`CriticalBandwidths`) and
+:func:`linear_noise`; :func:`local_error`, a :class:`LocalError`, is of any function.
 """
 
 from propopt.lime.diagnosis import LimeDiagnosis
@@ -27,7 +44,14 @@ from propopt.lime.gaussian import (
     linear_theorem_samples,
     local_error,
 )
-from propopt.lime.laws import GaussianLaw, GlimeLaw, Polyline, SmoothLaw, TabularLaw
+from propopt.lime.laws import (
+    GaussianLaw,
+    GlimeLaw,
+    LimeLaw,
+    Polyline,
+    SmoothLaw,
+    TabularLaw,
+)
 from propopt.lime.laws.widths import default_kernel_width
 
 
@@ -38,6 +62,7 @@ __all__ = [
     "GlimeLaw",
     "LimeDiagnosis",
     "LimeExplanation",
+    "LimeLaw",
     "LinearTheorem",
     "LocalError",
     "PackageComparison",
