@@ -122,6 +122,20 @@ def test_each_situation_has_its_width():
         np.testing.assert_allclose(both[n], alone[0], rtol=1e-12)
 
 
+def test_errors_of_few_draws_are_those_of_their_variance():
+    """√((m_4 − s⁴ (S − 3) / (S − 1)) / S), which for S = 7 is not √((m_4 − s⁴) / S)."""
+    law = golden_law(1.0, UNEQUAL)
+    found = variance(
+        Called(lambda samples: samples[:, 0]), law, POINT[None], n_draws=7, rng=4
+    )
+    draws = law.draw_weighted(POINT[None], 7, np.random.default_rng(4))
+    x = draws.samples[0, :, 0]
+    square, fourth = x.var(ddof=1), ((x - x.mean()) ** 4).mean()
+    expected = np.sqrt((fourth - square**2 * 4.0 / 6.0) / 7.0)
+    np.testing.assert_allclose(found.values, [square], rtol=1e-12)
+    np.testing.assert_allclose(found.standard_errors, [expected], rtol=1e-12)
+
+
 def test_standard_errors_are_the_scatter_of_estimates():
     law = golden_law(1.0, UNEQUAL)
     function = Called(lambda samples: (samples[:, 0] > -1.0).astype(float))

@@ -288,6 +288,27 @@ def test_samples_have_the_weights_and_the_moments_of_the_law(tau: object) -> Non
             assert abs(gap) < 5 * np.hypot(error, spread) + 1e-12
 
 
+@pytest.mark.parametrize("name", TAUS)
+def test_weights_of_samples_are_the_kernel(name: str) -> None:
+    law, tau = SmoothLaw.of(bins(), LINES[name]), TAUS[name]
+    draws = law.draw(ROW, 50, np.random.default_rng(2))
+    apart = tau(ROW[:, None]) - tau(draws.samples)
+    expected = np.exp(-(apart**2).sum(axis=2) / (2.0 * NU**2))
+    np.testing.assert_allclose(draws.weights, expected, rtol=1e-12)
+
+
+def test_a_number_that_is_missing_on_one_side_is_as_far_as_one() -> None:
+    x = np.array([0.0, 1.0, 2.0, 5.0, np.nan])  # one in five is missing
+    law = SmoothLaw.of(TabularLaw.from_data(x[:, None], n_bins=2), kernel_width=NU)
+    far = np.exp(-0.5 / NU**2)
+    around_missing = law.columns[0].tilt(np.array([np.nan]), np.array([NU]))
+    assert np.exp(around_missing.log_weight[0]) == pytest.approx(0.2 + 0.8 * far)
+    around = law.columns[0].tilt(np.array([0.3]), np.array([NU]))
+    share = around.outside[law.columns[0].place(np.array([np.nan]))[0], 0]
+    weight = share * around.complement[0] * np.exp(around.log_weight[0])
+    assert weight == pytest.approx(0.2 * far, rel=1e-12)
+
+
 def test_a_function_is_met_by_straight_pieces() -> None:
     line = Polyline.of(np.exp, -1.0, 1.0)
     x = np.linspace(-1.0, 1.0, 1001)
