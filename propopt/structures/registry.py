@@ -23,9 +23,9 @@ from propopt.structures.readers.linear import LINEAR_MODELS
 from propopt.structures.readers.perceptrons import PERCEPTRONS
 from propopt.structures.readers.products.reading import Networks, model_products
 from propopt.structures.readers.transforms import SKLEARN_TRANSFORMS
+from propopt.structures.readers.trees.pipelines.views import View
 from propopt.structures.readers.trees.reading import read_boxes
 from propopt.structures.readers.trees.scores import TreeOutput
-from propopt.structures.readers.trees.views import View
 
 
 MODELS: Final[dict[type, Reader]] = {

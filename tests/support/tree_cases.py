@@ -7,7 +7,7 @@ import pandas as pd
 
 import propopt as po
 from propopt.structures.boxes import DOUBLE_TOLERANCE, SINGLE_TOLERANCE
-from propopt.structures.readers.trees.views import View
+from propopt.structures.readers.trees.pipelines.views import View
 from propopt.structures.registry import exact_boxes
 
 

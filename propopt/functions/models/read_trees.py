@@ -13,7 +13,7 @@ from propopt.functions.models.columns import FittedColumns
 from propopt.functions.models.outputs import name_of
 from propopt.structures.boxes import Boxes
 from propopt.structures.products import NoProducts, SumOfProducts
-from propopt.structures.readers.trees.views import View
+from propopt.structures.readers.trees.pipelines.views import View
 from propopt.structures.registry import exact_boxes, exact_products
 from propopt.tables.names import Labels
 from propopt.tables.schema import TableSchema

@@ -19,8 +19,7 @@ from propopt.structures.products.seen.columns import (
     constant,
 )
 from propopt.structures.products.seen.pulling import by_table
-from propopt.structures.readers.trees.questions import Questions
-from propopt.structures.readers.trees.views import (
+from propopt.structures.readers.trees.pipelines.views import (
     CodedColumn,
     Curved,
     Rising,
@@ -29,6 +28,7 @@ from propopt.structures.readers.trees.views import (
     View,
     table_numbers,
 )
+from propopt.structures.readers.trees.questions import Questions
 
 
 FAR_PROBE: Final = 2.0**40

@@ -14,11 +14,11 @@ from propopt.structures.products import NoProducts, SumOfProducts
 from propopt.structures.readers.products.columns import through_view
 from propopt.structures.readers.products.networks import network_products
 from propopt.structures.readers.products.unread import why_unread
+from propopt.structures.readers.trees.pipelines.steps import behind
+from propopt.structures.readers.trees.pipelines.views import View
 from propopt.structures.readers.trees.reading import read_boxes
 from propopt.structures.readers.trees.scores import TreeOutput
-from propopt.structures.readers.trees.steps import behind
 from propopt.structures.readers.trees.sums import SUMS, ModelSum
-from propopt.structures.readers.trees.views import View
 
 
 @final

@@ -9,9 +9,9 @@ from sklearn.pipeline import Pipeline
 
 from propopt.structures.boosters import LightGBMBooster, XGBoostBooster
 from propopt.structures.margins import margins_of
+from propopt.structures.readers.trees.pipelines.views import View
 from propopt.structures.readers.trees.reading import read_boxes
 from propopt.structures.readers.trees.scores import TreeOutput
-from propopt.structures.readers.trees.views import View
 
 
 NEIGHBOURS: Final = "which neighbours are nearest depends on all columns at once"

@@ -16,6 +16,7 @@ import numpy as np
 from propopt._typing import Truths
 from propopt.structures.boxes import Boxes, Tree
 from propopt.structures.readers.trees.nodes import NodeList
+from propopt.structures.readers.trees.pipelines.views import View
 from propopt.structures.readers.trees.rounding import at_most_in_single
 from propopt.structures.readers.trees.scores import (
     Scores,
@@ -23,7 +24,6 @@ from propopt.structures.readers.trees.scores import (
     TreeRule,
     boxes_of,
 )
-from propopt.structures.readers.trees.views import View
 
 
 _LOGITS: Final = frozenset({"CrossEntropy", "Logloss"})

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from propopt._typing import Array
-from propopt.structures.readers.trees.views import table_numbers
+from propopt.structures.readers.trees.pipelines.views import table_numbers
 from propopt.tables.frames import as_frame
 
 

@@ -17,14 +17,14 @@ from sklearn.ensemble import (
 
 from propopt._typing import Truths
 from propopt.structures.boxes import Boxes, Tree
+from propopt.structures.readers.trees.pipelines.steps import behind
+from propopt.structures.readers.trees.pipelines.views import View
 from propopt.structures.readers.trees.scores import (
     Scores,
     TreeOutput,
     TreeRule,
     boxes_of,
 )
-from propopt.structures.readers.trees.steps import behind
-from propopt.structures.readers.trees.views import View
 
 
 def _boosting(model: Any, output: TreeOutput, view: View) -> Boxes | None:

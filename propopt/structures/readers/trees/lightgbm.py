@@ -16,13 +16,13 @@ from propopt.structures.boosters import LightGBMBooster
 from propopt.structures.boxes import Boxes, Tree
 from propopt.structures.readers.trees.cells import coded_numbers
 from propopt.structures.readers.trees.nodes import NodeList
+from propopt.structures.readers.trees.pipelines.views import View
 from propopt.structures.readers.trees.scores import (
     Scores,
     TreeOutput,
     TreeRule,
     boxes_of,
 )
-from propopt.structures.readers.trees.views import View
 
 
 _VALUES: Final = frozenset(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from propopt._typing import Array, Truths
 from propopt.structures.boxes import Tree
 from propopt.structures.boxes.maps import ColumnMap, largest_at_most
-from propopt.structures.readers.trees.views import Rising, Steps, View
+from propopt.structures.readers.trees.pipelines.views import Rising, Steps, View
 
 
 Numbers: TypeAlias = Callable[[Any], Array]

@@ -10,10 +10,10 @@ from propopt.structures.products import NoProducts
 from propopt.structures.readers.trees.catboost import CATBOOST_TREES
 from propopt.structures.readers.trees.histograms import HISTOGRAM_TREES
 from propopt.structures.readers.trees.lightgbm import LIGHTGBM_TREES
+from propopt.structures.readers.trees.pipelines.views import View
 from propopt.structures.readers.trees.scikit import SCIKIT_TREES
 from propopt.structures.readers.trees.scores import TreeOutput, TreeRule
 from propopt.structures.readers.trees.sums import SUMS, ModelSum
-from propopt.structures.readers.trees.views import View
 from propopt.structures.readers.trees.xgboost import XGBOOST_TREES
 
 

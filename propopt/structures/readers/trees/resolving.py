@@ -13,13 +13,18 @@ from numpy.typing import NDArray
 from propopt._typing import Array, Truths
 from propopt.structures.boxes import Tree
 from propopt.structures.readers.trees.fans import Fan, fanned
+from propopt.structures.readers.trees.pipelines.views import (
+    CodedColumn,
+    Curved,
+    Steps,
+    View,
+)
 from propopt.structures.readers.trees.questions import (
     Numbers,
     Questions,
     code_runs,
     ends_asked,
 )
-from propopt.structures.readers.trees.views import CodedColumn, Curved, Steps, View
 
 
 def resolved(trees: Sequence[Tree], view: View, numbers: Numbers) -> list[Tree] | None:

@@ -30,6 +30,7 @@ from sklearn.tree import (
 from propopt._typing import Array
 from propopt.structures.boxes import Boxes, Tree
 from propopt.structures.readers.parameters import floats
+from propopt.structures.readers.trees.pipelines.views import View
 from propopt.structures.readers.trees.rounding import at_most_in_single
 from propopt.structures.readers.trees.scores import (
     Scores,
@@ -37,7 +38,6 @@ from propopt.structures.readers.trees.scores import (
     TreeRule,
     boxes_of,
 )
-from propopt.structures.readers.trees.views import View
 
 
 def tree_of(nodes: Any, value: Array) -> Tree:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias, final
 
 from propopt.structures.boxes import DOUBLE_TOLERANCE, Boxes, Tree
+from propopt.structures.readers.trees.pipelines.views import View, table_numbers
 from propopt.structures.readers.trees.questions import Numbers
 from propopt.structures.readers.trees.resolving import resolved
-from propopt.structures.readers.trees.views import View, table_numbers
 
 
 @final

@@ -32,9 +32,9 @@ from propopt._typing import Array
 from propopt.structures.products import NoProducts
 from propopt.structures.readers.linear import LINEAR_REGRESSORS
 from propopt.structures.readers.parameters import floats
+from propopt.structures.readers.trees.pipelines.steps import behind
+from propopt.structures.readers.trees.pipelines.views import View
 from propopt.structures.readers.trees.scores import Scores, TreeOutput
-from propopt.structures.readers.trees.steps import behind
-from propopt.structures.readers.trees.views import View
 
 
 class Part(NamedTuple):

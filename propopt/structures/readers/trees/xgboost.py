@@ -18,6 +18,7 @@ from propopt._typing import Array, Truths
 from propopt.structures.boosters import XGBoostBooster
 from propopt.structures.boxes import SINGLE_TOLERANCE, Boxes, Tree
 from propopt.structures.readers.trees.cells import coded_numbers
+from propopt.structures.readers.trees.pipelines.views import View
 from propopt.structures.readers.trees.rounding import below_in_single
 from propopt.structures.readers.trees.scores import (
     Scores,
@@ -25,7 +26,6 @@ from propopt.structures.readers.trees.scores import (
     TreeRule,
     boxes_of,
 )
-from propopt.structures.readers.trees.views import View
 
 
 _LOGITS: Final = frozenset({"binary:logistic", "reg:logistic"})
