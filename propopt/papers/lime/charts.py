@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from textwrap import fill
 from typing import final
 
 import numpy as np
@@ -11,10 +12,17 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from propopt._typing import Array, Values
+from propopt.output.text import drawn
 from propopt.papers.lime.runs import Runs
 
 
 THEORY, RUNS, OTHER, EXPECTED = "#c0392b", "#1f4e79", "#dd8452", "#2e7d32"
+
+
+def add_legend(axes: Axes) -> None:
+    """On white, so that lines do not strike it through; none for nothing."""
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize=7, edgecolor="none", framealpha=0.85, borderpad=0.2)
 
 
 @final
@@ -47,7 +55,7 @@ class BoxPlots:
         axes.boxplot(
             runs.estimates[:, 1:],
             positions=places,
-            widths=0.5,
+            widths=0.6,
             flierprops={"marker": ".", "markersize": 3, "markeredgecolor": "0.5"},
             medianprops={"color": RUNS},
             boxprops={"color": RUNS},
@@ -55,7 +63,7 @@ class BoxPlots:
             capprops={"color": RUNS},
         )
         axes.scatter(
-            places, runs.limit[1:], marker="x", s=36, color=THEORY, zorder=4,
+            places, runs.limit[1:], marker="x", s=24, color=THEORY, zorder=4,
             label="theory",
         )  # fmt: skip
         if self.expected:
@@ -67,9 +75,9 @@ class BoxPlots:
             axes.scatter(
                 places, values, marker="D", s=16, color=OTHER, zorder=3, label=name
             )
-        axes.set_xticks(places, runs.labels, rotation=90 if _long(runs.labels) else 0)
+        _name_columns(axes, runs.labels)
         axes.set_ylabel("coefficient", fontsize=9)
-        axes.legend(fontsize=7, frameon=False)
+        add_legend(axes)
 
 
 @final
@@ -98,12 +106,12 @@ class Bars:
         axes.axhline(0.0, color="0.8", lw=0.8)
         axes.bar(places, self.values, color=RUNS, alpha=0.6, width=0.6)
         axes.scatter(
-            places, self.runs.limit[1:], marker="x", s=36, color=THEORY, zorder=4,
+            places, self.runs.limit[1:], marker="x", s=24, color=THEORY, zorder=4,
             label="theory",
         )  # fmt: skip
-        axes.set_xticks(places, labels, rotation=90 if _long(labels) else 0)
+        _name_columns(axes, labels)
         axes.set_ylabel("coefficient", fontsize=9)
-        axes.legend(fontsize=7, frameon=False)
+        add_legend(axes)
 
 
 @final
@@ -132,7 +140,7 @@ class Arrows:
     point: Values | None = None
 
     def draw(self, axes: Axes) -> None:
-        """The longest arrow is as long as a cell is wide."""
+        """In the middle of its cell; the longest is as long as a cell is wide."""
         first, second = self.edges
         for x in first:
             axes.axvline(x, color="0.85", lw=0.8, zorder=0)
@@ -145,8 +153,10 @@ class Arrows:
         u, v = np.moveaxis(scale * self.coefficients, 2, 0)
         axes.quiver(
             *np.meshgrid(x, y, indexing="ij"), u, v, angles="xy", scale_units="xy",
-            scale=1, color=THEORY, width=0.006,
+            scale=1, color=THEORY, width=0.006, pivot="mid",
         )  # fmt: skip
+        axes.set_xlabel("x1", fontsize=9)
+        axes.set_ylabel("x2", fontsize=9)
         axes.set_xlim(first[0], first[-1])
         axes.set_ylim(second[0], second[-1])
         axes.set_aspect("equal")
@@ -188,8 +198,12 @@ class Histogram:
             axes.axvline(place, color=colour, lw=1.6, label=f"{name}: {place:.3g}")
         axes.set_xlabel(self.x_label, fontsize=9)
         axes.set_ylabel("runs", fontsize=9)
-        axes.legend(fontsize=7, frameon=False)
+        add_legend(axes)
 
 
-def _long(labels: Sequence[str]) -> bool:
-    return len(labels) > 12 or max(map(len, labels)) > 4
+def _name_columns(axes: Axes, labels: Sequence[str]) -> None:
+    """Under the places 1, ..., D; upright where they need more room than there is."""
+    names = [fill(drawn(label).replace("_", " "), 16) for label in labels]
+    upright = len("  ".join(names)) > 100
+    places = np.arange(1, len(names) + 1)
+    axes.set_xticks(places, names, rotation=90 if upright else 0)

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import final
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from propopt._typing import Values
-from propopt.papers.lime.charts import RUNS
+from propopt.papers.lime.charts import RUNS, add_legend
 
 
 @final
@@ -56,6 +57,8 @@ class Lines:
         Whether the horizontal axis is logarithmic.
     y_limits : (float, float), optional
         The ends of the vertical axis.
+    legend : bool
+        Whether there is one.
     """
 
     title: str
@@ -65,6 +68,7 @@ class Lines:
     marks: Mapping[str, Sequence[float]] = field(default_factory=dict)
     log: bool = False
     y_limits: tuple[float, float] | None = None
+    legend: bool = True
 
     def draw(self, axes: Axes) -> None:
         """Lines above their bands."""
@@ -89,4 +93,7 @@ class Lines:
             axes.set_ylim(*self.y_limits)
         axes.set_xlabel(self.x_label, fontsize=9)
         axes.set_ylabel(self.y_label, fontsize=9)
-        axes.legend(fontsize=7, frameon=False)
+        if not self.log and all((curve.x % 1 == 0).all() for curve in self.curves):
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        if self.legend:
+            add_legend(axes)

@@ -176,9 +176,8 @@ def _runs(
     n_runs: int,
     rng: np.random.Generator,
 ) -> Array:
-    draws = law.draw(np.tile(row, (n_runs, 1)), settings.n_samples, rng)
-    if settings.first_row:
-        draws.samples[:, 0], draws.bits[:, 0], draws.weights[:, 0] = row, 1.0, 1.0
+    rows, first_row = np.tile(row, (n_runs, 1)), settings.first_row
+    draws = law.draw(rows, settings.n_samples, rng, first_row=first_row)
     points = draws.samples.reshape(-1, len(row))
     values = values_of(points).reshape(draws.weights.shape)
     return fit_bits(draws.bits, draws.weights, values, settings.ridge)

@@ -14,7 +14,7 @@ from scipy.stats import norm
 from propopt._typing import Array, Values
 from propopt.lime.expectations import ExactLimits
 from propopt.papers.lime import functions
-from propopt.papers.lime.charts import EXPECTED, RUNS, THEORY
+from propopt.papers.lime.charts import EXPECTED, RUNS, THEORY, add_legend
 from propopt.papers.lime.runs import with_intercept
 from propopt.papers.lime.statements import BAND, equals
 from propopt.papers.linear_lime.normals import normal_law
@@ -87,7 +87,9 @@ class CoordinateChart:
         for edge in _EDGES[1:-1]:
             axes.axvline(edge, color="0.4", ls=":", lw=1)
         axes.plot(_ROW, here[1], "o", color="black", markersize=5, label="ξ")
-        axes.legend(fontsize=7, frameon=False)
+        axes.set_xlabel("x", fontsize=9)
+        axes.set_ylabel("f, and its surrogate", fontsize=9)
+        add_legend(axes)
 
 
 @final
@@ -137,7 +139,9 @@ class QuartileChart:
             axes.axvline(first[k], color=RUNS, ls="--", label=told)
             axes.axhline(second[k], color=RUNS, ls="--")
         axes.set_aspect("equal")
-        axes.legend(fontsize=7, frameon=False)
+        axes.set_xlabel("x1", fontsize=9)
+        axes.set_ylabel("x2", fontsize=9)
+        add_legend(axes)
 
 
 def coordinate_figure() -> PaperFigure:

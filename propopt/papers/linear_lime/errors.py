@@ -112,7 +112,7 @@ def weight_is_one(found: Array) -> Claim:
 def _deviation_charts(found: Values) -> tuple[Histogram, ...]:
     return (
         Histogram(
-            title=f"claimed beyond 0.2: {_CLAIMED:.1e}",
+            title=f"{np.mean(found >= 0.2):.0%} beyond t, claimed {_CLAIMED:.1e}",
             x_label="‖Σ_n − Σ‖",
             values=found,
             marks={"t": 0.2},
@@ -126,7 +126,7 @@ def _weight_charts(found: Array) -> tuple[Lines, ...]:
             title="mean weight of a sample, ν = 10 σ",
             x_label="dimensions",
             y_label="C",
-            curves=(DrawnLine(label="C", x=found[0], y=found[1], line="o-"),),
+            curves=(DrawnLine(label="", x=found[0], y=found[1], line="o-"),),
             log=True,
         ),
     )

@@ -181,10 +181,7 @@ def _cells(
         coefficients=ExactLimits(f, law).of(flat).coefficients.reshape(rows.shape),
         printed=np.stack([printed(row)[1:] for row in flat]).reshape(rows.shape),
         edges=edges,
-        home=tuple(
-            int(column.place(np.array([x]))[0])
-            for column, x in zip(law.columns, home, strict=True)
-        ),
+        home=tuple(formulas.places_of(law, home).tolist()),
     )
 
 

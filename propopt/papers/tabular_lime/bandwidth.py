@@ -15,7 +15,8 @@ from sklearn.model_selection import train_test_split
 from propopt._typing import Array, Values
 from propopt.lime.expectations import ExactLimits, Limits
 from propopt.lime.finite import expected
-from propopt.papers.lime.charts import EXPECTED, RUNS, THEORY
+from propopt.lime.paths import SignChanges, sign_changes
+from propopt.papers.lime.charts import EXPECTED, THEORY
 from propopt.papers.lime.lines import DrawnLine, Lines
 from propopt.papers.lime.runs import fit_bits
 from propopt.papers.lime.statements import BAND, equals
@@ -42,8 +43,10 @@ class WidthCurves:
     limits, expected, means, spreads : array (K, D)
         Of infinitely many samples; of n in their mean; of runs; and the standard
         deviation of a run.
-    roots : mapping
-        Widths where coefficients are zero, by what they are of.
+    changes : SignChanges
+        All widths where limits change their sign.
+    mean_roots : mapping
+        Those where the mean of runs of n samples does, for ash, by n.
     labels : tuple of str (D,)
         Names of the columns.
     n_runs : int
@@ -54,7 +57,8 @@ class WidthCurves:
     expected: Array
     means: Array
     spreads: Array
-    roots: dict[str, float]
+    changes: SignChanges
+    mean_roots: dict[int, float]
     labels: tuple[str, ...]
     n_runs: int
 
@@ -64,6 +68,20 @@ class WidthCurves:
         some = _WIDTHS >= _FIELD
         errors = self.spreads[some] / np.sqrt(self.n_runs)
         return np.asarray((self.means[some] - self.expected[some]) / errors)
+
+    @property
+    def roots(self) -> dict[str, float]:
+        """Widths where coefficients are zero, by what they are of."""
+        of_limits = {
+            self.labels[one.column]: float(width)
+            for one in self.changes.columns
+            for width in one.crossings
+        }
+        of_means = {
+            f"ash in the mean of runs of {n}": root
+            for n, root in self.mean_roots.items()
+        }
+        return of_limits | of_means
 
     def to_frame(self) -> pd.DataFrame:
         """The roots."""
@@ -94,6 +112,7 @@ def bandwidth_figure() -> PaperFigure:
                         partial(is_root, name=name, known=known)
                         for name, known in roots.items()
                     ),
+                    no_other_changes,
                     changes_sign,
                     runs_vanish,
                     theory_vanishes,
@@ -117,7 +136,8 @@ def width_curves(n_samples: int, n_runs: int) -> WidthCurves:
         expected=_in_mean(at_widths, value, n_samples),
         means=estimates.mean(axis=1)[:, 1:],
         spreads=estimates.std(axis=1, ddof=1)[:, 1:],
-        roots=_roots(exact, row, value),
+        changes=sign_changes(exact, row),
+        mean_roots={n: _mean_root(exact, row, value, n) for n in (1000, 5000)},
         labels=exact.law.labels.feature_names(len(row)),
         n_runs=n_runs,
     )
@@ -138,6 +158,14 @@ def means_are_expected(curves: WidthCurves) -> Invariant:
 def is_root(curves: WidthCurves, *, name: str, known: float) -> Invariant:
     """Where a coefficient is zero."""
     return equals(f"zero of {name} at ν = {known}", curves.roots[name], known, 5.1e-4)
+
+
+def no_other_changes(curves: WidthCurves) -> Invariant:
+    """Of polynomials of a known degree all roots are known."""
+    crossings = [one.crossings for one in curves.changes.columns]
+    others = np.delete(np.array([len(x) for x in crossings]), [_ASH, _PROANTHOCYANINS])
+    found = others.sum() + (not curves.changes.complete)
+    return equals("limits of other columns change signs nowhere", found, 0.0, 0.0)
 
 
 def changes_sign(curves: WidthCurves) -> Claim:
@@ -201,22 +229,14 @@ def _in_mean(limits: Limits, value: Values, n_samples: int) -> Array:
     return expected(limits, values, n_samples).coefficients
 
 
-def _roots(exact: ExactLimits, row: Values, value: Values) -> dict[str, float]:
-    def limit(width: float, j: int) -> float:
-        return float(_at(exact, row, np.array([width])).coefficients[0, j])
+def _mean_root(exact: ExactLimits, row: Values, value: Values, n_samples: int) -> float:
+    """Where ash has the mean zero: ridge and the row itself are in it."""
 
-    def mean(width: float, n_samples: int) -> float:
+    def mean(width: float) -> float:
         found = _in_mean(_at(exact, row, np.array([width])), value, n_samples)
         return float(found[0, _ASH])
 
-    return {
-        "ash": brentq(limit, 0.4, 2.0, args=(_ASH,)),
-        "proanthocyanins": brentq(limit, 0.4, 2.0, args=(_PROANTHOCYANINS,)),
-        **{
-            f"ash in the mean of runs of {n}": brentq(mean, 0.7, 2.0, args=(n,))
-            for n in (1000, 5000)
-        },
-    }
+    return float(brentq(mean, 0.7, 2.0))
 
 
 def _runs(
@@ -228,8 +248,8 @@ def _runs(
 ) -> Array:
     """Intercepts and coefficients, (K, R, D + 1)."""
     rng = np.random.default_rng(0)
-    draws = exact.law.draw(np.tile(row, (n_runs, 1)), n_samples, rng)
-    draws.samples[:, 0], draws.bits[:, 0] = row, 1.0
+    rows = np.tile(row, (n_runs, 1))
+    draws = exact.law.draw(rows, n_samples, rng, first_row=True)
     values = values_of(draws.samples.reshape(-1, len(row)))
     mismatches = len(row) - draws.bits.sum(axis=2)
     return np.stack(
@@ -246,33 +266,30 @@ def _runs(
 
 
 def _charts(curves: WidthCurves) -> tuple[Lines, ...]:
-    return tuple(
-        Lines(
-            title=name,
-            x_label="ν",
-            y_label="coefficient",
-            curves=(
-                DrawnLine(
-                    label="100 runs: mean, ± sd",
-                    x=_WIDTHS,
-                    y=curves.means[:, j],
-                    colour=RUNS,
-                    band=(
-                        curves.means[:, j] - curves.spreads[:, j],
-                        curves.means[:, j] + curves.spreads[:, j],
-                    ),
-                ),
-                DrawnLine(
-                    label="theory", x=_WIDTHS, y=curves.limits[:, j], colour=THEORY
-                ),
-                DrawnLine(
-                    label="expected at n",
-                    x=_WIDTHS,
-                    y=curves.expected[:, j],
-                    colour=EXPECTED,
-                    line="--",
-                ),
-            ),
-        )
-        for j, name in enumerate(curves.labels)
+    return tuple(_curves_of(curves, j) for j in range(len(curves.labels)))
+
+
+def _curves_of(curves: WidthCurves, j: int) -> Lines:
+    mean, spread = curves.means[:, j], curves.spreads[:, j]
+    runs = DrawnLine(
+        label=f"{curves.n_runs} runs: mean, ± sd",
+        x=_WIDTHS,
+        y=mean,
+        band=(mean - spread, mean + spread),
+    )
+    theory = DrawnLine(label="theory", x=_WIDTHS, y=curves.limits[:, j], colour=THEORY)
+    at_n = DrawnLine(
+        label="expected at n",
+        x=_WIDTHS,
+        y=curves.expected[:, j],
+        colour=EXPECTED,
+        line="--",
+    )
+    return Lines(
+        title=curves.labels[j],
+        x_label="ν",
+        y_label="coefficient",
+        curves=(runs, theory, at_n),
+        marks={"theory is zero": curves.changes[j].crossings.tolist()},
+        legend=j in (0, _ASH),
     )

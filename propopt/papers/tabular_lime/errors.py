@@ -10,11 +10,13 @@ from sklearn.tree import DecisionTreeRegressor
 
 from propopt._typing import Array, Values
 from propopt.lime.expectations import ExactLimits
+from propopt.lime.finite import paper_stability, stability_factor
 from propopt.papers.lime import functions
 from propopt.papers.lime.charts import EXPECTED, RUNS, THEORY
 from propopt.papers.lime.lines import DrawnLine, Lines
 from propopt.papers.lime.runs import with_intercept
 from propopt.papers.lime.statements import equals
+from propopt.papers.tabular_lime.digits import steps_study
 from propopt.papers.tabular_lime.products import narrow_study, width_study
 from propopt.papers.tabular_lime.setups import uniform_data, uniform_law
 from propopt.reproduce.figure import PaperFigure
@@ -23,16 +25,19 @@ from propopt.reproduce.studies import Study, draw_charts
 
 
 def errors_figure() -> PaperFigure:
-    """Four of them."""
+    """Six of them."""
     return PaperFigure(
         title="Statements that do not hold",
         about="The default width, from runs of f = x1 (x2 − 0.3) at (0.9, 0.1) with "
-        "the package's 0.75 √D; coefficients for ν → 0, of the same f; Proposition 2, "
-        "for functions of one column that differ by 1 in the bin of the row and by −1 "
-        "elsewhere, ν = 50; and monotonicity, of a tree that increases in x1.",
+        "the package's 0.75 √D; coefficients for ν → 0, of the same f, and what Eq. "
+        "5 gives in double precision; θ of Example 11, whose factor is wrong; "
+        "Proposition 2, for functions of one column that differ by 1 in the bin of the "
+        "row and by −1 elsewhere, ν = 50; and monotonicity, of a tree that increases "
+        "in x1.",
         panels=(
             width_study(),
             narrow_study(),
+            steps_study(),
             Study(
                 column="Proposition 2",
                 measure=stability_ratios,
@@ -46,7 +51,7 @@ def errors_figure() -> PaperFigure:
                 charts=_bin_charts,
             ),
         ),
-        draw=partial(draw_charts, size=(4.6, 3.0)),
+        draw=partial(draw_charts, columns=3, size=(4.2, 3.0)),
     )
 
 
@@ -125,8 +130,8 @@ def _stability(p: int) -> tuple[float, float, float, float]:
     box = functions.box_function(np.array([-np.inf]), np.array([end]))
     limits = ExactLimits(box.scaled(2.0), law).of(np.array([[0.5]]))
     beta = with_intercept(limits) - [1.0, 0.0]
-    bound = math.sqrt(9.0 + 4.0 * p**2) * math.exp(0.5 / 50.0**2) / (p - 1)
-    mended = math.sqrt((1.0 + 2.0 * limits.alpha[0, 0]) ** 2 + 4.0)
+    bound = paper_stability(1, 50.0, p)
+    mended = float(stability_factor(limits)[0])
     return float(p), float(np.linalg.norm(beta)), bound, mended
 
 
@@ -154,9 +159,7 @@ def _bin_charts(coefficients: Values) -> tuple[Lines, ...]:
             x_label="bin of x1",
             y_label="β_1",
             curves=(
-                DrawnLine(
-                    label="β_1", x=np.arange(1.0, 5.0), y=coefficients, line="o-"
-                ),
+                DrawnLine(label="", x=np.arange(1.0, 5.0), y=coefficients, line="o-"),
             ),
         ),
     )

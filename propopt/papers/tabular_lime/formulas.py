@@ -20,7 +20,7 @@ from propopt.lime.laws.binned import BinnedColumn
 
 def printed_linear(slopes: Values, base: float, law: TabularLaw, row: Values) -> Values:
     """Corollary 4: β_j = λ_j / (p − 1) Σ_b (μ̃_{b*} − μ̃_b)."""
-    means = np.stack([_truncated(column).mean() for column in law.columns])
+    means = np.stack([truncated(column).mean() for column in law.columns])
     own = _own(means, places_of(law, row))
     others = (means.sum(axis=1) - own) / (means.shape[1] - 1)
     return np.r_[base + slopes @ others, slopes * (own - others)]
@@ -41,7 +41,7 @@ def printed_box(low: Values, high: Values, law: TabularLaw, row: Values) -> Valu
     cell, places = places_of(law, middle), places_of(law, row)
     mass = 1.0
     for column, b, start, stop in zip(law.columns, cell, low, high, strict=True):
-        ends = _truncated(column).cdf([[start], [stop]])[:, b]
+        ends = truncated(column).cdf([[start], [stop]])[:, b]
         mass *= float(ends[1] - ends[0])
     p, eps, c = weights_of(law)
     apart = cell != places
@@ -71,19 +71,38 @@ def printed_tree(tree: DecisionTreeRegressor, law: TabularLaw, row: Values) -> V
     )
 
 
-def cell_means(tree: DecisionTreeRegressor, law: TabularLaw) -> Array:
-    """E[f | cell] in each cell of the bins of two columns, (p, p)."""
-    first, second = law.columns
-    return np.sum(
-        [
-            value
-            * np.outer(
-                _shares(first, low[0], high[0]), _shares(second, low[1], high[1])
-            )
-            for value, low, high in _leaves(tree, 2)
-        ],
-        axis=0,
-    )
+def printed_limit(cells: Array, law: TabularLaw, row: Values) -> Values:
+    """Eq. 5 of two columns, as it is printed, from E[f | cell] (p, p): β_1 and β_2.
+
+    c^{−d} (−p c / (p c − 1) E[π f] + p² c² / (p c − 1) E[π z_j f]): p c − 1 is
+    (p − 1) ε, of which double precision leaves nothing for small ν.
+    """
+    p, eps, c = weights_of(law)
+    i, j = places_of(law, row)
+    same = np.arange(p)[:, None] == [i, j]
+    weighted = cells * np.multiply.outer(*np.where(same.T, 1.0, eps)) / p**2
+    mean = weighted.sum()
+    own = np.array([weighted[i].sum(), weighted[:, j].sum()])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = np.float64(p * c) - 1.0
+        one, other = p * c / left, p**2 * c**2 / left
+        return np.asarray((-one * mean + other * own) / c**2)
+
+
+def printed_smooth_step(
+    rows: Values, mean: float, scale: float, width: float
+) -> Values:
+    """Example 11: θ of rows (n,) with four bins between quantiles, (n,).
+
+    [exp(−(x − m)² / (2 s²)) / (s √(2π))] between the ends of the bin of the row, with m
+    and s those of the weighted law.
+    """
+    ends = norm(mean, scale).ppf(np.arange(5) / 4)
+    place = np.searchsorted(ends, rows, side="right")
+    total = width**2 + scale**2
+    middle, s = (width**2 * mean + scale**2 * rows) / total, width * scale / total**0.5
+    law = norm(middle, s)
+    return np.asarray(law.pdf(ends[place]) - law.pdf(ends[place - 1]))
 
 
 def _leaves(
@@ -105,8 +124,8 @@ def _leaves(
 
 
 def _shares(column: BinnedColumn, low: float, high: float) -> Values:
-    truncated = _truncated(column)
-    return np.asarray(truncated.cdf(high) - truncated.cdf(low))
+    law = truncated(column)
+    return np.asarray(law.cdf(high) - law.cdf(low))
 
 
 def _product(means: Array, law: TabularLaw, places: Positions) -> Values:
@@ -132,7 +151,8 @@ def _bump_means(column: BinnedColumn, z: float, width: float) -> Values:
     return np.asarray(tau / pieces.sd * inside / whole * apart)
 
 
-def _truncated(column: BinnedColumn) -> truncnorm:
+def truncated(column: BinnedColumn) -> truncnorm:
+    """The laws of values in the bins of a column, of SciPy."""
     pieces = column.pieces
     ends = ((end - pieces.mean) / pieces.sd for end in (pieces.low, pieces.high))
     return truncnorm(*ends, loc=pieces.mean, scale=pieces.sd)

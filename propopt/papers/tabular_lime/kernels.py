@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -57,6 +57,7 @@ def bump_runs_figure() -> PaperFigure:
     )
 
 
+@cache
 def sum_runs(name: str) -> Runs:
     """All three on the same samples."""
     centers = np.repeat(np.array(_CENTERS[name])[:, None], 10, axis=1)

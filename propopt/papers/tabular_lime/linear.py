@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -93,6 +93,7 @@ def linear_runs(n_columns: int) -> Runs:
     return _runs(slopes, uniform_law(X), random.normal(size=n_columns), _SETTINGS)
 
 
+@cache
 def cancelled_runs(n_bins: int) -> Runs:
     """At 0, of uniform columns."""
     return _runs(*_cancelled(n_bins), np.zeros(10), _SETTINGS)

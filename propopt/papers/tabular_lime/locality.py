@@ -9,11 +9,13 @@ from typing import Final
 import numpy as np
 from sklearn.tree import DecisionTreeRegressor
 
-from propopt._typing import Array, Values
+from propopt._typing import Array
+from propopt.lime.expectations import ExactLimits
+from propopt.lime.fidelity import split_by_cells
 from propopt.lime.laws import TabularLaw
 from propopt.papers.lime import functions
 from propopt.papers.lime.runs import Runs, RunSettings, run_lime
-from propopt.papers.lime.statements import equals
+from propopt.papers.lime.statements import equals, formula_as_printed
 from propopt.papers.lime.studies import study_of_runs
 from propopt.papers.tabular_lime import formulas
 from propopt.papers.tabular_lime.setups import uniform_data, uniform_law
@@ -29,6 +31,9 @@ _ROWS: Final = {
 }
 """Rows, with what is known of (β_1, β_2) and of f there."""
 _FLAT: Final = "ξ = (−3, −2.3)"
+_COROLLARY = partial(
+    formula_as_printed, name="Corollary 7, leaf by leaf,", tolerance=1e-6
+)
 _SPLIT: Final = (0.0003, 0.0576, -0.0006)
 
 
@@ -45,6 +50,7 @@ def locality_figure() -> PaperFigure:
                 partial(tree_runs_at, name),
                 name,
                 (
+                    _COROLLARY,
                     partial(is_known_at, name=name),
                     *((stays_high, comes_from_elsewhere) if name == _FLAT else ()),
                 ),
@@ -71,13 +77,14 @@ def is_known_at(runs: Runs, *, name: str) -> Invariant:
     found = np.r_[runs.limit[1:], tree.predict(row[None, :])]
     half_digits = [5e-5, 5e-5, 5e-4 if value > 0.1 else 5e-6]
     off = (found - [*coefficients, value]) / half_digits
-    return equals(
+    told = equals(
         f"(β_1, β_2) is {coefficients} and f {value}, in units of their last digit's "
         "half",
         off,
         0.0,
         1.0,
     )
+    return replace(told, note=", ".join(f"{x:.6f}" for x in found))
 
 
 def stays_high(runs: Runs) -> Claim:
@@ -95,31 +102,18 @@ def stays_high(runs: Runs) -> Claim:
 
 def comes_from_elsewhere(runs: Runs) -> Invariant:
     """The parts of β_1 by the number of columns in which a cell is apart."""
-    split = split_by_distance(_ROWS[_FLAT][0])
+    tree, law, X = _learned()
+    exact = ExactLimits(functions.products_of(tree, X), law)
+    split = split_by_cells(exact, _ROWS[_FLAT][0][None, :])
+    parts = split.parts[0, :, 0]
     found = equals(
         f"β_1 by bins apart, D = 0, 1, 2: {_SPLIT}; and their sum is β_1",
-        np.r_[split, split.sum()],
+        np.r_[parts, parts.sum()],
         np.r_[_SPLIT, runs.limit[1]],
         5e-5,
     )
-    return replace(
-        found, note=f"{found.note}; {1.0 - split[0] / split.sum():.1%} from elsewhere"
-    )
-
-
-def split_by_distance(row: Values) -> Values:
-    """Parts of β_1 from cells that are apart from the row's in 0, 1 and 2 columns."""
-    tree, law, _ = _learned()
-    means = formulas.cell_means(tree, law)
-    i, j = formulas.places_of(law, row)
-    p, eps, c = formulas.weights_of(law)
-    signs = np.full(p, -1.0 / (p - 1))
-    signs[i] = 1.0
-    across = np.full(p, eps / (p * c))
-    across[j] = 1.0 / (p * c)
-    parts = means * np.outer(signs, across)
-    apart = np.add.outer(np.arange(p) != i, np.arange(p) != j, dtype=int)
-    return np.array([parts[apart == D].sum() for D in range(3)])
+    elsewhere = f"{split.outside[0, 0]:.1%} of the sizes from other cells"
+    return replace(found, note=f"{found.note}; {elsewhere}")
 
 
 def _learned() -> tuple[DecisionTreeRegressor, TabularLaw, Array]:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Final
 
 import numpy as np
-from scipy.optimize import brentq
 
 from propopt._typing import Array, Values
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.finite import expected
 from propopt.lime.laws import TabularLaw
+from propopt.lime.paths import sign_changes
 from propopt.papers.lime import functions
 from propopt.papers.lime.charts import EXPECTED, THEORY, Histogram
 from propopt.papers.lime.lines import DrawnLine, Lines
 from propopt.papers.lime.runs import Runs, RunSettings, run_lime, with_intercept
-from propopt.papers.lime.statements import BAND, equals, mean_is_expected
+from propopt.papers.lime.statements import BAND, FORMULA, equals, mean_is_expected
+from propopt.papers.tabular_lime.formulas import printed_limit, truncated
 from propopt.papers.tabular_lime.setups import uniform_law
 from propopt.reproduce.findings import Claim, Invariant
 from propopt.reproduce.studies import Study
@@ -25,6 +27,7 @@ from propopt.structures.products import SumOfProducts
 
 _ROW = np.array([0.9, 0.1])
 _WIDTHS = np.geomspace(0.05, 20.0, 200)
+_NARROW: Final = (0.2, 0.15, 0.12, 0.1)
 _ZERO: Final = math.sqrt(-0.5 / math.log(7 / 39))
 """Where the mean of x2 − 0.3 is 0: −0.175 in its bin, and 0.975 ε in the others."""
 
@@ -50,6 +53,8 @@ def narrow_study() -> Study[Array]:
             zero_is_known,
             ridge_is_known,
             vanishes_when_narrow,
+            keeps_its_digits,
+            digits_as_printed,
         ),
         charts=_curve_charts,
     )
@@ -94,8 +99,9 @@ def limit_is_known(curves: Array) -> Invariant:
 def zero_is_known(curves: Array) -> Invariant:
     """Where the coefficient changes its sign."""
     del curves
-    root = brentq(lambda width: _limit(width)[1], 0.3, 1.0)
-    return equals(f"β_1 = 0 at ν = {_ZERO:.4f}", float(root), _ZERO, 1e-4)
+    roots = sign_changes(_exact(), _ROW)[0].crossings
+    root = float(roots[0]) if len(roots) == 1 else math.nan
+    return equals(f"β_1 = 0 at ν = {_ZERO:.4f} alone", root, _ZERO, 1e-4)
 
 
 def ridge_is_known(curves: Array) -> Invariant:
@@ -120,6 +126,54 @@ def vanishes_when_narrow(curves: Array) -> Claim:
     )
 
 
+def keeps_its_digits(curves: Array) -> Invariant:
+    """E_Q[f | z_1 = 1] − E_Q[f | z_1 = 0], against the product of means by hand."""
+    del curves
+    found = np.array([_limit(width)[1] for width in _NARROW])
+    off = found / [_by_hand(width) for width in _NARROW] - 1.0
+    return equals(
+        f"the difference of means keeps its digits at ν = {_NARROW}", off, 0.0, 1e-12
+    )
+
+
+def digits_as_printed(curves: Array) -> Claim:
+    """Each term is 1 / ε times as large as their sum."""
+    del curves
+    off = [abs(_as_printed(width) / _by_hand(width) - 1.0) for width in _NARROW]
+    return Claim(
+        statement="Eq. 5 as printed gives the limit in double precision: difference "
+        "at ν = 0.12, of the limit",
+        value=float(off[_NARROW.index(0.12)]),
+        sense="<=",
+        limit=FORMULA,
+        note=", ".join(
+            f"{x:.1e} at ν = {w}" for x, w in zip(off, _NARROW, strict=True)
+        ),
+    )
+
+
+def _by_hand(width: float) -> float:
+    """β_1: how much more x1 is in its bin, times the weighted mean of x2 − 0.3."""
+    eps = math.exp(-0.5 / width**2)
+    first, second = _bin_means()
+    gap = first[3] - first[:3].mean()
+    return float(gap * (second[0] + eps * second[1:].sum()) / (1.0 + 3.0 * eps))
+
+
+def _as_printed(width: float) -> float:
+    _, law = _product()
+    cells = np.multiply.outer(*_bin_means())
+    return float(printed_limit(cells, law.with_width(width), _ROW)[0])
+
+
+def _bin_means() -> tuple[Values, Values]:
+    """Of x1 and of x2 − 0.3 in their four bins, on SciPy's truncated normals."""
+    _, law = _product()
+    first, second = (truncated(column).mean() for column in law.columns)
+    return first, second - 0.3
+
+
+@cache
 def _product() -> tuple[SumOfProducts, TabularLaw]:
     """x1 (x2 − 0.3), and bins of columns that are even over [0, 1]."""
     even = np.linspace(0.0, 1.0, 100_001)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Final, final
 
 import numpy as np
@@ -102,6 +102,7 @@ def unused_figure() -> PaperFigure:
     )
 
 
+@cache
 def cell_runs(name: str) -> Runs:
     """At the first wine, or elsewhere in its cell."""
     machine, law, rows = cell_of_first_wine()
