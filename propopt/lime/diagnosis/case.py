@@ -10,6 +10,7 @@ import numpy as np
 
 from propopt._typing import Array, Attributions, Points, Positions, Truths, Values
 from propopt.batches import Budget
+from propopt.functions.cost import cost_of
 from propopt.lime.finite import FiniteFit
 from propopt.lime.finite.noise import SingleRun
 from propopt.lime.laws import LimeLaw
@@ -32,6 +33,9 @@ _IN_CELL: Final = 512
 
 _QUICK: Final = 1000
 """Draws for each place beside a row."""
+
+_WORTH_TIMING: Final = 200_000
+"""Evaluations from which a few are timed, to say what all of them cost."""
 
 _TABLES: Final = Budget(2**26)
 
@@ -136,6 +140,11 @@ class Case:
         limits, columns = self.quick.limits, range(self.points.shape[1])
         return tuple(profile_means(limits, self.law, self.points, j) for j in columns)
 
+    @property
+    def about(self) -> str:
+        """What is said before numbers that are estimated beside the coefficients."""
+        return "" if self.explanation.is_exact else "an estimated "
+
     @cached_property
     def common(self) -> CommonDraws | None:
         """Draws for all rows at once; None where too few of them count for a row."""
@@ -143,6 +152,20 @@ class Case:
         if common is None or not common.enough(self.points, widths).all():
             return None
         return common
+
+    def announce(self, progress: bool | None) -> None:
+        """Say what draws around each row will cost, where that is long."""
+        if self.common is not None:
+            return
+        each = _IN_CELL + 2 * 4096
+        if self.subject.exact is None:
+            bins = sum(len(column.bins) for column in self.law.columns)
+            each += bins * self.quick.n_draws
+        expected = len(self.points) * each
+        if expected >= _WORTH_TIMING:
+            labels = self.subject.labels
+            cost = cost_of(self.subject.function, self.points, labels, expected)
+            cost.announce("diagnosis", progress)
 
     @cached_property
     def quick(self) -> LimeSubject:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
+import numpy as np
 import pandas as pd
 
 from propopt.checks import read_count
@@ -16,6 +17,7 @@ from propopt.lime.diagnosis.rules import LIME_RULES
 from propopt.lime.diagnosis.saved import read_diagnosis, write_diagnosis
 from propopt.lime.diagnosis.words import diagnosis_html, diagnosis_text, frame_of
 from propopt.output.csv import write_csv
+from propopt.output.progress import progress_bar
 from propopt.tables.names import Labels
 
 
@@ -79,6 +81,29 @@ class LimeDiagnosis:
         """
         return tuple(finding for finding in self.findings if finding.rule == rule)
 
+    def of_row(self, row: Hashable) -> LimeDiagnosis:
+        """What was found about one row, or about all of them.
+
+        Rules that found something at other rows alone are quiet here.
+
+        Parameters
+        ----------
+        row : label or int
+            Its name in the index of X, or its position where X had no names.
+
+        Raises
+        ------
+        InvalidInput
+            If there is none.
+        """
+        n = self.labels.position(row, self.shape[0])
+        own = tuple(item for item in self.findings if item.row in (n, None))
+        here = {item.rule for item in own}
+        elsewhere = tuple(
+            _quiet_at(n, self.of(rule)[0]) for rule in self.rules if rule not in here
+        )
+        return replace(self, findings=own, quiet=self.quiet + elsewhere)
+
     def to_frame(self) -> pd.DataFrame:
         """One row for each finding, and one for each rule that found nothing."""
         return frame_of(self)
@@ -114,13 +139,60 @@ class LimeDiagnosis:
     _repr_html_ = diagnosis_html
 
 
+def _quiet_at(n: int, elsewhere: LimeFinding) -> QuietRule:
+    """A rule that found something, but not at row n."""
+    return QuietRule(
+        rule=elsewhere.rule,
+        row=n,
+        column=None,
+        number=np.nan,
+        threshold=elsewhere.threshold,
+        sentence="nothing found at this row",
+    )
+
+
 def diagnose(
-    explanation: LimeExplanation, n_samples: int | None = None
+    explanation: LimeExplanation,
+    n_samples: int | None = None,
+    *,
+    rows: Sequence[Hashable] | None = None,
+    progress: bool | None = None,
 ) -> LimeDiagnosis:
-    """Look for what coefficients hide; see :meth:`LimeExplanation.diagnose`."""
+    """What these coefficients hide: findings with numbers, what misleads first.
+
+    Noise, unstable ranks, cancellation by binning, edges of bins, weights that
+    collapse or are not local, low fidelity, samples that are not like the data,
+    quirks of the package; under normal samples also columns that are switched off
+    and signs that are turned.
+
+    Parameters
+    ----------
+    n_samples : int, optional
+        Of the runs that it is about; those of the explanation by default.
+    rows : sequence of labels or int, optional
+        Only these, by their names in the index of X, or positions where X had no names.
+    progress : bool, optional
+        Show a bar, and before long work what it costs; by default only on a terminal.
+
+    Returns
+    -------
+    LimeDiagnosis
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such row.
+    Refused
+        If the explanation was loaded, and has no model.
+    """
+    subject = explanation.asked("diagnose")
+    if rows is not None:
+        explanation = explanation.of_rows(rows)
+        subject = explanation.asked("diagnose")
     n = explanation.n_samples if n_samples is None else n_samples
-    case = Case(explanation, explanation.asked("diagnose"), read_count(n, "n_samples"))
-    told = list(_told(case))
+    case = Case(explanation, subject, read_count(n, "n_samples"))
+    case.announce(progress)
+    told = list(_told(case, progress))
     findings = [item for item in told if isinstance(item, LimeFinding)]
     return LimeDiagnosis(
         findings=tuple(sorted(findings, key=lambda finding: -finding.severity)),
@@ -132,6 +204,8 @@ def diagnose(
     )
 
 
-def _told(case: Case) -> Iterator[LimeFinding | QuietRule]:
-    for rule in LIME_RULES:
-        yield from rule.findings(case)
+def _told(case: Case, progress: bool | None) -> Iterator[LimeFinding | QuietRule]:
+    with progress_bar("diagnosis", len(LIME_RULES), progress) as bar:
+        for rule in LIME_RULES:
+            yield from rule.findings(case)
+            bar.advance(bar.task_ids[0])

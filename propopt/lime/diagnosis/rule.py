@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
@@ -29,15 +29,19 @@ class Checked:
         What it means at a row and a column.
     remedy : callable
         What would do there.
-    fires : array of bool, optional
-        Where there is a finding; by default where numbers pass the threshold.
+    excuses : dict of str to array of bool
+        Why nothing is found at a place though its number passes the threshold, and
+        where.
+    also : array of bool, optional
+        Where something is found though the number does not pass.
     """
 
     numbers: Array
     stakes: Array
     sentence: Callable[[int, int], str]
     remedy: Callable[[int, int], str]
-    fires: Truths | None = None
+    excuses: Mapping[str, Truths] = field(default_factory=dict)
+    also: Truths | None = None
 
 
 @final
@@ -57,8 +61,6 @@ class Rule:
         How much it misleads where all is at stake, 0 to 1.
     per_row, per_column : bool
         Whether there is a number for each.
-    unless : str
-        Why nothing is found where a number passes the threshold, if that can be.
     check : callable
         Measures; gives a sentence in place of numbers where the rule does not apply.
     """
@@ -69,7 +71,6 @@ class Rule:
     weight: float
     per_row: bool = True
     per_column: bool = True
-    unless: str = ""
     check: Callable[[Case], Checked | str]
 
     def findings(self, case: Case) -> Iterator[LimeFinding | QuietRule]:
@@ -78,19 +79,21 @@ class Rule:
         if isinstance(checked, str):
             yield self._quiet(None, None, np.nan, f"not looked for: {checked}")
             return
-        found = self._passes(checked)
+        found = self._passes(checked.numbers)
+        for excused in checked.excuses.values():
+            found &= ~excused
+        if checked.also is not None:
+            found |= checked.also
         for n, j in np.argwhere(found).tolist():
             yield self._found(checked, n, j)
         if not found.any():
             yield self._nearest(checked)
 
-    def _passes(self, checked: Checked) -> Truths:
-        if checked.fires is not None:
-            return checked.fires
+    def _passes(self, numbers: Array) -> Truths:
         with np.errstate(invalid="ignore"):
             if self.below:
-                return np.asarray(checked.numbers < self.threshold)
-            return np.asarray(checked.numbers > self.threshold)
+                return np.asarray(numbers < self.threshold)
+            return np.asarray(numbers > self.threshold)
 
     def _found(self, checked: Checked, n: int, j: int) -> LimeFinding:
         stakes = np.broadcast_to(checked.stakes, checked.numbers.shape)
@@ -114,8 +117,12 @@ class Rule:
         n, j = divmod(place, checked.numbers.shape[1])
         number = float(checked.numbers[n, j])
         word = "smallest" if self.below else "largest"
-        passes = number < self.threshold if self.below else number > self.threshold
-        why = f", but {self.unless}" if passes and self.unless else ""
+        # a number that passes with nothing found was excused, and is told by what
+        why = "".join(
+            f", but {reason}"
+            for reason, excused in checked.excuses.items()
+            if excused[n, j] and self._passes(checked.numbers[n, j])
+        )
         sentence = f"nothing found; {word} {number:.3g}{why}"
         return self._quiet(*self._place(n, j), number, sentence)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,22 +11,32 @@ import numpy as np
 import pandas as pd
 
 from propopt._typing import Array, Attributions, Points, Values
-from propopt.checks import did_you_mean, read_count, read_positive, sealed
-from propopt.errors import InvalidInput, Refused
-from propopt.lime.diagnosis.result import LimeDiagnosis, diagnose
+from propopt.checks import sealed
+from propopt.lime.diagnosis.result import diagnose
 from propopt.lime.expectations import Limits
 from propopt.lime.explanation.beside import cells_of_row, path_of_row, profile_of_row
 from propopt.lime.explanation.like_lime import list_of_row, map_of_row
+from propopt.lime.explanation.places import (
+    asked_subject,
+    explanation_of_rows,
+    place_of_column,
+    place_of_row,
+)
+from propopt.lime.explanation.runs import (
+    mean_of_runs,
+    noise_of_runs,
+    run_of_samples,
+    samples_required,
+)
 from propopt.lime.explanation.saved import read_lime, write_lime
 from propopt.lime.explanation.scatter import RunScatter, run_of, weighted_variance
 from propopt.lime.explanation.subject import LimeSubject
 from propopt.lime.explanation.table import lime_frame, write_records
 from propopt.lime.explanation.words import lime_html, lime_text
-from propopt.lime.finite import expected
 from propopt.lime.finite.noise import SingleRun
 from propopt.lime.laws import LimeLaw
 from propopt.output.csv import write_csv
-from propopt.tables.names import Labels, listed
+from propopt.tables.names import Labels
 
 
 EXACT_LIMITS: Final = "exact"
@@ -180,107 +189,13 @@ class LimeExplanation:
         if self.scatter is not None:
             return self.scatter
         return RunScatter(
-            self._run.standard_deviations, weighted_variance(self), self.n_samples
+            self.own_run.standard_deviations, weighted_variance(self), self.n_samples
         )
 
     @cached_property
-    def _run(self) -> SingleRun:
+    def own_run(self) -> SingleRun:
+        """One run of ``n_samples``."""
         return run_of(self, self.n_samples)
-
-    def single_run(self, n_samples: int | None = None) -> SingleRun:
-        """The mean and the covariance of the coefficients of one run of LIME.
-
-        Parameters
-        ----------
-        n_samples : int, optional
-            Of the run; those of the explanation by default.
-        """
-        n = self._n(n_samples)
-        return self._run if n == self.n_samples else run_of(self, n)
-
-    def noise(self, n_samples: int | None = None) -> Array:
-        """Standard deviations of the coefficients of a single run, (N, D).
-
-        Parameters
-        ----------
-        n_samples : int, optional
-            Of the run; those of the explanation by default.
-        """
-        n = self._n(n_samples)
-        if n == self.n_samples:
-            return self.runs.deviations
-        return self.single_run(n).standard_deviations
-
-    def required_n(self, se: float) -> Array:
-        """Samples of one run for standard errors of ``se``, (N, D).
-
-        Parameters
-        ----------
-        se : float
-            In units of the output.
-        """
-        ratio = self.runs.deviations / read_positive(se, "se")
-        return np.asarray(np.ceil(np.maximum(1.0, self.n_samples * ratio**2)))
-
-    def expected(self, n_samples: int | None = None) -> Array:
-        """Mean coefficients of runs with their ridge and their first row, (N, D).
-
-        Parameters
-        ----------
-        n_samples : int, optional
-            Of each run; those of the explanation by default.
-        """
-        n = self._n(n_samples)
-        return expected(
-            self.limits, self.values, n, self.ridge, self.first_row
-        ).coefficients
-
-    def column(self, feature: str | int) -> int:
-        """Where a column stands, by its name or its position.
-
-        Parameters
-        ----------
-        feature : str or int
-            The column.
-
-        Raises
-        ------
-        InvalidInput
-            If there is none.
-        """
-        names = self.labels.feature_names(self.shape[1])
-        if feature in names:
-            return names.index(str(feature))
-        if isinstance(feature, int) and 0 <= feature < len(names):
-            return feature
-        raise InvalidInput(
-            f"feature: there is no column {feature!r}"
-            f"{did_you_mean(feature, names)}; there are {listed(names)}"
-        )
-
-    def diagnose(self, n_samples: int | None = None) -> LimeDiagnosis:
-        """What these coefficients hide: findings with numbers, what misleads first.
-
-        Noise, unstable ranks, cancellation by binning, edges of bins, weights that
-        collapse or are not local, low fidelity, samples that are not like the data,
-        quirks of the package; under normal samples also columns that are switched off
-        and signs that are turned.
-
-        Parameters
-        ----------
-        n_samples : int, optional
-            Of the runs that it is about; those of the explanation by default.
-
-        Returns
-        -------
-        LimeDiagnosis
-
-        Raises
-        ------
-        Refused
-            If the explanation was loaded, and has no model.
-        """
-        return diagnose(self, n_samples)
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each row and column of X: coefficient, bin, error, noise."""
@@ -317,37 +232,15 @@ class LimeExplanation:
         """
         return cls(**read_lime(path))
 
-    def position(self, row: Hashable | None = None) -> int:
-        """Where a row stands; the first by default."""
-        if row is None:
-            return 0
-        return self.labels.position(row, len(self.coefficients))
-
-    def _n(self, n_samples: int | None) -> int:
-        return (
-            self.n_samples if n_samples is None else read_count(n_samples, "n_samples")
-        )
-
-    def asked(self, what: str) -> LimeSubject:
-        """The model and the law.
-
-        Parameters
-        ----------
-        what : str
-            What they are needed for.
-
-        Raises
-        ------
-        Refused
-            If the explanation was loaded.
-        """
-        if self.subject is None:
-            raise Refused(
-                f"{what}: the model and the law are not saved with an explanation; "
-                "make it anew with propopt.lime.limits"
-            )
-        return self.subject
-
+    single_run = run_of_samples
+    noise = noise_of_runs
+    required_n = samples_required
+    expected = mean_of_runs
+    column = place_of_column
+    position = place_of_row
+    of_rows = explanation_of_rows
+    asked = asked_subject
+    diagnose = diagnose
     profile = profile_of_row
     cells_of = cells_of_row
     path = path_of_row

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
-from propopt._typing import Array, Points, Values
+from propopt._typing import Array, Points, Positions, Values
 from propopt.batches import Budget
 from propopt.lime.explanation.subject import LimeSubject
 from propopt.lime.fidelity.exact_variance import (
@@ -53,6 +53,12 @@ class RunScatter:
     variance: Values
     n_samples: int
     n_draws: int = _N_DRAWS
+
+    def of_rows(self, rows: Positions) -> RunScatter:
+        """The same of some rows."""
+        return replace(
+            self, deviations=self.deviations[rows], variance=self.variance[rows]
+        )
 
 
 def run_of(explanation: LimeExplanation, n_samples: int) -> SingleRun:

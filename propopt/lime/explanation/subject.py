@@ -57,6 +57,11 @@ class LimeSubject:
     seed: int
     has_table: bool = True
 
+    def of_rows(self, rows: Positions) -> LimeSubject:
+        """The same, about some of the rows."""
+        labels = self.labels.of_positions(rows)
+        return replace(self, points=self.points[rows], labels=labels)
+
     @property
     def reason(self) -> str:
         """Why limits are estimated; empty where they are exact."""

@@ -46,7 +46,7 @@ def _check(case: Case) -> Checked | str:
         stakes=case.sizes,
         sentence=sentence,
         remedy=remedy,
-        fires=far & flat,
+        excuses={"f is not flat in the cell of the row": ~flat},
     )
 
 
@@ -54,7 +54,6 @@ ALIGNMENT: Final = Rule(
     name="alignment artifact",
     threshold=0.8,
     weight=1.0,
-    unless="f is not flat in the cell",
     check=_check,
 )
 """Its number is Σ_{m≥1} |β_j^(m)| / Σ_m |β_j^(m)| by columns that leave the row."""

@@ -39,7 +39,7 @@ def _check(case: Case) -> Checked:
     def sentence(n: int, j: int) -> str:
         profile = case.profiles[j][n]
         return (
-            f"the column moves the mean of f by {ranges[n, j]:.4g}, from "
+            f"the column moves the mean of f by {case.about}{ranges[n, j]:.4g}, from "
             f"{np.nanmin(profile):.4g} to {np.nanmax(profile):.4g} over its bins, and "
             f"has the coefficient {case.beta[n, j]:.4g}: its bin is near the mean of "
             f"the others{others.told(n, j)}"
@@ -118,6 +118,6 @@ CANCELLATION: Final = Rule(
     name="cancellation by binning",
     threshold=SMALL_SHARE,
     below=True,
-    weight=0.85,
+    weight=0.95,
     check=_check,
 )

@@ -22,8 +22,8 @@ def _check(case: Case) -> Checked:
     def sentence(n: int, j: int) -> str:
         return (
             f"the value is {distance[n, j]:.1%} of a bin from the edge "
-            f"{edge[n, j]:.6g}; beyond it the coefficient is {adjacent[n, j]:.4g}, not "
-            f"{case.beta[n, j]:.4g}"
+            f"{edge[n, j]:.6g}; beyond it the coefficient is {case.about}"
+            f"{adjacent[n, j]:.4g}, not {case.beta[n, j]:.4g}"
         ).replace("%", " %")
 
     def remedy(n: int, j: int) -> str:
@@ -35,10 +35,9 @@ def _check(case: Case) -> Checked:
         stakes=jumps / case.largest,
         sentence=sentence,
         remedy=remedy,
-        fires=near,
     )
 
 
 EDGE_PROXIMITY: Final = Rule(
-    name="edge proximity", threshold=_NEAR, below=True, weight=0.7, check=_check
+    name="edge proximity", threshold=_NEAR, below=True, weight=0.35, check=_check
 )

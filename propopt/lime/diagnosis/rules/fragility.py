@@ -40,7 +40,7 @@ def _check(case: Case) -> Checked | str:
         stakes=_stakes(case, wide),
         sentence=sentence,
         remedy=remedy,
-        fires=(distance <= _OCTAVE) | turned,
+        also=turned,
     )
 
 

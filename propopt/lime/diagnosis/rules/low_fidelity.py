@@ -34,7 +34,7 @@ R2: Final = Rule(
     name="low fidelity: r2",
     threshold=0.5,
     below=True,
-    weight=0.6,
+    weight=0.8,
     per_column=False,
     check=_check_r2,
 )
@@ -63,7 +63,7 @@ def _check_gap(case: Case) -> Checked:
 LOCAL_GAP: Final = Rule(
     name="low fidelity: local gap",
     threshold=0.5,
-    weight=0.6,
+    weight=0.7,
     per_column=False,
     check=_check_gap,
 )

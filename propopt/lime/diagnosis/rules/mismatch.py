@@ -55,7 +55,7 @@ def _check_bin_mean(case: Case) -> Checked | str:
 BIN_MEAN: Final = Rule(
     name="sampling mismatch: bin mean",
     threshold=0.5,
-    weight=0.45,
+    weight=0.35,
     check=_check_bin_mean,
 )
 
@@ -95,7 +95,7 @@ def _check_correlation(case: Case) -> Checked | str:
 CORRELATION: Final = Rule(
     name="sampling mismatch: correlation",
     threshold=0.8,
-    weight=0.5,
+    weight=0.4,
     per_row=False,
     per_column=False,
     check=_check_correlation,
@@ -176,7 +176,7 @@ def _filled(table: Points) -> Points:
 SUPPORT: Final = Rule(
     name="sampling mismatch: off the data",
     threshold=0.5,
-    weight=0.45,
+    weight=0.4,
     per_column=False,
     check=_check_support,
 )

@@ -35,7 +35,7 @@ def _check(case: Case) -> Checked | str:
 NON_LOCAL: Final = Rule(
     name="non-local weights",
     threshold=0.95,
-    weight=0.4,
+    weight=0.5,
     per_column=False,
     check=_check,
 )

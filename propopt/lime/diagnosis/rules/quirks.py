@@ -118,7 +118,7 @@ def _check_point_mass(case: Case) -> Checked | str:
 POINT_MASS: Final = Rule(
     name="package: point-mass bin",
     threshold=0.0,
-    weight=0.5,
+    weight=0.35,
     per_row=False,
     check=_check_point_mass,
 )
@@ -150,7 +150,7 @@ def _check_range(case: Case) -> Checked:
 
 
 OUT_OF_RANGE: Final = Rule(
-    name="out of range", threshold=0.0, weight=0.65, check=_check_range
+    name="out of range", threshold=0.0, weight=0.45, check=_check_range
 )
 
 
