@@ -14,7 +14,7 @@ from propopt.functions.of_models import wrapped
 from propopt.lime.explanation.cells import bins_of, cells_of
 from propopt.lime.explanation.reading import checked_products
 from propopt.lime.explanation.result import EXACT_LIMITS, LimeExplanation
-from propopt.lime.explanation.subject import LimeSubject
+from propopt.lime.explanation.subject import LimeSubject, limits_or_estimates
 from propopt.lime.fidelity.effective import effective_share
 from propopt.lime.laws import LimeLaw, TabularLaw
 from propopt.lime.surrogates import EstimatedLimits
@@ -106,7 +106,7 @@ def explanation_of_subject(
 ) -> LimeExplanation:
     """The limits at the rows of a subject, as a result."""
     before = subject.function.calls.rows
-    found = subject.limits(progress=progress)
+    subject, found = limits_or_estimates(subject, progress)
     values = subject.function.value_at(subject.points, subject.labels)
     errors = found.standard_errors if isinstance(found, EstimatedLimits) else None
     law = subject.law

@@ -323,3 +323,17 @@ def test_the_gaussian_law_is_that_of_the_background():
     slopes = ExactLime(law="gaussian", background=X, units="gradient")
     found = slopes.explain(linear(SLOPES[:2]), X[:5]).attributions
     np.testing.assert_allclose(found, np.tile(SLOPES[:2], (5, 1)), rtol=1e-9)
+
+
+def test_what_quadrature_does_not_find_is_estimated_with_the_reason():
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    rules = [lambda x: np.sin(1e6 * x), np.abs]
+    f = po.functions.Additive(rules, knots={1: [0.0]})
+    lime = po.explainers.ExactLime(background=X, n_samples=200)
+    with pytest.warns(EstimatedWarning, match="quadrature"):
+        found = lime.explain(f, X[:2])
+    assert found.standard_errors is not None
+    with pytest.warns(EstimatedWarning, match="quadrature"):
+        family = lime.at_widths(f, X[:2], [1.0, 2.0])
+    assert [one.parameters["kernel_width"] for one in family] == [1.0, 2.0]
+    assert all(one.standard_errors is not None for one in family)

@@ -10,6 +10,7 @@ import numpy as np
 
 from propopt._typing import Array, Attributions, Points, Positions, Truths, Values
 from propopt.batches import Budget
+from propopt.errors import Refused
 from propopt.functions.cost import cost_of
 from propopt.lime.finite import FiniteFit
 from propopt.lime.finite.noise import SingleRun
@@ -220,6 +221,9 @@ class Case:
         return found
 
     def under(self, law: LimeLaw, rows: Positions, j: int) -> Values:
-        """β_j of some rows under another law."""
+        """β_j of some rows under another law; NaN where they are refused."""
         other = replace(self.quick, law=law)
-        return np.asarray(other.limits(self.points[rows]).coefficients[:, j])
+        try:
+            return np.asarray(other.limits(self.points[rows]).coefficients[:, j])
+        except Refused:
+            return np.full(len(rows), np.nan)

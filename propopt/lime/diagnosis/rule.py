@@ -9,6 +9,7 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array, Truths
+from propopt.errors import Refused
 from propopt.lime.diagnosis.case import Case
 from propopt.lime.diagnosis.finding import LimeFinding, QuietRule
 
@@ -75,7 +76,10 @@ class Rule:
 
     def findings(self, case: Case) -> Iterator[LimeFinding | QuietRule]:
         """All that it finds; else one that is quiet."""
-        checked = self.check(case)
+        try:
+            checked = self.check(case)
+        except Refused as refused:
+            checked = str(refused)
         if isinstance(checked, str):
             yield self._quiet(None, None, np.nan, f"not looked for: {checked}")
             return

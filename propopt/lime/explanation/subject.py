@@ -10,6 +10,7 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array, Points, Positions, Values
+from propopt.errors import Refused
 from propopt.functions import Function
 from propopt.lime.expectations import ExactLimits, Limits
 from propopt.lime.laws import LimeLaw
@@ -123,6 +124,24 @@ class LimeSubject:
         return estimate_limits(
             self.function, law, points, self.labels, self.n_draws, rng, progress
         )
+
+
+def limits_or_estimates(
+    subject: LimeSubject, progress: bool | None = False
+) -> tuple[LimeSubject, Limits | EstimatedLimits]:
+    """The limits at the rows of a subject, estimated where exact ones are refused.
+
+    A function may be a sum of products whose factors have means that quadrature does
+    not find; then the subject is one of a function that can only be called, and says
+    so.
+    """
+    try:
+        return subject, subject.limits(progress=progress)
+    except Refused as refused:
+        if subject.exact is None:
+            raise
+        estimated = replace(subject, products=NoProducts(str(refused)))
+        return estimated, estimated.limits(progress=progress)
 
 
 def _in_order(parts: list[EstimatedLimits], places: Positions) -> EstimatedLimits:

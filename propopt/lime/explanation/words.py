@@ -56,10 +56,12 @@ def claims(explanation: LimeExplanation) -> Iterator[str]:
     if errors is None:
         yield "coefficients exact, without samples or a seed"
     else:
+        called = explanation.evaluations
+        evaluations = f", {called:,} evaluations" if called else ""
         yield (
             f"coefficients: {explanation.source}, standard errors up to "
-            f"{np.nanmax(errors):.2g}, {explanation.evaluations:,} evaluations; not "
-            f"exact because {explanation.reason}"
+            f"{np.nanmax(errors):.2g}{evaluations}; not exact because "
+            f"{explanation.reason}"
         )
     yield f"in {explanation.units}"
     yield explanation.law_in_words

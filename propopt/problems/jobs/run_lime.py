@@ -170,9 +170,10 @@ def run_limits(
         with console.status("the function"):
             _ = look.subject.function
         print_subject(look.subject, console)
-        found = look.solve(progress=False if quiet else None)
-        with console.status("what the coefficients hide"):
-            diagnosis = found.diagnose() if look.section.diagnose else None
+        progress = False if quiet else None
+        found = look.solve(progress)
+        asked = look.section.diagnose
+        diagnosis = found.diagnose(progress=progress) if asked else None
         writers = _writers(look, found, diagnosis)
         unwritten = artefacts.write(writers)
         console.quiet = quiet and not unwritten

@@ -118,3 +118,38 @@ def test_it_is_loaded_as_it_was_saved(forest, table, tmp_path):
     assert same.r2 == pytest.approx(found.r2, abs=0)
     with pytest.raises(Refused, match="make it anew"):
         _ = same.law
+
+
+# ---- functions whose means no quadrature finds
+
+
+def wild() -> po.functions.Additive:
+    """A sum that could be exact, if one of its curves were not so wild."""
+    rules = [lambda x: np.sin(1e6 * x) + x, np.abs]
+    return po.functions.Additive(rules, knots={1: [0.0]})
+
+
+def test_what_quadrature_does_not_find_is_estimated_and_says_so():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    lime = po.lime.limits(wild(), X[:2], data=X, n_samples=2000)
+    assert not lime.is_exact
+    assert "column 0" in lime.reason
+    assert "quadrature" in lime.reason
+    assert lime.subject.exact is None
+    tame = po.functions.Additive([lambda x: x, np.abs], knots={1: [0.0]})
+    exact = po.lime.limits(tame, X[:2], data=X)
+    # 6 standard errors of 4 coefficients: a false alarm in 10^8
+    apart = np.abs(lime.coefficients - exact.coefficients)
+    assert (apart < 6.0 * lime.standard_errors).all()
+    assert (lime.standard_errors > 0.0).any()
+    assert (
+        "estimated"
+        in {i.rule: i.sentence for i in lime.diagnose().quiet}["bandwidth fragility"]
+    )
+
+
+def test_one_row_refused_is_a_table_estimated():
+    X = np.random.default_rng(0).normal(size=(200, 1))
+    end = po.lime.TabularLaw.from_data(X).columns[0].edges[-1]
+    f = po.functions.Additive([lambda x: np.sin(1e6 * x) * (x > end)], knots={0: [end]})
+    assert not po.lime.limits(f, X[:3], data=X, n_samples=200).is_exact

@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-import time
-import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, get_args
+from typing import ClassVar, get_args
 
-import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
-from propopt._typing import Array, Attributions, Points, Values
-from propopt.checks import read_count, read_positive, read_rng
-from propopt.errors import EstimatedWarning, InvalidInput
+from propopt._typing import Array, Points
+from propopt.checks import read_count, read_positive
+from propopt.errors import InvalidInput
 from propopt.explainers.background import checked_background, same_columns
 from propopt.explainers.base import Baseline, Findings, PackageUnits
+from propopt.explainers.exact_lime.family import family_of_widths
+from propopt.explainers.exact_lime.units import found_limits, warn_of_estimates
 from propopt.explainers.request import Request
-from propopt.functions import Function
-from propopt.functions.base import read_function
-from propopt.lime.expectations import Limits
-from propopt.lime.expectations.steps import bit_steps
 from propopt.lime.explanation.reading import checked_products
-from propopt.lime.explanation.subject import LimeSubject
-from propopt.lime.fidelity.effective import effective_share
+from propopt.lime.explanation.subject import LimeSubject, limits_or_estimates
 from propopt.lime.laws import LimeLaw
 from propopt.lime.laws.from_data import BinWeights
 from propopt.lime.laws.named import LimeLawName, check_law_name, law_named
-from propopt.lime.paths import read_widths
-from propopt.lime.surrogates import EstimatedLimits
 from propopt.results.explanation import Explanation, Parameter
 from propopt.structures.products import NoProducts
 from propopt.tables.schema import TableSchema
-
-
-LEAST_STEP: Final = 0.02
-"""|v_j| shorter than this, over the distance of the outermost bins, says nothing."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -160,6 +146,8 @@ class ExactLime(Baseline):
             }
         return told
 
+    at_widths = family_of_widths
+
     def law_of(self, points: Points, schema: TableSchema | None) -> LimeLaw:
         """The law of LIME's samples, its bins those of points (B, D)."""
         if isinstance(self.law, LimeLaw):
@@ -180,131 +168,24 @@ class ExactLime(Baseline):
             return len(request.points) * self.n_samples
         return 0
 
-    def at_widths(
-        self,
-        function: Function,
-        X: object,
-        widths: ArrayLike | None = None,
-        *,
-        rng: int | np.random.Generator | None = None,
-    ) -> tuple[Explanation, ...]:
-        """What :meth:`explain` gives with each of many kernel widths, all at once.
-
-        They are LIME's whole family: baselines of a sweep, of which
-        :meth:`propopt.TradeOffs.nearest` tells the one nearest to the front. The
-        function is read once, and so are the means of its factors in each bin.
-
-        Parameters
-        ----------
-        function : Function
-            f.
-        X : array or DataFrame (N, D)
-            The points.
-        widths : array (M,), optional
-            ν > 0; by default 50, evenly spaced in their logarithm, from a tenth of
-            ``kernel_width`` to ten times it.
-        rng : int, numpy.random.Generator or None
-            As for :meth:`explain`, where coefficients are estimated.
-
-        Returns
-        -------
-        tuple of Explanation (M,)
-            In the order of increasing widths, each with its ``kernel_width``; seconds
-            are those of all in equal parts.
-
-        Raises
-        ------
-        InvalidInput
-            As :meth:`explain` does, or if a width is not a positive number.
-
-        Examples
-        --------
-        >>> import numpy as np, propopt as po
-        >>> from sklearn.tree import DecisionTreeRegressor
-        >>> X = np.arange(8.0)[:, None] * [1.0, 0.0]
-        >>> tree = DecisionTreeRegressor(max_depth=1).fit(X, X[:, 0] > 3)
-        >>> lime = po.explainers.ExactLime()
-        >>> family = lime.at_widths(po.wrap(tree), X, [0.5, 1.0, 2.0])
-        >>> [one.parameters["kernel_width"] for one in family]
-        [0.5, 1.0, 2.0]
-        """
-        start = time.perf_counter()
-        function = read_function(function)
-        points, labels = function.read(X)
-        before = function.calls.rows
-        request = Request(
-            function=function, points=points, labels=labels, rng=read_rng(rng)
-        )
-        subject = self._subject(request)
-        grid = read_widths(widths, subject.law.kernel_width)
-        if subject.exact is None:
-            each = (replace(self, kernel_width=float(width)) for width in grid)
-            return tuple(one.explain(function, X, rng=rng) for one in each)
-        findings = list(self._at_widths(subject, request, grid))
-        rows = -(-(function.calls.rows - before) // len(grid))
-        seconds = (time.perf_counter() - start) / len(grid)
-        return tuple(
-            replace(
-                self._explanation(request, found, rows, seconds),
-                parameters={**self.parameters, "kernel_width": float(width)},
-            )
-            for found, width in zip(findings, grid, strict=True)
-        )
-
-    def _at_widths(
-        self, subject: LimeSubject, request: Request, grid: Values
-    ) -> Iterator[Findings]:
-        """What is found at each width, of the limits at all of them."""
-        n, law = len(subject.points), subject.law
-        points = np.tile(subject.points, (len(grid), 1))
-        widths = np.repeat(grid, n)
-        limits = subject.limits(points, widths)
-        values = subject.function.value_at(subject.points, subject.labels)
-        shares = effective_share(law, points, widths)
-        for m, width in enumerate(grid.tolist()):
-            some = slice(m * n, (m + 1) * n)
-            own = Limits(
-                limits.coefficients[some],
-                limits.mean[some],
-                limits.alpha[some],
-                limits.log_weight[some],
-            )
-            details = _details(own, values, shares[some])
-            yield self._read(own, details, law.with_width(width), request)
-
     def _findings(self, request: Request) -> Findings:
-        subject = self._subject(request)
-        limits = _limits(subject)
+        subject, limits = limits_or_estimates(self.subject_of(request))
+        if subject.exact is None:
+            warn_of_estimates(subject)
         request.advance(len(request.points))
-        values = subject.function.value_at(subject.points, subject.labels)
-        shares = effective_share(subject.law, subject.points)
-        details = _details(limits, values, shares)
-        return self._read(limits, details, subject.law, request)
+        return found_limits(subject, limits, request, self.units)
 
-    def _read(
-        self,
-        limits: Limits | EstimatedLimits,
-        details: dict[str, Array],
-        law: LimeLaw,
-        request: Request,
-    ) -> Findings:
-        """The limits in the units that were asked for."""
-        errors = limits.standard_errors if isinstance(limits, EstimatedLimits) else None
-        if self.units == "output":
-            return Findings(
-                attributions=limits.coefficients,
-                standard_errors=errors,
-                details=details,
-            )
-        steps = _steps(law, request)
-        undefined = (steps == 0.0).sum(axis=1).astype(float)
-        return Findings(
-            attributions=_per_step(limits.coefficients, steps),
-            standard_errors=None if errors is None else _per_step(errors, abs(steps)),
-            details={**details, "steps": steps, "undefined": undefined},
+    def explanation_at(
+        self, width: float, request: Request, found: Findings, rows: int, seconds: float
+    ) -> Explanation:
+        """What was found at one width of many, in so many rows and seconds."""
+        return replace(
+            self._explanation(request, found, rows, seconds),
+            parameters={**self.parameters, "kernel_width": width},
         )
 
-    def _subject(self, request: Request) -> LimeSubject:
+    def subject_of(self, request: Request) -> LimeSubject:
+        """The function, the law and the rows of a request."""
         function, points, own = request.function, request.points, self.background
         rows = points if own is None else same_columns(own, request)
         law = self.law_of(rows, function.schema)
@@ -334,42 +215,3 @@ class ExactLime(Baseline):
                 "law: a law has bins of its own; leave n_bins, weights and background "
                 "out"
             )
-
-
-def _limits(subject: LimeSubject) -> Limits | EstimatedLimits:
-    """The limits at all rows, and a warning where they are estimated."""
-    if subject.exact is None:
-        warnings.warn(
-            f"exact_lime: coefficients are estimated from {subject.n_draws:,} draws "
-            f"around each row, as {subject.reason}",
-            EstimatedWarning,
-            stacklevel=4,
-        )
-    return subject.limits()
-
-
-def _details(
-    limits: Limits | EstimatedLimits, values: Values, shares: Values
-) -> dict[str, Array]:
-    """What is known of the surrogates, of f at the rows and effective shares."""
-    at_row = limits.intercept + limits.coefficients.sum(axis=1)
-    return {
-        "intercept": limits.intercept,
-        "local_gap": values - at_row,
-        "alpha": limits.alpha,
-        "mean_weight": np.exp(limits.log_weight),
-        "effective_share": shares,
-    }
-
-
-def _steps(law: LimeLaw, request: Request) -> Array:
-    """v_j of numbers, 0 where they are too short; 1 of what is no number, (N, D)."""
-    steps, spans = bit_steps(law, request.points)
-    seen = np.abs(steps) > LEAST_STEP * spans  # False of NaN
-    return np.where(request.fixed, 1.0, np.where(seen, steps, 0.0))
-
-
-def _per_step(coefficients: Attributions, steps: Array) -> Attributions:
-    slopes: Attributions = np.zeros(steps.shape)
-    np.divide(coefficients, steps, out=slopes, where=steps != 0.0)
-    return slopes
