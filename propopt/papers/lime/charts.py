@@ -19,7 +19,7 @@ from propopt.papers.lime.runs import Runs
 THEORY, RUNS, OTHER, EXPECTED = "#c0392b", "#1f4e79", "#dd8452", "#2e7d32"
 
 
-def add_legend(axes: Axes) -> None:
+def legend_on_white(axes: Axes) -> None:
     """On white, so that lines do not strike it through; none for nothing."""
     if axes.get_legend_handles_labels()[0]:
         axes.legend(fontsize=7, edgecolor="none", framealpha=0.85, borderpad=0.2)
@@ -77,7 +77,7 @@ class BoxPlots:
             )
         _name_columns(axes, runs.labels)
         axes.set_ylabel("coefficient", fontsize=9)
-        add_legend(axes)
+        legend_on_white(axes)
 
 
 @final
@@ -111,7 +111,7 @@ class Bars:
         )  # fmt: skip
         _name_columns(axes, labels)
         axes.set_ylabel("coefficient", fontsize=9)
-        add_legend(axes)
+        legend_on_white(axes)
 
 
 @final
@@ -198,7 +198,7 @@ class Histogram:
             axes.axvline(place, color=colour, lw=1.6, label=f"{name}: {place:.3g}")
         axes.set_xlabel(self.x_label, fontsize=9)
         axes.set_ylabel("runs", fontsize=9)
-        add_legend(axes)
+        legend_on_white(axes)
 
 
 def _name_columns(axes: Axes, labels: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from propopt._typing import Values
-from propopt.papers.lime.charts import RUNS, add_legend
+from propopt.papers.lime.charts import RUNS, legend_on_white
 
 
 @final
@@ -96,4 +96,4 @@ class Lines:
         if not self.log and all((curve.x % 1 == 0).all() for curve in self.curves):
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         if self.legend:
-            add_legend(axes)
+            legend_on_white(axes)

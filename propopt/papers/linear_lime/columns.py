@@ -14,7 +14,7 @@ from scipy.stats import norm
 from propopt._typing import Array, Values
 from propopt.lime.expectations import ExactLimits
 from propopt.papers.lime import functions
-from propopt.papers.lime.charts import EXPECTED, RUNS, THEORY, add_legend
+from propopt.papers.lime.charts import EXPECTED, RUNS, THEORY, legend_on_white
 from propopt.papers.lime.runs import with_intercept
 from propopt.papers.lime.statements import BAND, equals
 from propopt.papers.linear_lime.normals import normal_law
@@ -89,7 +89,7 @@ class CoordinateChart:
         axes.plot(_ROW, here[1], "o", color="black", markersize=5, label="ξ")
         axes.set_xlabel("x", fontsize=9)
         axes.set_ylabel("f, and its surrogate", fontsize=9)
-        add_legend(axes)
+        legend_on_white(axes)
 
 
 @final
@@ -141,7 +141,7 @@ class QuartileChart:
         axes.set_aspect("equal")
         axes.set_xlabel("x1", fontsize=9)
         axes.set_ylabel("x2", fontsize=9)
-        add_legend(axes)
+        legend_on_white(axes)
 
 
 def coordinate_figure() -> PaperFigure:

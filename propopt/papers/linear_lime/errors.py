@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 import numpy as np
@@ -53,6 +53,7 @@ def false_statements_figure() -> PaperFigure:
     )
 
 
+@cache
 def deviations() -> Values:
     """‖Σ̂ − Σ‖ of 300 times 200 samples, (300,)."""
     law, row = normal_law(50.0, 20), np.full((1, 20), 0.1)

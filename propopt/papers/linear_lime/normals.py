@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 import numpy as np
@@ -89,6 +89,7 @@ def local_error_figure() -> PaperFigure:
     )
 
 
+@cache
 def normal_runs(second: float, width: float, n_runs: int = 100) -> Runs:
     """At a row whose second number is given."""
     f, row = functions.linear_function(SLOPES), normal_row(second)

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from scipy.stats import truncnorm
 
 from propopt._typing import Array, Values
-from propopt.papers.lime.charts import RUNS, THEORY, add_legend
+from propopt.papers.lime.charts import RUNS, THEORY, legend_on_white
 from propopt.papers.lime.statements import BAND, equals
 from propopt.papers.tabular_lime.setups import uniform_law, wine_table
 from propopt.reproduce.figure import PaperFigure
@@ -116,7 +116,7 @@ class BinChart:
         )
         axes.set_xlabel(_COLUMN.replace("_", " "), fontsize=9)
         axes.set_ylabel("density", fontsize=9)
-        add_legend(axes)
+        legend_on_white(axes)
 
 
 def bins_figure() -> PaperFigure:
@@ -156,15 +156,15 @@ def bins_figure() -> PaperFigure:
 def bins_of_phenols() -> BinsOfColumn:
     """Of wine."""
     table, _ = wine_table()
-    return bins_of(table[_COLUMN].to_numpy())
+    return bins_of_values(table[_COLUMN].to_numpy())
 
 
 def bins_of_skewed() -> BinsOfColumn:
     """Of a thousand lognormal values."""
-    return bins_of(np.random.RandomState(0).lognormal(0.0, 1.5, 1000))
+    return bins_of_values(np.random.RandomState(0).lognormal(0.0, 1.5, 1000))
 
 
-def bins_of(values: Values) -> BinsOfColumn:
+def bins_of_values(values: Values) -> BinsOfColumn:
     """Of the law with bins that are equally likely."""
     law = uniform_law(values[:, None], _BINS)
     pieces = law.columns[0].pieces

@@ -21,7 +21,7 @@ from propopt.reproduce.studies import Study
 
 _MEAN, _SCALE, _WIDTH = 0.5, 1.3, 0.8
 _ROWS = np.linspace(-1.9, 2.9, 97)
-_CHECKED: Final = slice(None, None, 8)
+_CHECKED: Final = slice(None, None, 12)
 """Rows where steps are integrated."""
 
 
@@ -34,7 +34,7 @@ class SmoothSteps:
     ----------
     exact, printed : array (K,)
         As the library has it, and by the formula of the paper.
-    integrated : array (K / 8,)
+    integrated : array (K / 12,)
         −(E_Q[x | bin] − E_Q[x | outside]) α (1 − α) by quadrature, at some of the rows.
     """
 
