@@ -53,8 +53,7 @@ class LimeExplanation:
     Parameters
     ----------
     coefficients : array (N, D)
-        β_j. Exact ones are the same to the last bit whenever they are computed, and
-        need no seed.
+        β_j. Exact ones are the same to the last bit at all times, and need no seed.
     intercept : array (N,)
         β_0.
     standard_errors : array (N, D) or None
@@ -74,7 +73,7 @@ class LimeExplanation:
     points : array (N, D)
         The rows, encoded.
     cells : tuple of tuples (N, D)
-        Their values as a reader has them: numbers, names of categories, None.
+        Their values: numbers, names of categories, None.
     bins : tuple of tuples of str (N, D)
         The bin of each value, in words.
     law_in_words : str

@@ -34,7 +34,7 @@ from propopt.lime.diagnosis.rules.quirks import (
 # size that is read wrongly changes what is concluded about the model, however stable
 # the number is: alignment 1, cancellation and switched off columns 0.95, fragile and
 # turned signs 0.9, noise and collapsed weights 0.85, a surrogate that is not f 0.7 to
-# 0.8. Ranks, and weights that are not local, say less of any one number: 0.5. Cautions
+# 0.8. Ranks, and weights that are not local, say less of any one number: 0.4. Cautions
 # that leave the reading of this row as it is, such as a near edge, and samples unlike
 # the data, have less, so that they come after a misreading with half of the largest
 # coefficient at stake; what only matters beside other tools has 0.2 and less.

@@ -51,7 +51,7 @@ def _check(case: Case) -> Checked:
 
     return Checked(
         numbers=ratio,
-        stakes=shares,
+        stakes=ranges / case.largest,  # what a coefficient could have shown
         sentence=sentence,
         remedy=remedy,
     )

@@ -78,7 +78,7 @@ RANKING: Final = Rule(
     name="unstable ranking",
     threshold=0.9,
     below=True,
-    weight=0.5,
+    weight=0.42,
     per_column=False,
     check=_check_ranking,
 )

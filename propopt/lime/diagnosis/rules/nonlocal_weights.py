@@ -35,7 +35,7 @@ def _check(case: Case) -> Checked | str:
 NON_LOCAL: Final = Rule(
     name="non-local weights",
     threshold=0.95,
-    weight=0.5,
+    weight=0.43,
     per_column=False,
     check=_check,
 )

@@ -150,7 +150,7 @@ def _check_range(case: Case) -> Checked:
 
 
 OUT_OF_RANGE: Final = Rule(
-    name="out of range", threshold=0.0, weight=0.45, check=_check_range
+    name="out of range", threshold=0.0, weight=0.4, check=_check_range
 )
 
 
