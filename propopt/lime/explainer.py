@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from propopt._typing import Values
 from propopt.checks import read_count, read_seed
 from propopt.errors import InvalidInput
 from propopt.functions import Function
@@ -85,7 +86,7 @@ def limits(
     reference = _reference(f, X, data, law)
     table = X if data is None else data
     own_law = law is None
-    law = TabularLaw.from_data(table, f.schema) if law is None else law
+    law = TabularLaw.from_data(table, f.schema) if law is None else _read_law(law)
     law = law.aligned(labels, points.shape[1])
     subject = LimeSubject(
         function=f,
@@ -108,6 +109,7 @@ def explanation_of_subject(
     before = subject.function.calls.rows
     subject, found = limits_or_estimates(subject, progress)
     values = subject.function.value_at(subject.points, subject.labels)
+    _check_size(values)
     errors = found.standard_errors if isinstance(found, EstimatedLimits) else None
     law = subject.law
     as_package = isinstance(law, TabularLaw)
@@ -133,6 +135,29 @@ def explanation_of_subject(
         notes=law.notes(subject.points),
         subject=subject,
     )
+
+
+def _check_size(values: Values) -> None:
+    largest = float(np.abs(values).max())
+    if largest > _LARGEST:
+        raise InvalidInput(
+            f"function: a value of {largest:.3g} has no square; divide the output by a "
+            "constant"
+        )
+
+
+_LARGEST: Final = 1e140
+"""Variances of such values are still floats."""
+
+
+def _read_law(law: object) -> LimeLaw:
+    """``law`` if it is one; the error names what would do."""
+    if not isinstance(law, LimeLaw):
+        raise InvalidInput(
+            "law: expected a law of propopt.lime, such as TabularLaw.from_data(data), "
+            f"got {type(law).__name__}"
+        )
+    return law
 
 
 def _reference(f: Function, X: Any, data: Any, law: LimeLaw | None) -> Reference:

@@ -20,6 +20,9 @@ CurveRule: TypeAlias = Callable[[Array], Array]
 CURVE_TOLERANCE: Final = 1e-10
 """How near two quadratures have to be, over the mean of |g|."""
 
+_ROUNDING: Final = 1e-14
+"""How near is near enough, over the largest mean of |g| in any piece of a column."""
+
 _FEWEST: Final = 32
 _MOST: Final = 4096
 """Nodes between knots."""
@@ -99,8 +102,10 @@ def _mean(rule: CurveRule, knots: Array, normals: Normals, column: int) -> Array
     while n_nodes < _MOST:
         n_nodes, log_tail = 2 * n_nodes, log_tail + _FARTHER
         mean, size = _by_nodes(rule, knots, normals, n_nodes, log_tail)
+        largest = size.max(axis=0, initial=0.0)
         with np.errstate(invalid="ignore"):
-            apart = ~(np.abs(mean - before) <= CURVE_TOLERANCE * size)
+            near = CURVE_TOLERANCE * size + _ROUNDING * largest
+            apart = ~(np.abs(mean - before) <= near)
         if not apart.any():
             return mean
         before = mean

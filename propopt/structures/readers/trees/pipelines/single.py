@@ -51,7 +51,9 @@ def _monotone(source: ColumnSource, *, straight: bool) -> ColumnSource:
 def powers(step: Any, view: View) -> Sources:
     """Powers of Yeo and Johnson have a kink in their slope at 0."""
     kinks = (0.0,) if step.method == "yeo-johnson" else ()
-    return tuple(_curved(source, kinks) for source in view.sources)
+    return tuple(
+        _curved(source, kinks, view, k) for k, source in enumerate(view.sources)
+    )
 
 
 def splines(step: Any, view: View) -> Sources | None:
@@ -59,22 +61,42 @@ def splines(step: Any, view: View) -> Sources | None:
     if not all(isinstance(source, Same | Rising | Curved) for source in view.sources):
         return None
     n_each = step.n_features_out_ // len(view.sources)
+    pairs = zip(view.sources, step.bsplines_, strict=True)
     curved = [
-        _curved(source, np.unique(spline.t).tolist())
-        for source, spline in zip(view.sources, step.bsplines_, strict=True)
+        _curved(source, np.unique(spline.t).tolist(), view, k)
+        for k, (source, spline) in enumerate(pairs)
     ]
     return tuple(source for source in curved for _ in range(n_each))
 
 
-def _curved(source: ColumnSource, knots: Sequence[float]) -> ColumnSource:
-    """What is seen of a column behind any map of it, with kinks where it has them."""
+def _curved(
+    source: ColumnSource, knots: Sequence[float], view: View, k: int
+) -> ColumnSource:
+    """What is seen of column k behind any map of it, with kinks where it has them."""
     match source:
         case Same(column):
             return Curved(column, tuple(knots))
+        case Rising(column, True) if len(knots) > 0:
+            return Curved(column, _in_table(knots, column, view, k))
         case Rising(column, _) | Curved(column, _):
             return Curved(column)  # kinks are not known in units of the table
         case _:
             return source
+
+
+def _in_table(
+    knots: Sequence[float], column: int, view: View, k: int
+) -> tuple[float, ...]:
+    """Kinks in what is seen of a column through scalers, in units of the table."""
+    points = np.tile(view.start, (2, 1))
+    points[:, column] = 0.0, _FAR
+    zero, far = table_numbers(view.sees(points))[:, k].astype(np.float64).tolist()
+    slope = (far - zero) / _FAR
+    return tuple(((np.asarray(knots) - zero) / slope).tolist()) if slope > 0.0 else ()
+
+
+_FAR: Final = 2.0**60
+"""A number so large that the slope of a scaler keeps its digits."""
 
 
 def _told_missing(source: ColumnSource) -> ColumnSource:
@@ -164,7 +186,9 @@ def function(step: Any, view: View) -> Sources | None:
     if step.func is None:
         return view.sources
     if isinstance(step.func, np.ufunc) and not step.kw_args:
-        return tuple(_curved(source, ()) for source in view.sources)
+        return tuple(
+            _curved(source, (), view, k) for k, source in enumerate(view.sources)
+        )
     points = np.tile(view.start, (len(_PROBES), 1))
     for source in view.sources:
         if isinstance(source, Same | Rising):
