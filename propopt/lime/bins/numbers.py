@@ -67,7 +67,7 @@ class NumberBins:
         edges = edges[edges < known.max(initial=-np.inf)]
         parts, low, high = _parted(known, edges)
         mean = np.array([part.mean() if len(part) > 0 else np.nan for part in parts])
-        sd = np.array([part.std() if len(part) > 0 else 0.0 for part in parts])
+        sd = np.array([_deviation(part) if len(part) > 0 else 0.0 for part in parts])
         single = np.array([len(part) == 0 or np.ptp(part) == 0.0 for part in parts])
         mean[single] = [
             part[0] if len(part) > 0 else 0.5 * (a + b)
@@ -145,3 +145,12 @@ def _parted(known: Array, edges: Array) -> tuple[list[Array], Array, Array]:
     parts = np.split(known[order], np.cumsum(counts)[:-1])
     ends = (known.min(), known.max()) if len(known) > 0 else (0.0, 0.0)
     return parts, np.append(ends[0], edges), np.append(edges, ends[1])
+
+
+def _deviation(part: Array) -> float:
+    """The standard deviation, also of numbers whose squares are no floats."""
+    size = float(np.abs(part).max())
+    if size == 0.0 or 1e-140 < size < 1e140:
+        return float(part.std())
+    scale = 2.0 ** np.floor(np.log2(size))
+    return float((part / scale).std() * scale)

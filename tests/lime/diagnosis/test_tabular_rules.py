@@ -408,3 +408,21 @@ def test_where_f_varies_in_the_cell_an_aligned_coefficient_is_not_told():
     assert found(varies, "alignment artifact", 0) == []
     flat = explained(tree, [0.4, 0.9, 0.1], X, law).diagnose()
     assert found(flat, "alignment artifact", 0)[0].number > 0.95
+
+
+# ---- odd rows and functions
+
+
+def test_a_row_beyond_an_end_bin_of_one_value_is_told_in_widths_of_all():
+    X = np.column_stack([np.repeat([0.0, 1.0], 20), grid(1, -10.0, 10.0)[:40, 0]])
+    f = linear([1.0, 1.0], X)
+    diagnosis = explained(f, [-5.0, 0.0], X, tabular(X)).diagnose()
+    (item,) = found(diagnosis, "out of range", 0)
+    assert item.number == pytest.approx(5.0)
+
+
+def test_a_flat_function_is_diagnosed():
+    X = grid(2, -10.0, 10.0)
+    tree = DecisionTreeRegressor(max_depth=1).fit(X, np.full(len(X), 5.0))
+    diagnosis = limits(tree, X[:1], data=X).diagnose()
+    assert quiet(diagnosis, "sampling mismatch: off the data").sentence

@@ -108,6 +108,8 @@ def _check_support(case: Case) -> Checked | str:
     reference = case.subject.reference
     if len(reference) < 2:
         return "the table has one row"
+    if not case.depends.any():
+        return "f depends on no column"
     shares = off_support(case)
 
     def sentence(n: int, j: int) -> str:

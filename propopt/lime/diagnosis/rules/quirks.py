@@ -133,7 +133,9 @@ def _check_range(case: Case) -> Checked:
         for n, x in enumerate(case.points[:, j].tolist()):
             if not np.isnan(x):
                 over = max(low - x, x - high, 0.0)
-                beyond[n, j] = over / own_width(column, x) if over > 0.0 else 0.0
+                # a bin of one value has no width: then that of all bins
+                width = own_width(column, x) or high - low
+                beyond[n, j] = over / width if over > 0.0 else 0.0
 
     def sentence(n: int, j: int) -> str:
         low, high = data_ends(case.law.columns[j])
