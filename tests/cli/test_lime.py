@@ -189,3 +189,17 @@ def test_the_file_that_is_shipped_runs(out):
     table = read_csv(out / "lime_breast_cancer_lime.csv")
     assert len(table) == 5 * 30
     assert (table["source"] == "exact").all()
+
+
+def test_the_printout_says_what_is_estimated(forest, out, capsys):
+    assert lime(forest, "-o", out) == 0
+    told = capsys.readouterr().out
+    assert "sd of one run: estimated from 4,096 samples a row" in told
+    assert "with ridge 1 and the row itself as a sample" in " ".join(told.split())
+    assert " 100% count" not in told
+
+
+def test_a_run_of_one_sample_is_refused_when_the_file_is_checked(tmp_path, capsys):
+    text = FOREST.replace("n_samples: 200", "n_samples: 1")
+    assert main(["check", str(write(tmp_path, "one", text))]) == 2
+    assert "lime.n_samples: expected a number >= 2, got 1" in capsys.readouterr().err

@@ -53,7 +53,8 @@ class LimeExplanation:
     Parameters
     ----------
     coefficients : array (N, D)
-        β_j. Exact ones are the same to the last bit at all times, and need no seed.
+        β_j. Exact ones need no seed. The same rows in any order have the same to the
+        last bit; beside other rows, sums may be rounded otherwise.
     intercept : array (N,)
         β_0.
     standard_errors : array (N, D) or None

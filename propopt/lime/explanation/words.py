@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from propopt._typing import Array
 from propopt.lime.explanation.table import known_noise, named_coefficients
 from propopt.output.html import html_card, html_table
 from propopt.output.text import in_html, printable
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 ROWS_SHOWN, COLUMNS_SHOWN = 3, 10
 
+ROWS_SAMPLED = 100
+"""Of more rows a card does not estimate the noise, which takes a while."""
+
 
 def lime_text(explanation: LimeExplanation) -> str:
     """One line."""
@@ -29,13 +33,16 @@ def lime_text(explanation: LimeExplanation) -> str:
 def lime_html(explanation: LimeExplanation) -> str:
     """A title, facts, and the largest coefficients of the first rows."""
     N, _ = explanation.shape
+    noise = _noise_for_card(explanation)
     facts = [*claims(explanation), *explanation.notes]
+    if np.isnan(noise).all() and explanation.subject is not None:
+        facts.append("sd of one run: estimated from samples when noise() is asked")
     parts = [
         f"<b>{in_html(f'LIME, its limits: {size(explanation)}')}</b>",
         "<br>".join(map(in_html, facts)),
     ]
     shown = range(min(N, ROWS_SHOWN))
-    parts += [html_table(_HEAD, _largest(explanation, n)) for n in shown]
+    parts += [html_table(_HEAD, _largest(explanation, noise, n)) for n in shown]
     if N > ROWS_SHOWN:
         parts.append(in_html(f"{plural(N - ROWS_SHOWN, 'more row')}"))
     return html_card(parts)
@@ -74,9 +81,19 @@ def claims(explanation: LimeExplanation) -> Iterator[str]:
         )
 
 
-def _largest(explanation: LimeExplanation, n: int) -> Iterable[list[str]]:
+def _noise_for_card(explanation: LimeExplanation) -> Array:
+    """The scatter of single runs; NaN where looking at a card would take long."""
+    known = "runs" in vars(explanation) or explanation.scatter is not None
+    if known or explanation.shape[0] <= ROWS_SAMPLED:
+        return known_noise(explanation)
+    return np.full(explanation.shape, np.nan)
+
+
+def _largest(
+    explanation: LimeExplanation, scatter: Array, n: int
+) -> Iterable[list[str]]:
     own = explanation.coefficients[n]
-    noise, mean = known_noise(explanation)[n], explanation.expected()[n]
+    noise, mean = scatter[n], explanation.expected()[n]
     names = named_coefficients(explanation, n)
     order = np.argsort(-np.abs(own), kind="stable")
     for j in order[:COLUMNS_SHOWN]:

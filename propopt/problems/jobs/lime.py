@@ -71,7 +71,7 @@ class LimeSection(Section):
     kernel_width: Positive | None = Field(
         None, description="by default the package's, 0.75 √D"
     )
-    n_samples: Samples = Field(
+    n_samples: Annotated[Samples, Field(ge=2)] = Field(
         5000,
         description="of one run of LIME, for its noise and its mean; and draws around "
         "each row where nothing is known exactly",

@@ -36,6 +36,11 @@ def lime_in_words(found: LimeExplanation) -> Iterator[str]:
         yield "coefficients: exact, for infinitely many samples"
     else:
         yield f"coefficients: {found.source}, as {found.reason}"
+    row = " and the row itself as a sample" if found.first_row else ""
+    yield (
+        f"sd of one run: estimated from {found.runs.n_draws:,} samples a row; mean of "
+        f"runs: to the first order in 1/n, with ridge {found.ridge:g}{row}"
+    )
     yield from found.notes
 
 
@@ -53,10 +58,17 @@ def _print_row(found: LimeExplanation, n: int, console: PlainConsole) -> None:
     title = (
         f"Row {n if names is None else names[n]}: f {found.values[n]:.4g}, surrogate "
         f"{found.at_row[n]:.4g} with intercept {found.intercept[n]:.4g}; of "
-        f"{found.n_samples:,} samples {found.effective_share[n]:.0%} count"
+        f"{found.n_samples:,} samples {_share(found.effective_share[n])} count"
     )
     head = ["feature", "bin", "coefficient", "sd of one run", "mean of runs"]
     print_table(console, title, head, _lines(found, n))
+
+
+def _share(share: float) -> str:
+    """Per cent; no 100 % or 0 % of what is neither."""
+    if 0.995 <= share < 1.0:
+        return "over 99 %"
+    return "under 1 %" if 0.0 <= share < 0.005 else f"{100.0 * share:.0f} %"
 
 
 def _lines(found: LimeExplanation, n: int) -> Iterator[list[str]]:

@@ -169,3 +169,22 @@ def test_rows_that_differ_in_bins_alone_differ():
     found = limits(linear([1.0, 2.0, 3.0], X), rows, data=X).coefficients
     assert (found[0] == found[1]).all()
     assert found[0, 0] != pytest.approx(found[2, 0])
+
+
+def test_a_card_is_the_same_when_it_is_shown_again():
+    X = grid(2)
+    lime = limits(product(X), X[:2], data=X)
+    first = lime._repr_html_()
+    assert "estimated from 4,096 samples a row" in first
+    assert lime._repr_html_() == first
+
+
+def test_a_card_of_many_rows_does_not_run_the_model():
+    X = grid(2)
+    lime = limits(product(X), X[:150], data=X)
+    before = lime.subject.function.calls.rows
+    card = lime._repr_html_()
+    assert lime.subject.function.calls.rows == before
+    assert "estimated from samples when noise() is asked" in card
+    lime.noise()
+    assert "estimated from 4,096 samples a row" in lime._repr_html_()
