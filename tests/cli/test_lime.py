@@ -57,6 +57,7 @@ def test_files_hold_what_the_library_finds(forest, out):
     np.testing.assert_array_equal(table["coefficient"], best.coefficients.ravel())
     assert table["row"].tolist() == [row for row in rows.index for _ in range(4)]
     assert table["single_run_sd"].min() > 0
+    assert table["single_run_sd_source"].str.match(r"estimate \([\d,]+ draws").all()
     stored = json.loads((out / "forest.json").read_text())
     assert stored["job"] == "lime"
     assert stored["lime"]["rows"] == list(rows.index)

@@ -33,6 +33,7 @@ def lime_frame(explanation: LimeExplanation) -> pd.DataFrame:
         "standard_error": (np.zeros((N, D)) if errors is None else errors).ravel(),
         "alpha": explanation.alpha.ravel(),
         "single_run_sd": known_noise(explanation).ravel(),
+        "single_run_sd_source": _source_of_noise(explanation),
         "expected": explanation.expected().ravel(),
         "n_samples": explanation.n_samples,
         **{
@@ -55,6 +56,13 @@ def known_noise(explanation: LimeExplanation) -> Array:
     if explanation.scatter is None and explanation.subject is None:
         return np.full(explanation.shape, np.nan)
     return explanation.noise()
+
+
+def _source_of_noise(explanation: LimeExplanation) -> str:
+    """Deviations of runs are estimated, also where coefficients are exact."""
+    if explanation.scatter is None and explanation.subject is None:
+        return ""
+    return f"estimate ({explanation.runs.n_draws:,} draws a row)"
 
 
 def named_coefficients(explanation: LimeExplanation, n: int) -> list[str]:
