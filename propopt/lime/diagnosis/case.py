@@ -17,11 +17,9 @@ from propopt.lime.finite.noise import SingleRun
 from propopt.lime.laws import LimeLaw
 from propopt.lime.laws.binned import BinnedColumn
 from propopt.lime.laws.draws import draws_at
-from propopt.lime.paths import bin_profiles, binned_columns
 from propopt.lime.surrogates.common import CommonDraws
 from propopt.lime.surrogates.evaluated import evaluated
 from propopt.lime.views.columns import nearest_edge, without_glime
-from propopt.lime.views.profile import profile_means
 
 
 if TYPE_CHECKING:
@@ -132,14 +130,9 @@ class Case:
 
         h_j(b) = E_Q f + (1 − α_j) β_j with the row moved to bin b of column j.
         """
-        exact = self.subject.exact
-        if exact is not None and None not in binned_columns(self.law):
-            found = bin_profiles(exact, self.points)
-            return tuple(np.where(p.shares > 0.0, p.means, np.nan) for p in found)
-        if exact is None and self.common is not None:
+        if self.subject.exact is None and self.common is not None:
             return self.common.means(self.points, self.law.widths(self.points))
-        limits, columns = self.quick.limits, range(self.points.shape[1])
-        return tuple(profile_means(limits, self.law, self.points, j) for j in columns)
+        return self.quick.profiles(self.points)
 
     @property
     def about(self) -> str:

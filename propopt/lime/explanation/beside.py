@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from propopt.errors import InvalidInput, Refused
 from propopt.lime.paths import BandwidthPath, bandwidth_path
 from propopt.lime.views.cells import RowCells, cell_coefficients
-from propopt.lime.views.profile import RowProfile, profile_means
+from propopt.lime.views.profile import RowProfile
 
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def profile_of_row(
     return RowProfile(
         features=explanation.labels.feature_names(explanation.shape[1]),
         bins=tuple(tuple(column.bins) for column in law.columns),
-        means=tuple(profile_means(subject.limits, law, point, j)[0] for j in columns),
+        means=tuple(means[0] for means in subject.profiles(point)),
         own=np.array([law.columns[j].place(point[:, j])[0] for j in columns]),
         mean=float(explanation.mean[n]),
     )

@@ -14,8 +14,10 @@ from propopt.errors import Refused
 from propopt.functions import Function
 from propopt.lime.expectations import ExactLimits, Limits
 from propopt.lime.laws import LimeLaw
+from propopt.lime.paths import bin_profiles, binned_columns
 from propopt.lime.surrogates import EstimatedLimits, estimate_limits
 from propopt.lime.surrogates.common import CommonDraws
+from propopt.lime.views.profile import profile_means
 from propopt.structures.products import NoProducts, SumOfProducts
 from propopt.tables.names import Labels
 
@@ -116,6 +118,18 @@ class LimeSubject:
         ]
         order = np.concatenate([np.flatnonzero(widths == w) for w in several])
         return _in_order(parts, np.argsort(order))
+
+    def profiles(self, points: Points) -> tuple[Array, ...]:
+        """For each column h_j(b) = E_Q[f | b_j = b] at rows (n, D), (n, B_j) each.
+
+        NaN for bins in which there is nothing. Of exact limits by bits all bins come
+        from one pass; else rows are moved to each bin in turn.
+        """
+        if self.exact is not None and None not in binned_columns(self.law):
+            found = bin_profiles(self.exact, points)
+            return tuple(np.where(p.shares > 0.0, p.means, np.nan) for p in found)
+        columns = range(points.shape[1])
+        return tuple(profile_means(self.limits, self.law, points, j) for j in columns)
 
     def _estimated(
         self, law: LimeLaw, points: Points, progress: bool | None
