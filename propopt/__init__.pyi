@@ -45,6 +45,7 @@ from .results.conclusions.stability import ConclusionStability as ConclusionStab
 from .results.explanation import Explanation as Explanation
 from .solvers import solve as solve
 from .tables.schema import TableSchema as TableSchema
+from .tables.text import TextSchema as TextSchema
 from .tradeoffs.sweep import sweep as sweep
 from .tradeoffs.table import TradeOffs as TradeOffs
 

@@ -60,6 +60,7 @@ EVERYDAY = {
     "Smoothness",
     "Sparsity",
     "TableSchema",
+    "TextSchema",
     "TradeOffs",
     "certify",
     "chain_graph",

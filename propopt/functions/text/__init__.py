@@ -1,0 +1,6 @@
+"""Models of texts as functions under explanation."""
+
+from propopt.functions.text.function import TextFunction
+
+
+__all__ = ["TextFunction"]

@@ -1,0 +1,92 @@
+"""How LIME deletes words: how many, which, and what weight the rest has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from propopt._typing import Array, Truths, Values
+
+
+@final
+@dataclass(frozen=True)
+class TextLaw:
+    """Words that are deleted at random, as in the package ``lime`` on texts.
+
+    s is uniform on 1, ..., d, and the deleted words are a uniform set of s of the d
+    distinct words of a document. A sample that keeps m = d − s has the weight
+
+    π = exp(−(1 − √(m / d))² / (2 ν²))
+
+    of its cosine distance (Mardaoui and Garreau 2021, Eq. 3 and 7). The bits are not
+    independent, but exchangeable: all that is known of a sample is in m.
+
+    Parameters
+    ----------
+    bandwidth : float
+        ν > 0, or inf for weights of one. The package has ``kernel_width`` = 100 ν,
+        and 25 by default.
+
+    Examples
+    --------
+    >>> law = TextLaw()
+    >>> law.moments(29)[:3].round(8)
+    array([0.48441163, 0.33638798, 0.24985253])
+    """
+
+    bandwidth: float = 0.25
+
+    def log_weights(self, n_words: int) -> Values:
+        """Log π of sizes m = 0, ..., d words kept, (d + 1,); −inf for m = d, no sample.
+
+        Parameters
+        ----------
+        n_words : int
+            d.
+        """
+        m = np.arange(n_words + 1)
+        logs = -((1.0 - np.sqrt(m / n_words)) ** 2) / (2.0 * self.bandwidth**2)
+        logs[-1] = -np.inf
+        return logs
+
+    def shares(self, n_words: int) -> Values:
+        """π / d of sizes m = 0, ..., d over the largest π / d of all, (d + 1,)."""
+        logs = self.log_weights(n_words)
+        return np.asarray(np.exp(logs - logs[-2]))
+
+    def moments(self, n_words: int, n_moments: int | None = None) -> Values:
+        """α_p = E[π z_1 ... z_p] for p = 0, ..., (P + 1,).
+
+        Parameters
+        ----------
+        n_words : int
+            d.
+        n_moments : int, optional
+            P; by default d.
+        """
+        d = n_words
+        weights = np.exp(self.log_weights(d)) / d
+        m, share, found = np.arange(d + 1.0), np.ones(d + 1), []
+        for p in range((d if n_moments is None else n_moments) + 1):
+            found.append(weights @ share)
+            share = share * np.maximum(m - p, 0.0) / max(d - p, 1)
+        return np.array(found)
+
+    def draw(
+        self, n_words: int, n_samples: int, rng: np.random.Generator
+    ) -> tuple[Truths, Array]:
+        """Bits (S, d) of samples, and their weights (S,).
+
+        Parameters
+        ----------
+        n_words, n_samples : int
+            d and S.
+        rng : numpy.random.Generator
+            Where they come from.
+        """
+        deleted = rng.integers(1, n_words + 1, n_samples)
+        ranks = rng.random((n_samples, n_words)).argsort(axis=1).argsort(axis=1)
+        weights = np.exp(self.log_weights(n_words))[n_words - deleted]
+        return ranks >= deleted[:, None], weights

@@ -1,0 +1,150 @@
+"""Sums of products of bits: what trees on the presence of words are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from propopt._typing import Array, Positions, Truths, Values
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Conjunctions:
+    """f(z) = base + Σ_l v_l Π_{j in P_l} z_j Π_{j in A_l} (1 − z_j).
+
+    A leaf with p words present and a words absent has, of the sets of m of d words,
+
+    E_m = C(d − p − a, m − p) / C(d, m)
+        = Π_{i<p} (m − i)/(d − i) · Π_{i<a} (d − m − i)/(d − p − i),
+
+    and E_m[z_j ·] is the same, 0, or that of p + 1, where j is in P, in A, or in none.
+
+    Parameters
+    ----------
+    base : float
+        What is added to all.
+    values : array (L,)
+        v.
+    present, absent : array (L, K), (L, K')
+        P and A, padded with −1; no word is twice in a row of both.
+    n_words : int
+        d.
+
+    Examples
+    --------
+    >>> f = Conjunctions.of([1.0, 1.0], [[0], [1, 2]], [[], [0]], 3)
+    >>> f.value(np.array([[1, 0, 0], [0, 1, 1], [0, 1, 0]]))
+    array([1., 1., 0.])
+    """
+
+    base: float
+    values: Array
+    present: Positions
+    absent: Positions
+    n_words: int
+
+    @classmethod
+    def of(
+        cls,
+        values: list[float],
+        present: list[list[int]],
+        absent: list[list[int]],
+        n_words: int,
+        base: float = 0.0,
+    ) -> Conjunctions:
+        """The same of lists."""
+        return cls(
+            base, np.asarray(values, float), _padded(present), _padded(absent), n_words
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({len(self.values)} conjunctions of "
+            f"{self.n_words} words)"
+        )
+
+    def value(self, bits: Truths, /) -> Values:
+        """Values at bits (n, d), (n,)."""
+        z = np.asarray(bits, bool)
+        padded = np.column_stack([z, np.ones(len(z), bool)])
+        kept = padded[:, self.present].all(axis=2)
+        padded[:, -1] = False
+        gone = ~padded[:, self.absent].any(axis=2)
+        return np.asarray(self.base + (kept & gone) @ self.values)
+
+    def mean_by_size(self) -> Values:
+        """E_m f for m = 0, ..., d words kept, (d + 1,)."""
+        return np.asarray(self.base + self._levels @ self._shares(0))
+
+    def kept(self, weights: Array, /) -> Array:
+        """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes m = 0, ..., d: (K, d)."""
+        d = self.n_words
+        of_leaf = (weights @ self._shares(0).T)[:, self._which]
+        with_one = (weights @ self._shares(1).T)[:, self._which]
+        total = self.base * (weights @ (np.arange(d + 1) / d)) + with_one @ self.values
+        found = np.repeat(total[:, None], d, axis=1)
+        for k, (own, more) in enumerate(zip(of_leaf, with_one, strict=True)):
+            found[k] += _added(self.present, self.values * (own - more), d)
+            found[k] -= _added(self.absent, self.values * more, d)
+        return found
+
+    def _shares(self, more: int) -> Array:
+        """E_m of the kinds of leaves, with ``more`` words present, (kinds, d + 1)."""
+        d, m = self.n_words, np.arange(self.n_words + 1.0)
+        rows = [_share(m, d, p + more, a) for p, a in self._kinds]
+        return np.array(rows).reshape(len(rows), d + 1)
+
+    @cached_property
+    def _kinds(self) -> Positions:
+        """The different (p, a) of leaves."""
+        return self._sorted[0]
+
+    @cached_property
+    def _which(self) -> Positions:
+        return self._sorted[1]
+
+    @cached_property
+    def _sorted(self) -> tuple[Positions, Positions]:
+        sizes = np.column_stack(
+            [(self.present >= 0).sum(axis=1), (self.absent >= 0).sum(axis=1)]
+        )
+        kinds, which = np.unique(sizes, axis=0, return_inverse=True)
+        return kinds, which.ravel()
+
+    @cached_property
+    def _levels(self) -> Array:
+        """The sum of v of each kind."""
+        return np.asarray(
+            np.bincount(self._which, self.values, len(self._kinds)), float
+        )
+
+
+def _share(m: Array, d: int, p: int, a: int) -> Array:
+    """C(d − p − a, m − p) / C(d, m); 0 where p + a > d."""
+    if p + a > d:
+        return np.zeros(m.shape)
+    share = np.ones(m.shape)
+    for i in range(p):
+        share *= np.maximum(m - i, 0.0) / (d - i)
+    for i in range(a):
+        share *= np.maximum(d - m - i, 0.0) / (d - p - i)
+    return share
+
+
+def _added(places: Positions, values: Array, d: int) -> Array:
+    """The sum of ``values`` (L,) over the rows of ``places`` that each word is in."""
+    inside = places >= 0
+    repeated = np.broadcast_to(values[:, None], places.shape)
+    return np.asarray(np.bincount(places[inside], repeated[inside], d), float)
+
+
+def _padded(rows: list[list[int]]) -> Positions:
+    longest = max(map(len, rows), default=0)
+    padded = np.full((len(rows), longest), -1, np.intp)
+    for row, places in zip(padded, rows, strict=True):
+        row[: len(places)] = places
+    return padded
