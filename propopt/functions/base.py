@@ -19,6 +19,7 @@ from propopt.structures.boxes import Boxes
 from propopt.structures.products import NoProducts, SumOfProducts
 from propopt.tables.atoms import Atoms
 from propopt.tables.cells import text_in
+from propopt.tables.encoding import Encoding
 from propopt.tables.frames import as_frame
 from propopt.tables.names import Labels, listed, read_points
 from propopt.tables.schema import TableSchema
@@ -159,16 +160,21 @@ class Function(ABC):
 
     def _named(self, values: Array, X: object, labels: Labels) -> Array | pd.DataFrame:
         """``values`` (N, D) with the names of X, an array where X is one."""
-        if self.schema is None:
+        if self.encoding is None or isinstance(X, list | tuple | np.ndarray):
             return named_like(values, X, labels)
-        n_rows = len(values)
-        index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(n_rows)
-        return self.schema.frame(values, index)
+        if isinstance(X, pd.DataFrame | pd.Series):
+            return self.encoding.frame(values, X.index)
+        return self.encoding.frame(values, pd.RangeIndex(len(values)))
 
     @property
     def schema(self) -> TableSchema | None:
         """The table that the function takes; None if it takes any table of numbers."""
         return None
+
+    @property
+    def encoding(self) -> Encoding | None:
+        """What makes points of what the function takes; None if that is numbers."""
+        return self.schema
 
     @property
     def features(self) -> tuple[str, ...] | None:
@@ -268,8 +274,8 @@ class Function(ABC):
         InvalidInput
             If X is no table of finite or missing values, or not one of the schema.
         """
-        if self.schema is not None:
-            return self.schema.encode(X, what)
+        if self.encoding is not None:
+            return self.encoding.encode(X, what)
         frame = as_frame(X, what)
         if frame is not None:
             _refuse_text(frame.table, what)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from propopt.functions.models.outputs import Output, Target
 from propopt.functions.wrapping import wrap
 from propopt.tables.frames import is_frame
 from propopt.tables.schema import TableSchema
+from propopt.tables.text import TextSchema, is_documents
 
 
 def wrapped(
@@ -21,21 +23,23 @@ def wrapped(
     X: Any,
     target: Target,
     output: Output,
-    data: TableSchema | pd.DataFrame | Array | None,
+    data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None,
     batch_rows: int | None = None,
 ) -> Function:
     """The function of a model, which knows ``data``, or X if it has names or gaps.
 
+    Documents have words for names.
+
     A Function knows what its columns are: ``data`` is a table of reference rows alone.
     """
     if isinstance(model, Function):
-        if isinstance(data, TableSchema):
+        if isinstance(data, TableSchema | TextSchema):
             raise InvalidInput(
                 f"data: a schema belongs to wrap(model, data=...), and {model!r} is "
                 "wrapped already; give a table of reference rows"
             )
         return wrap(model, target, output, batch_rows=batch_rows)
-    told = is_frame(X, "X") or _has_gaps(X)
+    told = is_documents(X) or is_frame(X, "X") or _has_gaps(X)
     table = X if data is None and told else data
     return wrapped_by_margin(model, target, output, data=table, batch_rows=batch_rows)
 
@@ -45,7 +49,7 @@ def wrapped_by_margin(
     target: Target = None,
     output: Output = "auto",
     *,
-    data: TableSchema | pd.DataFrame | Array | None = None,
+    data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None = None,
     batch_rows: int | None = None,
 ) -> Function:
     """The function of a model; of a boosted classifier its margin by default.

@@ -40,12 +40,14 @@ from propopt.functions.models.torch_modules import (
     is_torch_module,
     torch_model,
 )
+from propopt.functions.text import TextFunction, wrap_texts
 from propopt.structures.boosters import as_estimator
 from propopt.structures.piecewise import is_piecewise_constant
 from propopt.structures.registry import exact_link, exact_network
 from propopt.tables.atoms import Atoms
 from propopt.tables.names import read_points
 from propopt.tables.schema import TableSchema
+from propopt.tables.text import TextSchema, is_documents
 
 
 def wrap(
@@ -56,7 +58,7 @@ def wrap(
     *,
     gradient: Callable[[Any], object] | None = None,
     input_shape: Sequence[int] | ImageShape | None = None,
-    data: TableSchema | pd.DataFrame | Array | None = None,
+    data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None = None,
     batch_rows: int | None = None,
 ) -> Function:
     """The function that a model computes: one output, with its gradient.
@@ -145,6 +147,9 @@ def wrap(
     >>> wrap(lambda X: X[:, 0] * X[:, 1]).gradient(X[:1]).round(6)
     array([[1., 0.]])
     """
+    if is_text_data(data) and not isinstance(model, Function):
+        _refuse_for_texts(step, gradient, input_shape)
+        return _in_batches(wrap_texts(model, target, output, data), batch_rows)
     observed, schema = _observed(data), _schema(data)
     if is_torch_module(model):
         _refuse_gradient(gradient, name_of(model))
@@ -170,10 +175,18 @@ def _in_batches(function: Function, batch_rows: int | None) -> Function:
         return function
     most = read_count(batch_rows, "batch_rows")
     match function:
-        case CalledModel() | TorchModel():
+        case CalledModel() | TorchModel() | TextFunction():
             return replace(function, batch_rows=most)
         case _:
             return function
+
+
+def _refuse_for_texts(step: object, gradient: object, input_shape: object) -> None:
+    if (step, gradient, input_shape) != (None, None, None):
+        raise InvalidInput(
+            "data: effects of the words of documents are differences of values; leave "
+            "step, gradient and input_shape out"
+        )
 
 
 def _refuse_batches(batch_rows: object, name: str) -> None:
@@ -211,6 +224,11 @@ def _wrapped(
     readout = _readout(model, quantity, index)
     trees = ReadTrees(model, quantity, index)
     return NumericalModel(name, readout, _step(step), flat, trees=trees)
+
+
+def is_text_data(data: Any) -> bool:
+    """Whether ``data`` tells of documents: they themselves, or their words."""
+    return isinstance(data, TextSchema) or is_documents(data)
 
 
 def _schema(data: Any) -> TableSchema | None:

@@ -1,4 +1,4 @@
-"""Pipelines: their last step, and the steps that do nothing."""
+"""Pipelines: their first and last steps, and the steps that do nothing."""
 
 from __future__ import annotations
 
@@ -11,6 +11,17 @@ def last_step(model: Any) -> Any:
     """The final estimator of a pipeline, or the model itself."""
     while isinstance(model, Pipeline):
         model = model.steps[-1][1]
+    return model
+
+
+def first_step(model: Any) -> Any:
+    """The part of a model that sees the table: the first working step of a pipeline.
+
+    None for a pipeline whose steps all do nothing.
+    """
+    while isinstance(model, Pipeline):
+        steps = (step for _, step in model.steps)
+        model = next((step for step in steps if not is_passthrough(step)), None)
     return model
 
 

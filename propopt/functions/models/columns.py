@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import Pipeline
 
 from propopt._typing import Array, Points
 from propopt.errors import InvalidInput
-from propopt.structures.pipelines import is_passthrough
+from propopt.structures.pipelines import first_step
 from propopt.tables.names import Labels, listed
 
 
@@ -35,7 +34,7 @@ class FittedColumns:
     @classmethod
     def of(cls, model: Any) -> FittedColumns:
         """What ``model`` remembers of the table that it was fitted on."""
-        entry = _entry(model)
+        entry = first_step(model)
         names = getattr(entry, "feature_names_in_", None)
         count = getattr(entry, "n_features_in_", None)
         return cls(
@@ -65,7 +64,7 @@ def check_data(model: Any, columns: Sequence[Hashable]) -> None:
 
     Others rename columns, and column transformers pass over those they do not know.
     """
-    entry = _entry(model)
+    entry = first_step(model)
     ours = type(entry).__module__.startswith("sklearn.")
     fitted = FittedColumns.of(model).names
     if ours and fitted is not None and not isinstance(entry, ColumnTransformer):
@@ -75,14 +74,6 @@ def check_data(model: Any, columns: Sequence[Hashable]) -> None:
 def as_given(points: Points, labels: Labels) -> Array | pd.DataFrame:
     """A table of the kind that the user gave."""
     return labels.table(np.array(points))
-
-
-def _entry(model: Any) -> Any:
-    """The part of a model that sees the table: the first working step of a pipeline."""
-    while isinstance(model, Pipeline):
-        steps = (step for _, step in model.steps)
-        model = next((step for step in steps if not is_passthrough(step)), None)
-    return model
 
 
 def _check_names(got: tuple[str, ...], expected: tuple[str, ...]) -> None:

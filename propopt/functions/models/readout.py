@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from propopt._typing import Array, Points, Values
 from propopt.errors import InvalidInput
@@ -21,9 +21,11 @@ class Readout:
     Parameters
     ----------
     method : callable
-        A method of the model, or a plain callable: a table (n, D) to (n,) or (n, K).
+        A method of the model, or a plain callable: a table of n rows, or n texts, to
+        (n,) or (n, K).
     table : callable
-        Makes the table that ``method`` is given from points and labels.
+        Makes the table that ``method`` is given from points and labels; of texts a
+        list.
     output : str
         What the numbers are: ``"value"``, ``"probability"``, ``"log_odds"`` or
         ``"margin"``.
@@ -33,23 +35,23 @@ class Readout:
         The columns that the model was fitted on, where it tells.
     """
 
-    method: Callable[[Array | pd.DataFrame], object]
-    table: Callable[[Points, Labels], Array | pd.DataFrame]
+    method: Callable[[Any], object]
+    table: Callable[[Any, Labels], Any]
     output: str
     index: int | None
     features: tuple[str, ...] | None = None
 
-    def __call__(self, points: Points, labels: Labels) -> Values:
+    def __call__(self, points: Points | list[str], labels: Labels) -> Values:
         """Values, shape (n,)."""
         return self._chosen(_columns(self._answer(points, labels), len(points)))
 
-    def answers(self, points: Points, labels: Labels) -> Answers:
+    def answers(self, points: Points | list[str], labels: Labels) -> Answers:
         """Values, with the precision in which the model computed."""
         answer = self._answer(points, labels)
         columns = _columns(answer, len(points))
         return Answers(self._chosen(columns), precision_of(answer))
 
-    def _answer(self, points: Points, labels: Labels) -> object:
+    def _answer(self, points: Points | list[str], labels: Labels) -> object:
         return self.method(self.table(points, labels))
 
     def _chosen(self, columns: Array) -> Values:

@@ -2,57 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from propopt._typing import Attributions, Points, Values
 from propopt.errors import InvalidInput
 from propopt.functions.base import EXACT, Function
+from propopt.functions.models.readout import Readout
+from propopt.functions.text.asked import AskedModel, as_texts
+from propopt.functions.text.bags import bag_refusal
+from propopt.functions.text.of_document import DocumentFunction, without_each
 from propopt.structures.subsets import NoSetFunction, SetFunction
 from propopt.structures.tfidf import TextStructure
-from propopt.tables.names import Labels
-from propopt.tables.text import Document, TextSchema
+from propopt.tables.names import Labels, listed
+from propopt.tables.text import Document, TextSchema, read_texts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TextFunction(Function):
     """A function of documents; encoded, they are counts of words (N, D).
 
-    The gradient of a word is its effect, f(x) less f of the document without it, and 0
-    for words that are not in the document.
+    The gradient of a word is its effect, f(x) less f of the document in which all its
+    occurrences are deleted, and 0 for words that are not in the document: exact, of as
+    many values as the document has words. A document without any word is a row of
+    zeros, and its effects are 0.
+
+    The model is given texts as they were written, in lists. A row of counts is turned
+    into one by :meth:`document`: into the document of the schema that has these counts,
+    else into a bag of words, for models that are known to count words and nothing else.
 
     Parameters
     ----------
     name : str
         For messages.
     values_of : callable
-        From texts, a list of n strings, to n numbers: the output of the model.
+        From texts, a list of n strings, to n numbers, such as a ``Readout`` of a model.
     text_schema : TextSchema
         The words.
     structure : TextStructure or NoSetFunction
         What the model was read as, or why it was not.
+    vectoriser : estimator or None
+        What the model begins with: of scikit-learn, if it is known to see nothing else
+        of texts.
+    batch_rows : int
+        The most texts of one call.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> notes = ["good food", "no food", "no good, no"]
+    >>> f = po.wrap(lambda texts: [text.count("no") for text in texts], data=notes)
+    >>> f.value(notes)
+    array([0., 1., 2.])
+    >>> f.text_schema.vocabulary, f.gradient(notes[2:])
+    (('good', 'food', 'no'), array([[0., 0., 2.]]))
     """
 
     name: str
-    values_of: Callable[[list[str]], Any]
+    values_of: Callable[[list[str]], Any] | Readout
     text_schema: TextSchema
     structure: TextStructure | NoSetFunction
+    vectoriser: Any = None
+    batch_rows: int = field(default=sys.maxsize, kw_only=True)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name})"
+
+    @property
+    def encoding(self) -> TextSchema:
+        """The words."""
+        return self.text_schema
 
     @property
     def gradient_method(self) -> str:
         """Effects are differences of values."""
         return EXACT
 
-    def texts_value(self, texts: list[str]) -> Values:
-        """Values of texts, known or not, (n,): calls are counted."""
-        self.calls.add(len(texts))
-        return np.asarray(self.values_of(texts), float)
+    def effects_at(self, points: Points) -> NDArray[np.bool_]:
+        """All gradients are effects."""
+        return np.ones(points.shape, bool)
+
+    @cached_property
+    def asked(self) -> AskedModel:
+        """The model behind it, which counts what it is asked."""
+        own = self.values_of
+        if not isinstance(own, Readout):
+            own = Readout(own, as_texts, "value", None)
+        return AskedModel(repr(self), own, self.calls, self.batch_rows)
+
+    def value(self, X: Any) -> Values:
+        """Values f(x_n), shape (N,), of any texts: their words need not be known.
+
+        Parameters
+        ----------
+        X : sequence of str, Series or array (N,)
+            The texts.
+
+        Raises
+        ------
+        InvalidInput
+            If X are no texts, or a value of f is not finite.
+        """
+        texts, _ = read_texts(X, "X")
+        return self.texts_value(texts)
+
+    def texts_value(self, texts: Iterable[str]) -> Values:
+        """Values of texts, known or not, (n,): calls are counted.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            They may be made one after the other: so many are taken as one call holds.
+
+        Raises
+        ------
+        InvalidInput
+            If a value is not finite; the first such text is named.
+        """
+        return self.asked.finite_values(texts)
 
     def subsets(self, document: Document) -> SetFunction | NoSetFunction:
         """The function of the words of a document that are kept, where it was read."""
@@ -60,14 +133,94 @@ class TextFunction(Function):
             return self.structure
         return self.structure.at(document)
 
-    def read(self, X: object, what: str = "X") -> tuple[Points, Labels]:
-        """Counts of words, and the names of documents and words."""
-        return self.text_schema.encode(X, what)
+    def of_document(self, document: Document | str) -> DocumentFunction:
+        """The function of which words of one document are kept: D = d columns.
+
+        Parameters
+        ----------
+        document : Document or str
+            Any, of the schema or not.
+        """
+        own = document if isinstance(document, Document) else self._parted(document)
+        return DocumentFunction(self, own)
+
+    def documents_of(self, X: Any, what: str = "X") -> list[Document]:
+        """The documents of texts; all their words must be in the vocabulary."""
+        texts, _ = read_texts(X, what)
+        found = [self._parted(text) for text in texts]
+        self.text_schema.check_words(found, what)
+        return found
+
+    def document(self, point: Points, name: Hashable = None) -> Document:
+        """The document of a row of counts.
+
+        Parameters
+        ----------
+        point : array (D,)
+            How often each word comes.
+        name : hashable, optional
+            That of the row: it tells documents of the schema apart that have the same
+            counts, such as those of a Series by its index.
+
+        Raises
+        ------
+        InvalidInput
+            If the order of words may matter to the model, and no document or several
+            documents of the schema have these counts.
+        """
+        schema = self.text_schema
+        found = [schema.documents[n] for n in schema.alike(point)]
+        if len({document.text for document in found}) == 1:
+            return found[0]
+        if found and name is not None and schema.rows is not None:
+            named = [n for n in schema.alike(point) if schema.rows[n] == name]
+            if len(named) == 1:
+                return schema.documents[named[0]]
+        if self.bag_refusal is not None:
+            raise InvalidInput(self._unknown(point, self.bag_refusal))
+        return found[0] if found else self._parted(schema.bag(point))
+
+    @cached_property
+    def bag_refusal(self) -> str | None:
+        """Why counts of words do not tell the value; None if they do."""
+        return bag_refusal(self.vectoriser, self.text_schema)
+
+    def _parted(self, text: str) -> Document:
+        return self.text_schema.document_of(text)
+
+    def _unknown(self, point: Points, reason: str) -> str:
+        alike = self.text_schema.alike(point)
+        if alike:
+            return (
+                f"{self!r}: documents {listed(alike)} of `data` have the same words, "
+                f"each as often, and {reason}; give a Series whose index tells them "
+                "apart, or explain one at a time, by of_document(text)"
+            )
+        return (
+            f"{self!r}: no document of `data` has these counts of words, and {reason}; "
+            "give wrap all documents that are to be explained, as data"
+        )
+
+    def _documents(self, points: Points, labels: Labels) -> list[Document]:
+        names = self.text_schema.row_names(points, labels)
+        return [
+            self.document(point, name)
+            for point, name in zip(points, names, strict=True)
+        ]
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
-        del labels
-        raise InvalidInput(f"{self!r}: {len(points)} rows cannot be decoded")
+        return self.asked.values(
+            document.text for document in self._documents(points, labels)
+        )
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
-        del labels
-        raise InvalidInput(f"{self!r}: {len(points)} rows cannot be decoded")
+        documents = self._documents(points, labels)
+        values = self.texts_value(document.text for document in documents)
+        without = self.texts_value(
+            text for document in documents for text in without_each(document)
+        )
+        effects, end = np.zeros(points.shape), 0
+        for row, document, value in zip(effects, documents, values, strict=True):
+            start, end = end, end + document.n_words
+            row[self.text_schema.columns_of(document)] = value - without[start:end]
+        return effects

@@ -10,10 +10,12 @@ from typing import Any, final
 import numpy as np
 import pandas as pd
 
-from propopt._typing import Points
+from propopt._typing import Array, Points
 from propopt.errors import InvalidInput
-from propopt.tables.names import Labels
+from propopt.memory import require_memory
+from propopt.tables.names import Labels, listed
 from propopt.tables.text.document import Document
+from propopt.tables.text.reading import read_texts
 from propopt.tables.text.words import PatternWords, WordRule
 
 
@@ -22,8 +24,9 @@ from propopt.tables.text.words import PatternWords, WordRule
 class TextSchema:
     """The words of documents as D columns: what :class:`TableSchema` is of tables.
 
-    The documents that it was made of are known by their counts, so that ``decode``
-    gives them back as they were written.
+    A row of the encoded table says how often each word comes. The documents that the
+    schema was made of are known by their counts, so that ``decode`` gives them back as
+    they were written.
 
     Parameters
     ----------
@@ -33,22 +36,26 @@ class TextSchema:
         All words, in the order in which they first come.
     documents : tuple of Document
         Those that the schema was made of.
-    names : tuple or None
+    rows : tuple or None
         Their names, such as the index of a Series.
 
     Examples
     --------
     >>> import propopt as po
-    >>> schema = po.TextSchema.of(["good food", "no good"])
-    >>> points, labels = schema.encode(["good good food"])
+    >>> schema = po.TextSchema.of(["Good food!", "no good"])
+    >>> schema
+    TextSchema(2 documents, 4 words)
+    >>> points, labels = schema.encode(["Good food!"])
     >>> points, labels.features
-    (array([[2., 1., 0.]]), ('good', 'food', 'no'))
+    (array([[1., 1., 0., 0.]]), ('Good', 'food', 'no', 'good'))
+    >>> schema.decode(points), schema.decode(2 * points)
+    (['Good food!'], ['Good Good food food'])
     """
 
     rule: WordRule
     vocabulary: tuple[str, ...]
     documents: tuple[Document, ...]
-    names: tuple[Hashable, ...] | None = None
+    rows: tuple[Hashable, ...] | None = None
 
     @classmethod
     def of(cls, documents: Any, rule: WordRule | None = None) -> TextSchema:
@@ -57,20 +64,31 @@ class TextSchema:
         Parameters
         ----------
         documents : sequence of str, Series or array (N,)
-            The texts.
+            The texts; they may be alike, and have no word at all.
         rule : WordRule, optional
             What a word is; by default that of the package ``lime``.
 
         Raises
         ------
         InvalidInput
-            If they are no texts.
+            If they are no texts; the first that is none is named.
         """
         own = PatternWords() if rule is None else rule
         texts, names = read_texts(documents, "documents")
         found = tuple(Document.of(text, own) for text in texts)
         words = dict.fromkeys(word for document in found for word in document.words)
         return cls(own, tuple(words), found, names)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({len(self.documents)} documents, "
+            f"{len(self.vocabulary)} words)"
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The labels of the D columns: the words."""
+        return self.vocabulary
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -80,52 +98,171 @@ class TextSchema:
     def encode(self, X: object, what: str = "X") -> tuple[Points, Labels]:
         """Counts of the words (N, D), with the names of rows and words.
 
+        Parameters
+        ----------
+        X : sequence of str, Series or array (N,)
+            The texts.
+        what : str
+            What errors call them.
+
+        Returns
+        -------
+        array (N, D), Labels
+
         Raises
         ------
         InvalidInput
             If X are no texts, or one has a word that is not in the vocabulary.
+        Refused
+            If so large a table does not fit into memory.
         """
         texts, names = read_texts(X, what)
-        points = np.zeros((len(texts), len(self.vocabulary)))
-        for n, text in enumerate(texts):
-            document = Document.of(text, self.rule)
-            unknown = [w for w in document.words if w not in self.places]
+        found = [self.document_of(text) for text in texts]
+        self.check_words(found, what)
+        points = self.counts(found)
+        points.setflags(write=False)
+        return points, Labels(names, self.vocabulary, self.vocabulary)
+
+    def document_of(self, text: str) -> Document:
+        """The words of a text, by the rule of the schema."""
+        return Document.of(text, self.rule)
+
+    def columns_of(self, document: Document) -> Any:
+        """Which column each word of a document is, (d,)."""
+        return np.array([self.places[word] for word in document.words], np.intp)
+
+    def counts(self, documents: Sequence[Document]) -> Points:
+        """How often each word comes in documents, (n, D).
+
+        Raises
+        ------
+        Refused
+            If so large a table does not fit into memory.
+        """
+        n, d = len(documents), len(self.vocabulary)
+        require_memory(
+            8.0 * n * d,
+            f"a table of {n:,} documents and {d:,} words",
+            "give fewer documents at once, or a rule that finds fewer words",
+        )
+        points = np.zeros((n, d))
+        for row, document in zip(points, documents, strict=True):
+            row[self.columns_of(document)] = document.counts
+        return points
+
+    def check_words(self, documents: Sequence[Document], what: str) -> None:
+        """Refuse documents with words that are not in the vocabulary."""
+        for n, document in enumerate(documents):
+            unknown = [word for word in document.words if word not in self.places]
             if unknown:
                 raise InvalidInput(
                     f"{what}: document {n} has words that are not in `data`: "
-                    f"{', '.join(map(repr, unknown[:5]))}"
+                    f"{listed(unknown)}; give wrap all documents that are to be "
+                    "explained, as data"
                 )
-            points[n, [self.places[w] for w in document.words]] = document.counts
-        return points, Labels(names, self.vocabulary)
 
+    def decode(self, points: Points, labels: Labels | None = None) -> list[str]:
+        """Texts with such counts of words: a known document as it was written.
 
-def is_documents(X: object) -> bool:
-    """Whether X are documents: strings in a sequence, a Series or an array."""
-    if isinstance(X, pd.Series):
-        return bool(len(X)) and isinstance(X.iloc[0], str)
-    if isinstance(X, np.ndarray):
-        return X.ndim == 1 and bool(len(X)) and isinstance(X[0], str)
-    return isinstance(X, list | tuple) and bool(X) and isinstance(X[0], str)
+        Other rows become a bag of words: each as often as it counts, in the order of
+        the vocabulary, as it is first written in the documents, with blanks between.
 
+        Parameters
+        ----------
+        points : array (n, D)
+            Counts.
+        labels : Labels, optional
+            Names of the rows: they tell documents apart that have the same counts.
 
-def read_texts(X: object, what: str) -> tuple[list[str], tuple[Hashable, ...] | None]:
-    """The texts, and their names where they are a Series.
-
-    Raises
-    ------
-    InvalidInput
-        If they are no texts; the first that is none is named.
-    """
-    if isinstance(X, str) or not isinstance(X, Sequence | np.ndarray | pd.Series):
-        raise InvalidInput(
-            f"{what}: expected a list or Series of texts, got {type(X).__name__}"
-        )
-    texts = list(X)
-    for n, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InvalidInput(
-                f"{what}: expected texts, and number {n} is {type(text).__name__}"
+        Raises
+        ------
+        InvalidInput
+            If a row holds anything but counts.
+        """
+        names = self.row_names(points, labels)
+        return [
+            document.text if document is not None else self.bag(point)
+            for document, point in zip(
+                map(self.known, points, names), points, strict=True
             )
-    if not texts:
-        raise InvalidInput(f"{what}: there is no document")
-    return texts, tuple(X.index) if isinstance(X, pd.Series) else None
+        ]
+
+    def known(self, point: Points, name: Hashable = None) -> Document | None:
+        """The document of the schema with such counts; the first where several have.
+
+        Parameters
+        ----------
+        point : array (D,)
+            Counts.
+        name : hashable, optional
+            That of the row, which is preferred among several documents.
+        """
+        found = self.alike(point)
+        if not found:
+            return None
+        named = [n for n in found if self.rows is not None and self.rows[n] == name]
+        return self.documents[(named or found)[0]]
+
+    def alike(self, point: Points) -> list[int]:
+        """The positions of the documents that have such counts."""
+        return self._positions.get(_key_of(point), [])
+
+    def row_names(self, points: Points, labels: Labels | None) -> tuple[Hashable, ...]:
+        """The names of n rows; None where they have none."""
+        if labels is None or not labels.names_rows_of(points):
+            return (None,) * len(points)
+        return labels.points or ()
+
+    def bag(self, point: Points) -> str:
+        """Words as often as they count, with blanks between.
+
+        Raises
+        ------
+        InvalidInput
+            If the row holds anything but counts.
+        """
+        values = np.asarray(point, float)
+        bad = ~((values >= 0.0) & (values == np.floor(values)) & np.isfinite(values))
+        if bad.any():
+            j = int(bad.argmax())
+            raise InvalidInput(
+                f"points: expected counts of words, 0, 1, 2, ..., got {values[j]} of "
+                f"{self.vocabulary[j]!r}"
+            )
+        repeated = np.repeat(np.arange(len(values)), values.astype(np.intp))
+        return " ".join(self._forms[j] for j in repeated)
+
+    def frame(self, values: Array, index: pd.Index) -> pd.DataFrame:
+        """``values`` (n, D), such as gradients, under the words."""
+        columns = pd.Index(self.vocabulary, dtype=object)
+        return pd.DataFrame(values, index=index, columns=columns)
+
+    @cached_property
+    def _positions(self) -> dict[bytes, list[int]]:
+        """The documents that have the same counts."""
+        found: dict[bytes, list[int]] = {}
+        for n, document in enumerate(self.documents):
+            columns = self.columns_of(document)
+            order = np.argsort(columns)
+            key = _key(columns[order], document.counts[order])
+            found.setdefault(key, []).append(n)
+        return found
+
+    @cached_property
+    def _forms(self) -> tuple[str, ...]:
+        """Each word as it is first written."""
+        forms: dict[str, str] = {}
+        for document in self.documents:
+            for start, end, word in document.occurrences:
+                forms.setdefault(word, document.text[start:end])
+        return tuple(forms.get(word, word) for word in self.vocabulary)
+
+
+def _key_of(point: Points) -> bytes:
+    columns = np.flatnonzero(point)
+    return _key(columns, point[columns])
+
+
+def _key(columns: Any, counts: Any) -> bytes:
+    """Counts of words, of those that come, as a key: of counts only."""
+    return columns.astype(np.int64).tobytes() + counts.astype(np.float64).tobytes()

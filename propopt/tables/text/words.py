@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, final
+from typing import Final, NamedTuple, Protocol, final
+
+
+PACKAGE_FILLER: Final = "UNKWORDZ"
+"""What the package ``lime`` writes for a word that it takes out by its position."""
 
 
 class Occurrence(NamedTuple):
@@ -16,10 +21,14 @@ class Occurrence(NamedTuple):
 
 
 class WordRule(Protocol):
-    """How words are found in a text."""
+    """How words are found in a text, and what is left where one is deleted."""
+
+    @property
+    def filler(self) -> str:
+        """What stands where a word was deleted; mostly nothing."""
 
     def find(self, text: str, /) -> list[Occurrence]:
-        """The words of a text where they stand, from the first."""
+        """The words of a text where they stand, from the first; none overlap."""
 
 
 @final
@@ -28,12 +37,15 @@ class PatternWords:
     r"""Words that match a regular expression, as they are written.
 
     ``\w+`` gives the words of the package ``lime``, which parts texts by ``\W+``: upper
-    and lower case are other words, and one letter is a word.
+    and lower case are other words, one letter is a word, and so are digits. An accent
+    that is a character of its own, and most emoji, part words and belong to none.
 
     Parameters
     ----------
     pattern : str
         The expression.
+    filler : str
+        What stands where a word was deleted.
 
     Examples
     --------
@@ -42,8 +54,49 @@ class PatternWords:
     """
 
     pattern: str = r"\w+"
+    filler: str = ""
 
     def find(self, text: str, /) -> list[Occurrence]:
         """The words of a text where they stand, from the first."""
         matches = re.finditer(self.pattern, text)
-        return [Occurrence(m.start(), m.end(), m.group()) for m in matches]
+        return [
+            Occurrence(m.start(), m.end(), m.group())
+            for m in matches
+            if m.end() > m.start()
+        ]
+
+
+@final
+@dataclass(frozen=True)
+class EachOccurrence:
+    """Each place where a word stands is a word of its own: ``good``, ``good[2]``, ...
+
+    With :data:`PACKAGE_FILLER` this is ``bow=False`` of the package ``lime``: other
+    words stay in their places. Columns are aligned by the number of the occurrence.
+
+    Parameters
+    ----------
+    rule : WordRule
+        What a word is.
+    filler : str
+        What stands where a word was deleted.
+
+    Examples
+    --------
+    >>> rule = EachOccurrence(PatternWords())
+    >>> [found.word for found in rule.find("no, no!")]
+    ['no', 'no[2]']
+    """
+
+    rule: WordRule
+    filler: str = PACKAGE_FILLER
+
+    def find(self, text: str, /) -> list[Occurrence]:
+        """The words of a text where they stand, from the first."""
+        seen: Counter[str] = Counter()
+        found = []
+        for start, end, word in self.rule.find(text):
+            seen[word] += 1
+            n = seen[word]
+            found.append(Occurrence(start, end, word if n == 1 else f"{word}[{n}]"))
+        return found
