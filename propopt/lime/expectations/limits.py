@@ -14,6 +14,7 @@ from propopt.batches import Budget
 from propopt.lime.expectations.factor_means import FactorMeans
 from propopt.lime.laws.base import LimeLaw
 from propopt.lime.laws.tilt import Tilt
+from propopt.lime.moments import IndependentBits
 from propopt.structures.products import Factors, Pieces, SumOfProducts
 
 
@@ -41,6 +42,11 @@ class Limits:
     mean: Values
     alpha: Array
     log_weight: Values
+
+    @property
+    def bits(self) -> IndependentBits:
+        """The moments of bits."""
+        return IndependentBits(self.alpha, self.log_weight)
 
     @property
     def intercept(self) -> Values:

@@ -11,7 +11,7 @@ import numpy as np
 from propopt._typing import Array, Positions, Truths, Values
 from propopt.checks import read_count, read_nonnegative
 from propopt.errors import InvalidInput
-from propopt.lime.expectations.limits import Limits
+from propopt.lime.moments import BitLimits
 
 
 _LEAST: Final = 1e-300
@@ -25,20 +25,19 @@ class FiniteFit:
 
     ((n − 1) Σ + v vᵀ + λ D) b = (n − 1) Γ + v f(ξ),  v = 1, D = diag(0, 1, ..., 1)
 
-    With N = (n − 1) C, V_j = N α_j (1 − α_j) and bits less their means this is a
-    diagonal and a rank-one term, which gives, for q_j = N (1 − α_j) / (V_j + λ),
+    With N = (n − 1) C, S = Cov_Q(z), R = (S + λ/N)⁻¹ and u = 1 − α this gives
 
-    b_j = α_j q_j β_j + q_j t / (N + 1),  b_0 = E_Q f − Σ α_j b_j + t / (N + 1),
-    t = (f(ξ) − E_Q f − Σ (1 − α_j) α_j q_j β_j) / (1 + h),
-    h = Σ q_j (1 − α_j) / (N + 1).
+    b = R S β + q t / (N + 1),  b_0 = E_Q f − αᵀ b + t / (N + 1),  q = R u,
+    t = (f(ξ) − E_Q f − uᵀ R S β) / (1 + h),  h = uᵀ q / (N + 1).
 
-    α_j q_j = V_j / (V_j + λ) is what ridge leaves of a coefficient, and t is what the
-    row itself is off the fit. Nothing is divided by N, so that weights may underflow.
+    R S β is what ridge leaves of the coefficients, and t is what the row itself is off
+    the fit. Bits of tables are independent and those of texts exchangeable, so that R
+    is known by hand. Nothing is divided by N, so that weights may underflow.
 
     Parameters
     ----------
-    limits : Limits
-        β, E_Q f, α and log C in n situations.
+    limits : BitLimits
+        β, E_Q f, and the moments of bits, α, S and log C, in n situations.
     values : array (n,) or None
         f(ξ); None where the row itself is no sample.
     n_samples : int
@@ -49,7 +48,7 @@ class FiniteFit:
         The columns that are fitted; by default all.
     """
 
-    limits: Limits
+    limits: BitLimits
     values: Values | None
     n_samples: int
     ridge: float = 1.0
@@ -58,7 +57,7 @@ class FiniteFit:
     @classmethod
     def of(
         cls,
-        limits: Limits,
+        limits: BitLimits,
         values: Values | None,
         n_samples: int,
         ridge: float,
@@ -98,33 +97,46 @@ class FiniteFit:
 
     @property
     def _log_total(self) -> Values:
-        return np.log(self.n_drawn) + self.limits.log_weight
+        return np.asarray(np.log(self.n_drawn) + self.limits.bits.log_weight)
 
     @cached_property
-    def steepness(self) -> Array:
-        """q_j / (1 − α_j) = 1 / (α_j (1 − α_j) + λ / N), (n, D); 0 if not fitted."""
-        alpha = self.limits.alpha
+    def penalty(self) -> Values:
+        """λ / N, (n,), never quite 0."""
         with np.errstate(over="ignore", divide="ignore"):
-            per_weight = np.exp(np.log(self.ridge) - self._log_total)[:, None]
-        steep = 1.0 / (alpha * (1.0 - alpha) + np.maximum(per_weight, _LEAST))
-        return steep if self.kept is None else np.where(self.kept, steep, 0.0)
+            per_weight = np.exp(np.log(self.ridge) - self._log_total)
+        return np.maximum(per_weight, _LEAST)
+
+    @cached_property
+    def alpha(self) -> Array:
+        """Q(z_j = 1), (n, D)."""
+        return self.limits.bits.alpha
 
     @cached_property
     def pull(self) -> Array:
-        """q_j, (n, D)."""
-        return np.asarray(self.steepness * (1.0 - self.limits.alpha))
+        """q, (n, D): 0 for what is not fitted."""
+        return self._solved(1.0 - self.alpha)
 
     @property
     def share_left(self) -> Array:
-        """V_j / (V_j + λ), what ridge leaves of a coefficient, (n, D)."""
-        return np.asarray(self.pull * self.limits.alpha)
+        """What ridge leaves of a coefficient, (n, D): the diagonal of R S."""
+        return self.limits.bits.share_left(self.penalty, self.kept)
+
+    @cached_property
+    def left_by_ridge(self) -> Array:
+        """R S β, (n, D)."""
+        return self._solved(self.limits.bits.covariances(self.limits.coefficients))
+
+    def _solved(self, vectors: Array) -> Array:
+        """R x of vectors (n, D)."""
+        found = self.limits.bits.solved(vectors[:, None], self.penalty, self.kept)
+        return np.asarray(found[:, 0])
 
     @cached_property
     def leverage(self) -> Values:
         """h, (n,): 0 where the row itself is no sample."""
         if self.values is None:
             return np.zeros(len(self.total))
-        loads = (self.pull * (1.0 - self.limits.alpha)).sum(axis=1)
+        loads = (self.pull * (1.0 - self.alpha)).sum(axis=1)
         return np.asarray(loads / (self.total + 1.0))
 
     @cached_property
@@ -132,7 +144,7 @@ class FiniteFit:
         """t, what the fit leaves of f(ξ), (n,): 0 where the row is no sample."""
         if self.values is None:
             return np.zeros(len(self.total))
-        rises = (1.0 - self.limits.alpha) * self.share_left * self.limits.coefficients
+        rises = (1.0 - self.alpha) * self.left_by_ridge
         off = self.values - self.limits.mean - rises.sum(axis=1)
         return np.asarray(off / (1.0 + self.leverage))
 
@@ -140,12 +152,12 @@ class FiniteFit:
     def coefficients(self) -> Array:
         """b_1, ..., b_D, (n, D)."""
         raised = self.pull * (self.left_at_row / (self.total + 1.0))[:, None]
-        return np.asarray(self.share_left * self.limits.coefficients + raised)
+        return np.asarray(self.left_by_ridge + raised)
 
     @cached_property
     def intercept(self) -> Values:
         """b_0, (n,)."""
-        pulls = (self.limits.alpha * self.coefficients).sum(axis=1)
+        pulls = (self.alpha * self.coefficients).sum(axis=1)
         return np.asarray(
             self.limits.mean - pulls + self.left_at_row / (self.total + 1.0)
         )
@@ -154,19 +166,19 @@ class FiniteFit:
         """N A⁻¹ Z of samples with bits (m, S, D) around some rows, (m, S, 1 + D).
 
         A is the matrix of the normal equations: a sample with weight π and residual r
-        moves (b_0, ..., b_D) by π r A⁻¹ Z. With S_j = 1 / (α_j (1 − α_j) + λ / N)
+        moves (b_0, ..., b_D) by π r A⁻¹ Z, with
 
-        ψ_j = S_j (z_j − α_j − (1 − α_j) τ),
-        τ = (1 + Σ q_j (z_j − α_j)) / ((N + 1) (1 + h)),
+        ψ = R (z − α) − q τ,  τ = (1 + qᵀ (z − α)) / ((N + 1) (1 + h)),
         ψ_0 = (N − Σ (N α_j + 1) ψ_j) / (N + 1)
 
         where the row is a sample; else τ = 0 and ψ_0 = 1 − Σ α_j ψ_j.
         """
-        alpha, q = self.limits.alpha[rows, None], self.pull[rows]
-        centred = bits - alpha
+        centred = bits - self.alpha[rows, None]
+        q, kept = self.pull[rows], None if self.kept is None else self.kept[rows]
         loads = (centred @ q[..., None])[..., 0]
         tau = (1.0 + loads) * self._row_share[rows, None]
-        psi = self.steepness[rows, None] * (centred - (1.0 - alpha) * tau[..., None])
+        own = self.limits.bits.at(rows).solved(centred, self.penalty[rows], kept)
+        psi = own - q[:, None] * tau[..., None]
         first = self._of_intercept(psi, rows)
         return np.concatenate([first[..., None], psi], axis=-1)
 
@@ -174,14 +186,13 @@ class FiniteFit:
     def mean_influence(self) -> Array:
         """E r ψ for samples of the weighted law, (n, 1 + D); 0 without ridge and row.
 
-        E r = −t / (N + 1) and E r (z_j − α_j) = α_j (1 − α_j) (β_j − b_j).
+        E r = −t / (N + 1) and E r (z − α) = S (β − b).
         """
-        alpha = self.limits.alpha
         level = -self.left_at_row / (self.total + 1.0)
         off = self.limits.coefficients - self.coefficients
-        slopes = alpha * (1.0 - alpha) * off
+        slopes = self.limits.bits.covariances(off)
         tau = (level + (self.pull * slopes).sum(axis=1)) * self._row_share
-        psi = self.steepness * (slopes - (1.0 - alpha) * tau[:, None])
+        psi = self._solved(slopes) - self.pull * tau[:, None]
         weight, ends = self._shares
         first = weight * level - (ends * psi).sum(axis=1)
         return np.concatenate([first[:, None], psi], axis=1)
@@ -197,9 +208,9 @@ class FiniteFit:
     def _shares(self) -> tuple[Values, Array]:
         """What the draws have of all weight, and the mean of bits over all samples."""
         if self.values is None:
-            return np.ones(len(self.total)), self.limits.alpha
+            return np.ones(len(self.total)), self.alpha
         all_weight = self.total + 1.0
-        weighted = self.total[:, None] * self.limits.alpha + 1.0
+        weighted = self.total[:, None] * self.alpha + 1.0
         return self.total / all_weight, np.asarray(weighted / all_weight[:, None])
 
     def _of_intercept(self, psi: Array, rows: slice | Positions) -> Array:

@@ -221,7 +221,7 @@ def _covariances(
     moved = fit.influences(rows, bits) * r[..., None]
     second = np.swapaxes(moved * weights[..., None], 1, 2) @ moved
     # E π² / (E π)²
-    factor = np.exp(log_squares[rows] - 2.0 * fit.limits.log_weight[rows])
+    factor = np.exp(log_squares[rows] - 2.0 * fit.limits.bits.log_weight[rows])
     means = fit.mean_influence[rows]
     products = means[:, :, None] * means[:, None, :]
     return np.asarray((factor[:, None, None] * second - products) / fit.n_drawn)

@@ -1,0 +1,114 @@
+"""Bits of which only the number of ones matters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from propopt._typing import Array, Attributions, Positions, Truths, Values
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ExchangeableBits:
+    """Bits of the words of a text: of m words that are kept all sets are alike.
+
+    Cov_Q(z) has two eigenvalues: Var_Q(m) / d along (1, ..., 1), and
+    (α_1 − α_2) / α_0 = E_Q[m (d − m)] / (d (d − 1)) on all that sums to 0.
+
+    Parameters
+    ----------
+    share : array (n,)
+        Q(z_j = 1), of any word.
+    along, apart : array (n,)
+        The eigenvalues.
+    log_weight : array (n,)
+        Log E π.
+    n_words : int
+        d ≥ 2.
+
+    Examples
+    --------
+    >>> even = np.log([[0.25, 0.5, 0.25]])  # two independent bits
+    >>> ExchangeableBits.of_sizes(even).share_left(np.array([0.25]))
+    array([[0.5, 0.5]])
+    """
+
+    share: Values
+    along: Values
+    apart: Values
+    log_weight: Values
+    n_words: int
+
+    @classmethod
+    def of_sizes(cls, log_weights: Array) -> ExchangeableBits:
+        """Those of weights of sizes, log E[π; m words kept] (n, d + 1)."""
+        d = log_weights.shape[1] - 1
+        most = log_weights.max(axis=1, keepdims=True)
+        weights = np.exp(log_weights - most)
+        total = weights.sum(axis=1)
+        shares = weights / total[:, None]
+        # u = d − 1 − m: where nearly all weight is on one size, sums of what is small
+        u = d - 1.0 - np.arange(d + 1)
+        centre = shares @ u
+        along = (shares * (u - centre[:, None]) ** 2).sum(axis=1) / d
+        apart = shares @ ((d - 1.0 - u) * (u + 1.0)) / (d * (d - 1.0))
+        kept = (d - 1.0 - centre) / d
+        return cls(kept, along, apart, most[:, 0] + np.log(total), d)
+
+    @property
+    def alpha(self) -> Array:
+        """Q(z_j = 1), (n, D)."""
+        return np.repeat(self.share[:, None], self.n_words, axis=1)
+
+    def at(self, rows: slice | Positions, /) -> ExchangeableBits:
+        """Those of some situations."""
+        return ExchangeableBits(
+            self.share[rows],
+            self.along[rows],
+            self.apart[rows],
+            self.log_weight[rows],
+            self.n_words,
+        )
+
+    def covariances(self, coefficients: Attributions, /) -> Array:
+        """Cov_Q(z, bᵀz), (n, D)."""
+        level = coefficients.mean(axis=1, keepdims=True)
+        rest = coefficients - level
+        return np.asarray(self.along[:, None] * level + self.apart[:, None] * rest)
+
+    def solved(
+        self, vectors: Array, penalty: Values, kept: Truths | None = None, /
+    ) -> Array:
+        """(Cov_Q(z) + ρ I)⁻¹ x of vectors x (n, S, D), 0 for bits that are not kept."""
+        there = self._there(kept)[:, None]
+        size = there.sum(axis=2, keepdims=True)
+        x = there * vectors
+        level = x.sum(axis=2, keepdims=True) / np.maximum(size, 1.0)
+        along, apart = self._eigenvalues(size[:, :, 0])
+        ends = level / (along + penalty[:, None])[:, None]
+        rest = (x - level) / (apart + penalty[:, None])[:, None]
+        return np.asarray(there * (ends + rest))
+
+    def share_left(self, penalty: Values, kept: Truths | None = None, /) -> Array:
+        """What ρ leaves of a coefficient, (n, D): the two shares of eigenvalues."""
+        there = self._there(kept)
+        size = there.sum(axis=1, keepdims=True)
+        along, apart = self._eigenvalues(size)
+        rho, one = penalty[:, None], 1.0 / np.maximum(size, 1.0)
+        left = one * along / (along + rho) + (1.0 - one) * apart / (apart + rho)
+        return np.asarray(there * left)
+
+    def _there(self, kept: Truths | None) -> Array:
+        """1 for bits that are kept, else 0, (n, D)."""
+        if kept is None:
+            return np.ones((len(self.share), self.n_words))
+        return np.asarray(kept, float)
+
+    def _eigenvalues(self, size: Array) -> tuple[Array, Array]:
+        """Of the covariance of k of the bits (n, 1): along, a sum of what is ≥ 0."""
+        part = size / self.n_words
+        apart = self.apart[:, None]
+        return (1.0 - part) * apart + part * self.along[:, None], apart
