@@ -7,12 +7,13 @@ from typing import Any, Final, TypeAlias
 
 from propopt.structures.subsets import NoSetFunction
 from propopt.structures.tfidf.structure import TextStructure
+from propopt.structures.tfidf.trees import read_text_trees
 
 
 TextReader: TypeAlias = Callable[[Any, str, int | None], TextStructure | NoSetFunction]
 """From a fitted model, its output and a class or column to what it is made of."""
 
-READERS: Final[tuple[TextReader, ...]] = ()
+READERS: Final[tuple[TextReader, ...]] = (read_text_trees,)
 """Tried in turn."""
 
 

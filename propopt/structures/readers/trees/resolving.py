@@ -60,8 +60,8 @@ def resolved(trees: Sequence[Tree], view: View, numbers: Numbers) -> list[Tree] 
 
 def _of_table(tree: Tree, columns: Mapping[int, _Column]) -> Tree | None:
     asking = _Asking(tree)
-    for k, column in columns.items():
-        column.put(asking, np.flatnonzero(tree.feature == k))
+    for k in np.unique(tree.feature[tree.feature >= 0]).tolist():
+        columns[k].put(asking, np.flatnonzero(tree.feature == k))
     return fanned(asking.tree(), asking.fans)
 
 

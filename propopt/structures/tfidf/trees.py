@@ -1,0 +1,115 @@
+"""Sums of trees behind a vectoriser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.pipeline import Pipeline
+
+from propopt._typing import Points
+from propopt.structures.pipelines import last_step
+from propopt.structures.products import NoProducts
+from propopt.structures.readers.trees.pipelines.views import View
+from propopt.structures.registry import exact_boxes, exact_products
+from propopt.structures.subsets import NoSetFunction, SetFunction
+from propopt.structures.tfidf.features import document_features
+from propopt.structures.tfidf.restricted import BoxesOnWords
+from propopt.structures.tfidf.vectorisers import Vectoriser
+from propopt.tables.text import Document
+
+
+_BAD: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What reading a model raises that is kept in another way than is known."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TextTrees:
+    """A sum of trees of the features of a vectoriser, on any document.
+
+    Parameters
+    ----------
+    trees : BoxesOnWords
+        By the features.
+    """
+
+    trees: BoxesOnWords
+
+    def at(self, document: Document, /) -> SetFunction | NoSetFunction:
+        """The function of which words of a document are kept."""
+        found = document_features(self.trees.vectoriser, document)
+        return found if isinstance(found, NoSetFunction) else self.trees.at(found)
+
+
+def read_text_trees(
+    model: Any, output: str, index: int | None
+) -> TextTrees | NoSetFunction:
+    """Trees, forests and boosting on counts, presence or tf-idf that has no norm.
+
+    Parameters
+    ----------
+    model : estimator
+        A pipeline that begins with a vectoriser.
+    output : str
+        ``"value"``, ``"probability"``, ``"log_odds"`` or ``"margin"``.
+    index : int or None
+        The class, or the column of the output; None where there is only one.
+    """
+    vectoriser = Vectoriser.of(model)
+    if isinstance(vectoriser, NoSetFunction):
+        return vectoriser
+    if vectoriser.rest is None:
+        return NoSetFunction("a vectoriser alone gives no number")
+    view = View.of_numbers(vectoriser.n_features, sp.csr_array)
+    try:
+        boxes = exact_boxes(vectoriser.rest, output, index, view)
+    except _BAD as error:
+        return NoSetFunction(
+            f"{type(last_step(model)).__name__} cannot be read: "
+            f"{type(error).__name__}: {error}"
+        )
+    if boxes is None:
+        return _no_boxes(vectoriser, output, index, view)
+    if vectoriser.norm is not None:
+        return NoSetFunction(
+            f"trees ask for values that norm={vectoriser.norm!r} divides by a sum over "
+            "all words at once; with norm=None they are exact"
+        )
+    return TextTrees(BoxesOnWords(vectoriser, boxes, _absent(vectoriser.rest)))
+
+
+def _no_boxes(
+    vectoriser: Vectoriser, output: str, index: int | None, view: View
+) -> NoSetFunction:
+    """Why the model behind a vectoriser is no sum of trees."""
+    try:
+        found = exact_products(vectoriser.rest, output, index, view)
+    except _BAD as error:
+        found = NoProducts(f"it cannot be read: {type(error).__name__}: {error}")
+    name = type(last_step(vectoriser.rest)).__name__
+    if isinstance(found, NoProducts):
+        return NoSetFunction(f"{name}: {found.reason}")
+    return NoSetFunction(f"{name} is no sum of trees")
+
+
+def _absent(rest: Any) -> float:
+    """What is seen of a feature that does not come.
+
+    What a sparse table does not hold is missing for XGBoost, and 0 for all others.
+    """
+    package = type(last_step(rest)).__module__.partition(".")[0]
+    if package != "xgboost":
+        return 0.0
+    return np.nan if sp.issparse(_given(rest)) else 0.0
+
+
+def _given(rest: Any) -> Any:
+    """An empty document as the last step is given it."""
+    if type(rest) is not Pipeline:
+        return sp.csr_array((1, 1))
+    n_features = rest.n_features_in_
+    table: Points | Any = sp.csr_array((1, n_features), dtype=np.float64)
+    return rest[:-1].transform(table)

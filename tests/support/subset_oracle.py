@@ -1,0 +1,41 @@
+"""Means of functions of sets of words, summed over all sets."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+
+def masks(d: int) -> np.ndarray:
+    """All sets of d words, by their size, as bits."""
+    chosen = [c for m in range(d + 1) for c in combinations(range(d), m)]
+    bits = np.zeros((len(chosen), d), bool)
+    for row, places in zip(bits, chosen, strict=True):
+        row[list(places)] = True
+    return bits
+
+
+def means(values: np.ndarray, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """E_m f (d + 1,) and E_m[z_j f] (d + 1, d), one size after the other."""
+    d, sizes = bits.shape[1], bits.sum(axis=1)
+    level, kept = np.zeros(d + 1), np.zeros((d + 1, d))
+    for m in range(d + 1):
+        of_size = sizes == m
+        level[m] = values[of_size].mean()
+        kept[m] = (values[of_size, None] * bits[of_size]).mean(axis=0)
+    return level, kept
+
+
+def assert_means(found, values: np.ndarray, bits: np.ndarray, atol: float = 1e-10):
+    """That a set function has these values, and their means."""
+    d = bits.shape[1]
+    assert found.n_words == d
+    level, kept = means(values, bits)
+    np.testing.assert_allclose(found.value(bits), values, rtol=0, atol=atol)
+    np.testing.assert_allclose(found.mean_by_size(), level, rtol=0, atol=atol)
+    np.testing.assert_allclose(found.kept(np.eye(d + 1)), kept, rtol=0, atol=atol)
+    weights = np.random.default_rng(3).random((2, d + 1))
+    np.testing.assert_allclose(
+        found.kept(weights), weights @ kept, rtol=0, atol=10 * atol
+    )
