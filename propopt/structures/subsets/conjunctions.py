@@ -9,6 +9,7 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array, Positions, Truths, Values
+from propopt.structures.subsets.shares import share_keeping
 
 
 @final
@@ -95,7 +96,7 @@ class Conjunctions:
     def _shares(self, more: int) -> Array:
         """E_m of the kinds of leaves, with ``more`` words present, (kinds, d + 1)."""
         d, m = self.n_words, np.arange(self.n_words + 1.0)
-        rows = [_share(m, d, p + more, a) for p, a in self._kinds]
+        rows = [share_keeping(m, d, p + more, a) for p, a in self._kinds]
         return np.array(rows).reshape(len(rows), d + 1)
 
     @cached_property
@@ -121,18 +122,6 @@ class Conjunctions:
         return np.asarray(
             np.bincount(self._which, self.values, len(self._kinds)), float
         )
-
-
-def _share(m: Array, d: int, p: int, a: int) -> Array:
-    """C(d − p − a, m − p) / C(d, m); 0 where p + a > d."""
-    if p + a > d:
-        return np.zeros(m.shape)
-    share = np.ones(m.shape)
-    for i in range(p):
-        share *= np.maximum(m - i, 0.0) / (d - i)
-    for i in range(a):
-        share *= np.maximum(d - m - i, 0.0) / (d - p - i)
-    return share
 
 
 def _added(places: Positions, values: Array, d: int) -> Array:
