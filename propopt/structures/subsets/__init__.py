@@ -3,7 +3,7 @@
 - :class:`~propopt.structures.subsets.set_function.SetFunction`: what is asked of one;
   :class:`~propopt.structures.subsets.set_function.NoSetFunction`: why there is none.
 - :class:`~propopt.structures.subsets.conjunctions.Conjunctions`: trees on words.
-- :class:`~propopt.structures.subsets.additive.Additive` and
+- :class:`~propopt.structures.subsets.plain.PlainSum` and
   :class:`~propopt.structures.subsets.normalised.NormalisedSum`: linear models, of
   :class:`~propopt.structures.subsets.blocks.Blocks` of words that share features.
 - :class:`~propopt.structures.subsets.enumerated.Enumerated`: anything of few words.
@@ -11,7 +11,6 @@
 """
 
 from propopt.structures.subsets.added import AddedSets
-from propopt.structures.subsets.additive import Additive
 from propopt.structures.subsets.blocks import Blocks
 from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.subsets.enumerated import (
@@ -20,18 +19,19 @@ from propopt.structures.subsets.enumerated import (
     all_sets,
 )
 from propopt.structures.subsets.normalised import NormalisedSum
+from propopt.structures.subsets.plain import PlainSum
 from propopt.structures.subsets.set_function import NoSetFunction, SetFunction
 
 
 __all__ = [
     "MOST_ENUMERATED",
     "AddedSets",
-    "Additive",
     "Blocks",
     "Conjunctions",
     "Enumerated",
     "NoSetFunction",
     "NormalisedSum",
+    "PlainSum",
     "SetFunction",
     "all_sets",
 ]

@@ -33,7 +33,7 @@ def share_keeping(m: Array, d: int, present: int, absent: int) -> Array:
     return found
 
 
-def drawn(d: int, b: int) -> Array:
+def shares_drawn(d: int, b: int) -> Array:
     """P(i of b words are kept | m of all d are), (b + 1, d + 1)."""
     m = np.arange(d + 1.0)
     return np.array(

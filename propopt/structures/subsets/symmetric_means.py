@@ -25,7 +25,7 @@ import numpy as np
 
 from propopt._typing import Array, Values
 from propopt.structures.subsets.blocks import Blocks
-from propopt.structures.subsets.shares import drawn
+from propopt.structures.subsets.shares import shares_drawn
 
 
 _STORED: Final = 2**25
@@ -83,7 +83,7 @@ class _Step:
     def _likely(self, t: int) -> Iterator[Array]:
         """P(i of b are kept | m of t + b) at m = i, ..., i + t, for each i."""
         more = self.plain.shape[1] - 1
-        for i, row in enumerate(drawn(t + more, more)):
+        for i, row in enumerate(shares_drawn(t + more, more)):
             yield row[i : i + t + 1]
 
 

@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 
 from propopt.lime.text import ExactWordLimits
-from propopt.structures.subsets import Additive, Blocks
+from propopt.structures.subsets import Blocks, PlainSum
 from tests.support.word_sets import by_size
 
 
 @pytest.mark.parametrize("nu", [0.05, 0.25, np.inf])
 def test_words_alone_have_their_own_effects(rng, nu):
     own = rng.normal(size=40)
-    f = Additive(-0.4, (Blocks.of_words(own, np.zeros(40), np.arange(40)),), 40)
+    f = PlainSum(-0.4, (Blocks.of_words(own, np.zeros(40), np.arange(40)),), 40)
     limits = ExactWordLimits(f).at([nu])
     assert limits.coefficients[0] == pytest.approx(own, abs=2e-13)
     assert limits.intercept == pytest.approx([-0.4], abs=2e-13)
@@ -22,7 +22,7 @@ def test_means_are_those_over_all_sets(rng):
         Blocks(order[:6].reshape(2, 3), values, np.zeros((2, 8))),
         Blocks.of_words(np.array([1.0, 0.0]), np.zeros(2), order[6:8]),
     )
-    f = Additive(0.2, blocks, 9)
+    f = PlainSum(0.2, blocks, 9)
     means, kept = by_size(f)
     assert f.mean_by_size() == pytest.approx(means, abs=1e-14)
     assert f.kept(np.eye(10)) == pytest.approx(kept, abs=1e-14)
@@ -31,7 +31,7 @@ def test_means_are_those_over_all_sets(rng):
 def test_a_block_of_all_words_is_exact(rng):
     values = rng.normal(size=(1, 8))
     values[:, 0] = 0.0
-    f = Additive(0.0, (Blocks(np.array([[2, 0, 1]]), values, np.zeros((1, 8))),), 3)
+    f = PlainSum(0.0, (Blocks(np.array([[2, 0, 1]]), values, np.zeros((1, 8))),), 3)
     means, kept = by_size(f)
     assert f.mean_by_size() == pytest.approx(means, abs=1e-14)
     assert f.kept(np.eye(4)) == pytest.approx(kept, abs=1e-14)

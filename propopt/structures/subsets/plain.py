@@ -9,12 +9,12 @@ import numpy as np
 
 from propopt._typing import Array, Truths, Values
 from propopt.structures.subsets.blocks import Blocks
-from propopt.structures.subsets.shares import drawn
+from propopt.structures.subsets.shares import shares_drawn
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class Additive:
+class PlainSum:
     """f(z) = base + Σ_B g_B(z_B), over blocks B of words.
 
     With h_i = P(i of the b words of B are kept | m of all) and ḡ_i the mean of g over
@@ -34,7 +34,7 @@ class Additive:
     Examples
     --------
     >>> words = Blocks.of_words(np.array([2.0, -1.0]), np.zeros(2), np.arange(2))
-    >>> f = Additive(0.5, (words,), 3)
+    >>> f = PlainSum(0.5, (words,), 3)
     >>> f.value(np.array([[1, 0, 0], [1, 1, 1]]))
     array([2.5, 1.5])
     """
@@ -59,7 +59,7 @@ class Additive:
         found = np.full(self.n_words + 1, self.base)
         for blocks in self.blocks:
             means = (blocks.values @ blocks.shares).sum(axis=0)
-            found += means @ drawn(self.n_words, blocks.n_words)
+            found += means @ shares_drawn(self.n_words, blocks.n_words)
         return found
 
     def kept(self, weights: Array, /) -> Array:
@@ -75,7 +75,7 @@ class Additive:
 def _add_kept(found: Array, blocks: Blocks, weights: Array, d: int) -> None:
     """Adds Σ_m w_m E_m[z_j g] of each block to all words (K, d)."""
     b, sizes = blocks.n_words, np.arange(d + 1.0)
-    likely = drawn(d, b)
+    likely = shares_drawn(d, b)
     others = np.maximum(sizes - np.arange(b + 1)[:, None], 0.0) / max(d - b, 1)
     means = blocks.values @ blocks.shares
     outside = (weights @ (likely * others).T) @ means.T
