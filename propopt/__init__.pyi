@@ -37,6 +37,7 @@ from .losses import MaxDifferenceRobustness as MaxDifferenceRobustness
 from .losses import Objective as Objective
 from .losses import PairwiseRobustness as PairwiseRobustness
 from .losses import PropertyLoss as PropertyLoss
+from .losses import SharedRobustness as SharedRobustness
 from .losses import Smoothness as Smoothness
 from .losses import Sparsity as Sparsity
 from .results.conclusions.certain import Certain as Certain

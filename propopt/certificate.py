@@ -22,6 +22,7 @@ from propopt.checks import read_nonnegative
 from propopt.losses import Bound, Constraint, Objective, PropertyLoss, bounds_of
 from propopt.losses.base import read_for
 from propopt.losses.effortless import Effortless
+from propopt.losses.entries import Support, entries_refusal
 from propopt.losses.restricted import Restriction, is_complete, zeros
 from propopt.losses.totals import Totals
 from propopt.lower_bounds import Lagrangian, values_at
@@ -184,6 +185,10 @@ def _lower_bound(
 ) -> tuple[float, str, float | None]:
     """The least that L(V) = F(V) + Σ μ (loss(V) − limit) can be; see Lagrangian."""
     bounds = [bound for _, bound in prices]
+    every = [*objective.losses, *(bound.loss for bound in bounds)]
+    if entries_refusal(every) is None:
+        support = Support.of(every, (W.shape[0], W.shape[1]))
+        return _entries_bound(support, objective, W, duals, prices)
     linear = _linear(bounds)  # which V respect these is known instead
     priced = [(mu, bound) for mu, bound in prices if bound not in linear]
     extra = [(mu, bound.loss) for mu, bound in priced]
@@ -193,6 +198,29 @@ def _lower_bound(
     else:
         lower, kind, distance = Lagrangian(terms, W, duals, values).lower_bound()
     return lower - math.fsum(mu * b.limit for mu, b in priced), kind, distance
+
+
+def _entries_bound(
+    support: Support,
+    objective: Objective,
+    W: Attributions,
+    duals: Mapping[str, Array],
+    prices: Sequence[tuple[float, Bound]],
+) -> tuple[float, str, float | None]:
+    """That of the program of the entries: all others are zero at the optimum."""
+    inner = Objective.trusted(
+        tuple((c, support.loss(loss)) for c, loss in objective.terms)
+    )
+    priced = [(mu, support.bound(bound)) for mu, bound in prices]
+    w, others = support.values(W), support.without(W)
+    lower, kind, distance = _lower_bound(
+        inner,
+        w,
+        values_at([*inner.losses, *(bound.loss for _, bound in priced)], w, {}),
+        support.duals([*objective.losses, *(b.loss for _, b in prices)], duals),
+        priced,
+    )
+    return lower, kind, None if distance is None else math.hypot(distance, others)
 
 
 _Terms: TypeAlias = list[tuple[float, PropertyLoss]]

@@ -18,6 +18,7 @@ from typing import Any, final
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions, Sparse
 from propopt.linear.components import Components
@@ -244,6 +245,81 @@ class OverFeatures(LinearMap):
     @cached_property
     def _fast_gram(self) -> Sparse | Array:
         return _for_products(self.matrix.T @ self.matrix)
+
+    @cached_property
+    def _product(self) -> ExactProduct:
+        return product_of(self.matrix, self.components)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class OverEntries(LinearMap):
+    """W ↦ B w with the entries w (P,) of W that are present: couples these alone.
+
+    What W is elsewhere counts nothing. On its entries B is what the matrix of
+    :class:`OverPoints` is on points.
+
+    Parameters
+    ----------
+    matrix : sparse matrix (E, P)
+        B, whose rows are differences of entries.
+    entries : array of int (P,)
+        Where the entries stand in W, row by row, in increasing order.
+    shape : (int, int)
+        That of W.
+    components : Components
+        Parts of the entries; B maps what is constant on each to zero.
+    """
+
+    matrix: Sparse
+    entries: NDArray[np.intp]
+    shape: tuple[int, int]
+    components: Components
+
+    def __call__(self, W: Any) -> Any:
+        if isinstance(W, np.ndarray):
+            return self._product(W.ravel()[self.entries, None])[:, 0]
+        return self._selected @ W.flatten(order="C")
+
+    def adjoint(self, R: Array) -> Attributions:
+        return self._placed(self.matrix.T @ R)
+
+    def energy(self, W: Attributions) -> float:
+        return self._product.energy(W.ravel()[self.entries, None])
+
+    def normal(self, W: Attributions) -> Attributions:
+        return self._placed(self.gram @ W.ravel()[self.entries])
+
+    def flat(self, shape: tuple[int, int]) -> Sparse:
+        del shape  # it is known
+        return self._selected
+
+    def flat_rows(self, shape: tuple[int, int]) -> int:
+        del shape
+        return int(self.matrix.shape[0])
+
+    @cached_property
+    def gram(self) -> Sparse:
+        """BᵀB (P, P), sparse."""
+        return sp.csr_array(self.matrix.T @ self.matrix)
+
+    @property
+    def diagonal(self) -> Array:
+        """That of AᵀA, in the shape of W."""
+        return self._placed(self.gram.diagonal())
+
+    @cached_property
+    def _selected(self) -> Sparse:
+        """B (E, N·D), zero at all other entries."""
+        columns = self.entries[self.matrix.indices]
+        shape = (self.matrix.shape[0], math.prod(self.shape))
+        rows = (self.matrix.data, columns, self.matrix.indptr)
+        return sp.csr_array(rows, shape, copy=True)  # others sort what they are given
+
+    def _placed(self, values: Array) -> Attributions:
+        W = np.zeros(math.prod(self.shape))
+        W[self.entries] = values
+        return W.reshape(self.shape)
 
     @cached_property
     def _product(self) -> ExactProduct:

@@ -57,6 +57,7 @@ EVERYDAY = {
     "PairwiseRobustness",
     "PropertyLoss",
     "Shares",
+    "SharedRobustness",
     "Smoothness",
     "Sparsity",
     "TableSchema",

@@ -9,6 +9,7 @@ from propopt.losses.robustness import (
     MaxDifferenceRobustness,
     PairwiseRobustness,
 )
+from propopt.losses.shared import SharedRobustness
 from propopt.losses.simplicity import Smoothness, Sparsity
 
 
@@ -25,6 +26,7 @@ __all__ = [
     "PairwiseRobustness",
     "Program",
     "PropertyLoss",
+    "SharedRobustness",
     "Smoothness",
     "Sparsity",
     "bounds_of",

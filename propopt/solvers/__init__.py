@@ -7,6 +7,7 @@ from propopt.solvers.conic import Conic
 from propopt.solvers.curves.bounded import OneBound
 from propopt.solvers.curves.krylov import Krylov
 from propopt.solvers.curves.spectral import Spectral
+from propopt.solvers.entries import Entries
 from propopt.solvers.factored import Factored
 from propopt.solvers.lasso.solver import Lasso
 from propopt.solvers.minimum_norm import MinimumNorm
@@ -23,6 +24,7 @@ __all__ = [
     "Complete",
     "Conic",
     "Curve",
+    "Entries",
     "Factored",
     "Krylov",
     "Lasso",

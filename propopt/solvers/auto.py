@@ -19,6 +19,7 @@ from propopt.solvers.curves.bounded import OneBound
 from propopt.solvers.curves.choice import choose_curve_solver
 from propopt.solvers.curves.krylov import Krylov
 from propopt.solvers.curves.spectral import Spectral
+from propopt.solvers.entries import Entries
 from propopt.solvers.factored import Factored
 from propopt.solvers.lasso.solver import Lasso
 from propopt.solvers.minimum_norm import MinimumNorm
@@ -63,6 +64,8 @@ class Auto(Dispatcher):
     more than 1,000 features, and four times as many as     one of the above, with
     points                                                  points and features
                                                             ``transposed``
+    gradient matching, robustness over shared features and  one of the above, with
+    sparsity, with or without bounds                        ``entries`` for points
     ======================================================  =========================
 
     All were faster than Clarabel on random problems of nearly all sizes that were
@@ -98,6 +101,9 @@ class Auto(Dispatcher):
 
 def _first(program: Program) -> Solver | str:
     """The first of the table that takes it; else the reason of the last."""
+    answer = Entries(Auto()).take(program)
+    if isinstance(answer, Solver):
+        return answer
     if _is_wide(program):
         answer = Transposed(Auto()).take(program)
         if isinstance(answer, Solver):
@@ -175,7 +181,7 @@ def chosen_solver(name: str | Solver, program: Program) -> Solver:
 
 def innermost(solver: Solver) -> Solver | None:
     """What solves in the end, below those that change the program before."""
-    while isinstance(solver, Restricted | Transposed | Complete):
+    while isinstance(solver, Restricted | Transposed | Complete | Entries):
         if solver.solver is None:
             return None
         solver = solver.solver

@@ -3,8 +3,8 @@
 The minimiser of Σ_i c_i ‖A_i W − T_i‖² solves HW = Σ 2c_i A_iᵀT_i for
 H = Σ 2c_i A_iᵀA_i. The preconditioner is the part of H that acts on one point at a
 time: the (D, D) blocks 2a I + 2b p_nn I + 2c CᵀC + 2d Z_nᵀZ_n, with P = BᵀB for the
-losses over points and the designs Z_n of function matching. What couples points is left
-to the iteration.
+losses over points and the designs Z_n of function matching; of losses over entries it
+is the diagonal. What couples points is left to the iteration.
 
 With gradient matching F is 2a-strongly convex: the method stops where ‖∇F‖²/(4a) is
 within the tolerance. Without it, nothing so cheap is known, and the system is solved to
@@ -27,6 +27,7 @@ from propopt.losses.effortless import objective_scale
 from propopt.maps import (
     Identity,
     ImplicitOverPoints,
+    OverEntries,
     OverFeatures,
     OverPoints,
     PerPoint,
@@ -39,7 +40,9 @@ from propopt.solvers.lasso.curvature import diagonal
 from propopt.threads import few_threads
 
 
-_Block: TypeAlias = Identity | OverPoints | ImplicitOverPoints | OverFeatures | PerPoint
+_Block: TypeAlias = (
+    Identity | OverPoints | ImplicitOverPoints | OverFeatures | PerPoint | OverEntries
+)
 
 _RESTARTS = 20  # each from the true residual, which the recursion drifts away from
 _MOST_STEPS = 2_000
@@ -193,6 +196,8 @@ def _blocks(loss: PropertyLoss, eye: Array) -> Array:
             return diagonal(coupled.gram)[:, None, None] * eye
         case PerPoint(designs):
             return point_grams(designs)
+        case OverEntries() as coupled:
+            return coupled.diagonal[:, :, None] * eye
         case other:
             raise TypeError(f"{type(other).__name__} has no blocks")
 

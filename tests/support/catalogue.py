@@ -79,6 +79,8 @@ FEATURE_GRAPHS = {
 }
 EMPTY_GRAPH = po.graph_from_matrix(np.zeros((N, N)))
 
+PRESENT = np.random.default_rng(17).random(SHAPE) < 0.6
+
 LATTICE = LatticeGraph((N,))
 GRID = GridGaussianGraph([np.linspace(-1, 2, N)], 0.8)
 
@@ -99,6 +101,9 @@ LOSSES: dict[str, po.PropertyLoss] = {
     "pairwise, lattice": po.PairwiseRobustness(LATTICE),
     "pairwise, grid": po.PairwiseRobustness(GRID),
     "pairwise, no edges": po.PairwiseRobustness(EMPTY_GRAPH),
+    "shared": po.SharedRobustness(POINT_GRAPHS["knn, gaussian"], PRESENT),
+    "shared, all": po.SharedRobustness(POINT_GRAPHS["gaussian"], np.ones(SHAPE)),
+    "shared, nothing": po.SharedRobustness(POINT_GRAPHS["chain"], np.eye(N, D)),
     "kernel": po.KernelRobustness(KERNEL),
     "kernel, no mean": po.KernelRobustness(KERNEL, mean="none"),
     **{
@@ -121,7 +126,7 @@ LOSSES: dict[str, po.PropertyLoss] = {
 ROBUSTNESS = {
     name: loss
     for name, loss in LOSSES.items()
-    if name.startswith(("pairwise", "difference")) or name == "kernel"
+    if name.startswith(("pairwise", "difference", "shared")) or name == "kernel"
 }
 
 MAPS: dict[str, LinearMap] = {
@@ -132,6 +137,7 @@ MAPS: dict[str, LinearMap] = {
     "over features, dense": OverFeatures(_rng.normal(size=(6, D))),
     "over points, implicit lattice": LATTICE.differences,
     "over points, implicit grid": GRID.differences,
+    "over entries": LOSSES["shared"].map,
     "per point": PerPoint(NOISE),
     "per point, one row": PerPoint(X[:, None, :]),
     "row sums": RowSums(np.array([1.0, 0.5, 0.0, 2.0])),
@@ -159,6 +165,7 @@ _gradient, _gradient_l1 = LOSSES["gradient l2"], LOSSES["gradient l1"]
 _function, _local = LOSSES["function"], LOSSES["function, local"]
 _knn, _kernel = LOSSES["pairwise, knn, gaussian"], LOSSES["kernel"]
 _full = LOSSES["pairwise, gaussian"]
+_shared = LOSSES["shared"]
 _chain, _sparsity = LOSSES["smoothness, chain"], LOSSES["sparsity"]
 _max, _sum = LOSSES["difference, max l2"], LOSSES["difference, sum l2"]
 _max_inf, _sum_l1 = LOSSES["difference, max linf"], LOSSES["difference, sum l1"]
@@ -175,6 +182,10 @@ OBJECTIVES: dict[str, po.Objective] = {
     "gradient, kernel without mean": _gradient + 0.1 * LOSSES["kernel, no mean"],
     "gradient, pairwise, sparsity": _gradient + 0.4 * _knn + 0.8 * _sparsity,
     "gradient, smoothness, sparsity": _gradient + 0.5 * _chain + 0.3 * _sparsity,
+    "gradient, shared": _gradient + 0.7 * _shared,
+    "gradient, shared, sparsity": _gradient + 0.7 * _shared + 0.4 * _sparsity,
+    "gradient, shared, pairwise": _gradient + 0.5 * _shared + 0.2 * _full,
+    "gradient l1, shared": _gradient_l1 + 0.5 * _shared,
     "gradient, max": _gradient + 0.5 * _max,
     "gradient, sum": _gradient + 0.2 * _sum,
     "gradient, max, sparsity": _gradient + 0.5 * _max + 0.4 * _sparsity,
@@ -221,6 +232,7 @@ SOLVERS: dict[str, SolverCase] = {
     "splitting": SolverCase(po.solvers.Splitting(), 1e-6),
     "complete": SolverCase(po.solvers.Complete(po.solvers.Auto()), 1e-6),
     "restricted": SolverCase(po.solvers.Restricted(po.solvers.Auto()), 1e-6),
+    "entries": SolverCase(po.solvers.Entries(po.solvers.Auto()), 1e-6),
     "transposed": SolverCase(po.solvers.Transposed(po.solvers.Auto()), 1e-6),
     "conic": SolverCase(po.solvers.Conic(), 1e-6),
     "minimum_norm": SolverCase(po.solvers.MinimumNorm(), 1e-10),

@@ -56,6 +56,8 @@ def brute_value(loss: po.PropertyLoss, W: np.ndarray) -> float:
             )
         case po.PairwiseRobustness():
             return pair_sum(W, loss.graph.similarities.toarray())
+        case po.SharedRobustness():
+            return shared_sum(loss, W)
         case po.Smoothness():
             return pair_sum(W.T, loss.graph.similarities.toarray())
         case po.KernelRobustness():
@@ -67,6 +69,17 @@ def brute_value(loss: po.PropertyLoss, W: np.ndarray) -> float:
         case _RowTotals():
             return sum((loss.target.ravel() - W @ loss.map.weights) ** 2)
     raise TypeError(f"no formula for {type(loss).__name__}")
+
+
+def shared_sum(loss: po.SharedRobustness, W: np.ndarray) -> float:
+    """Σ_{n,n'} S_nn' Σ_j (w_nj − w_n'j)² over j in both, term by term."""
+    S = loss.graph.similarities.toarray()
+    return sum(
+        S[n, m] * (W[n, j] - W[m, j]) ** 2
+        for n, m in ordered_pairs(len(W))
+        for j in range(W.shape[1])
+        if loss.present[n, j] and loss.present[m, j]
+    )
 
 
 def kernel_precision(loss: po.KernelRobustness) -> np.ndarray:
@@ -157,6 +170,8 @@ def exact_value(loss: po.PropertyLoss, W: np.ndarray) -> np.longdouble:
             return ((targets - products) ** 2).sum()
         case po.PairwiseRobustness():
             return _exact_pairs(loss.graph, V)
+        case po.SharedRobustness():
+            return np.longdouble(shared_sum(loss, V))
         case po.Smoothness():
             return _exact_pairs(loss.graph, V.T)
         case po.KernelRobustness():

@@ -1,0 +1,85 @@
+"""Programs of entries: solvers of points are given single entries of W."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from catalogue import LOSSES, POINT_GRAPHS, SHAPE, G
+
+import propopt as po
+from propopt.losses import Program
+from propopt.solvers import Entries, Spectral, Task
+
+
+PRESENT = np.random.default_rng(3).random(SHAPE) < 0.6
+TARGETS = np.where(PRESENT, G, 0.0)
+SHARED = po.SharedRobustness(POINT_GRAPHS["knn"], PRESENT)
+MATCHING, SPARSITY = po.GradientMatching(TARGETS), po.Sparsity()
+
+
+def test_whole_curves_of_weights_are_known():
+    curve = po.sweep(
+        MATCHING + 1.0 * SHARED, {SHARED.name: np.logspace(-3, 3, 13)}, progress=False
+    )
+    for best in curve.explanations:
+        alone = po.solve(
+            MATCHING + best.weights[SHARED.name] * SHARED, "CLARABEL", tolerance=1e-8
+        )
+        assert best.objective == pytest.approx(alone.objective, rel=1e-6)
+        assert best.certificate.holds(1e-6)
+
+
+def test_the_solver_is_named_with_what_it_was_given():
+    assert po.solve(MATCHING + SHARED).solver == "spectral, of entries"
+    assert po.solve(MATCHING + SHARED + SPARSITY).solver == "lasso, of entries"
+
+
+@pytest.mark.parametrize("limit", [0.5, 2.0])
+def test_a_bound_on_it_holds_and_is_certified(limit):
+    best = po.solve(1.0 * MATCHING, subject_to=[limit >= SHARED])
+    again = po.solve(1.0 * MATCHING, "CLARABEL", subject_to=[limit >= SHARED])
+    assert best.certificate.holds(1e-5)
+    assert best.losses[SHARED.name] == pytest.approx(limit, rel=1e-5)
+    assert best.objective == pytest.approx(again.objective, rel=1e-5)
+
+
+def test_a_limit_of_zero_leaves_one_value_for_each_word_that_is_connected():
+    best = po.solve(1.0 * MATCHING, subject_to=[SHARED <= 0.0])
+    parts = SHARED.entry_graph.components
+    means = parts.spread(parts.split(TARGETS[PRESENT][:, None])[0])[:, 0]
+    np.testing.assert_allclose(best.attributions[PRESENT], means, atol=1e-4)
+
+
+def test_targets_of_entries_that_are_not_coupled_stay_as_they_are():
+    best = po.solve(po.GradientMatching(G) + 5.0 * SHARED, tolerance=1e-10)
+    np.testing.assert_array_equal(best.attributions[~PRESENT], G[~PRESENT])
+    assert best.certificate.holds(1e-10)
+
+
+def test_programs_without_entries_are_refused():
+    program = Program((LOSSES["gradient l2"], LOSSES["pairwise, knn"]))
+    assert Entries(Spectral()).take(program) == "no loss couples single entries"
+
+
+def test_other_couplings_are_refused():
+    program = Program((MATCHING, SHARED, LOSSES["smoothness, chain"]))
+    assert "no sum over entries" in Entries(Spectral()).take(program)
+
+
+def test_a_warm_start_ends_at_the_same_optimum():
+    task = Task(Program((MATCHING, SHARED, SPARSITY)), "auto")
+    weights = np.array([1.0, 0.7, 0.3])
+    start = task.solve(np.array([1.0, 0.5, 0.2]), 1e-12)
+    warm, cold = task.solve(weights, 1e-12, start), task.solve(weights, 1e-12)
+    np.testing.assert_allclose(warm.W, cold.W, atol=1e-5)
+
+
+def test_many_documents_are_solved_at_once():
+    rng = np.random.default_rng(0)
+    present = rng.random((120, 400)) < 0.1
+    targets = np.where(present, rng.normal(size=present.shape), 0.0)
+    graph = po.knn_graph(rng.normal(size=(120, 3)), 8)
+    robust = po.SharedRobustness(graph, present)
+    best = po.solve(po.GradientMatching(targets) + robust, tolerance=1e-9)
+    assert best.certificate.holds(1e-9)
+    assert not best.attributions[~present].any()
