@@ -8,6 +8,7 @@
   :class:`~propopt.structures.subsets.blocks.Blocks` of words that share features.
 - :class:`~propopt.structures.subsets.enumerated.Enumerated`: anything of few words.
 - :class:`~propopt.structures.subsets.added.AddedSets`: weighted sums of these.
+- :class:`~propopt.structures.subsets.shapley.WordShapley`: what each word adds.
 """
 
 from propopt.structures.subsets.added import AddedSets
@@ -21,6 +22,7 @@ from propopt.structures.subsets.enumerated import (
 from propopt.structures.subsets.normalised import NormalisedSum
 from propopt.structures.subsets.plain import PlainSum
 from propopt.structures.subsets.set_function import NoSetFunction, SetFunction
+from propopt.structures.subsets.shapley import WordShapley
 
 
 __all__ = [
@@ -33,5 +35,6 @@ __all__ = [
     "NormalisedSum",
     "PlainSum",
     "SetFunction",
+    "WordShapley",
     "all_sets",
 ]
