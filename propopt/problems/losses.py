@@ -39,6 +39,8 @@ class LossSection(Section):
     name: ClassVar[str]
     of_function: ClassVar[bool] = False
     """It needs the function, so that a model must be fitted for it."""
+    of_features: ClassVar[bool] = False
+    """It is about features: of documents the words, which the model finds."""
     counts_points: ClassVar[bool] = True
     """It says how many points there are."""
 
@@ -153,12 +155,13 @@ class SmoothnessLoss(LossSection):
     """Σ (w_nd − w_nd')² T_dd'."""
 
     name = "smoothness"
+    of_features = True
     counts_points = False
 
     graph: FeatureGraph
 
     def build(self, subject: Subject) -> PropertyLoss:
-        return losses.Smoothness(self.graph.build(subject.points, subject.n_features))
+        return losses.Smoothness(self.graph.build(subject.table, subject.n_features))
 
     def check(self, extent: Extent) -> None:
         self.graph.check(extent.n_features)

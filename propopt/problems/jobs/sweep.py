@@ -165,6 +165,7 @@ class Sweep(Job):
     def check_all(self, file: ProblemFile) -> None:
         schema = file.schema
         for name, loss in schema.losses.items():
-            if schema.function is not None or not loss.of_function:
+            of_words = schema.data.text is not None and loss.of_features
+            if schema.function is not None or not (loss.of_function or of_words):
                 with part("objective", name):
                     loss.build(file.subject)

@@ -38,11 +38,14 @@ class CsvTable:
         The headers, each once.
     n_rows : int
         Rows below the headers that are not blank.
+    n_characters : int
+        In their cells.
     """
 
     path: Path
     columns: tuple[str, ...]
     n_rows: int
+    n_characters: int
 
     @classmethod
     def of(cls, path: Path) -> CsvTable:
@@ -71,7 +74,7 @@ class CsvTable:
         if headers is None:
             raise InvalidInput(f"{path}:1: is not a CSV table: there is no header")
         _check_headers(headers, f"{path}:{reader.line_num}")
-        n_rows = 0
+        n_rows = n_characters = 0
         for row in rows:
             if len(row) != len(headers):
                 raise InvalidInput(
@@ -79,9 +82,10 @@ class CsvTable:
                     f"under {len(headers)} headers"
                 )
             n_rows += 1
+            n_characters += sum(map(len, row))
         if n_rows == 0:
             raise InvalidInput(f"{path}:{reader.line_num}: has no rows")
-        return cls(path, tuple(headers), n_rows)
+        return cls(path, tuple(headers), n_rows, n_characters)
 
     def read(
         self, columns: list[str] | None = None, n_rows: int | None = None
@@ -96,18 +100,46 @@ class CsvTable:
         asked = self.n_rows if n_rows is None else min(n_rows, self.n_rows)
         n_bytes = 64.0 * asked * len(columns or self.columns)
         require_memory(n_bytes, f"{self.path}", "leave rows out")
+        frame = self._parsed(usecols=columns, nrows=n_rows)
+        return self._of_length(frame, asked)
+
+    def read_texts(self, column: str) -> pd.Series[str]:
+        """A column as it is written, such as ``1e3`` or ``NA``.
+
+        Raises
+        ------
+        InvalidInput
+            If a cell is empty, with the number of its row; or as :meth:`read`.
+        """
+        require_memory(4.0 * self.n_characters, f"{self.path}", "leave rows out")
+        frame = self._parsed(
+            usecols=[column], dtype=str, keep_default_na=False, na_values=[""]
+        )
+        texts = self._of_length(frame, self.n_rows)[column]
+        empty = texts.index[texts.isna()].tolist()
+        if empty:
+            others = f", and of {len(empty) - 1:,} more" if len(empty) > 1 else ""
+            raise InvalidInput(
+                f"{self.path.name}: {column} is empty in row {empty[0]} (the first is "
+                f"row 0){others}; leave such rows out"
+            )
+        return texts
+
+    def _parsed(self, **options: Any) -> pd.DataFrame:
         try:
             with _unpacked(self.path) as file:
-                frame = pd.read_csv(
+                return pd.read_csv(
                     file,
                     encoding="utf-8-sig",
-                    usecols=columns,
-                    nrows=n_rows,
                     index_col=False,
                     low_memory=False,
+                    **options,
                 )
         except (ValueError, OverflowError) as error:
             raise InvalidInput(f"{self.path} is not a CSV table: {error}") from None
+
+    def _of_length(self, frame: pd.DataFrame, asked: int) -> pd.DataFrame:
+        """Refuse another number of rows than by commas alone."""
         if len(frame) != asked:
             raise InvalidInput(
                 f"{self.path} is not a CSV table: {self.n_rows} rows by its commas and "

@@ -61,6 +61,11 @@ class Data(Section):
         None
     )
     csv: str | None = None
+    text: str | None = Field(
+        None,
+        description="column of the CSV that holds documents, which are explained word "
+        "by word; no other column is read but the target",
+    )
     target: str | None = Field(
         None, description="column of the CSV that the model learns"
     )
@@ -91,6 +96,8 @@ class Data(Section):
                 {"given": " and ".join(given) or "none of them"},
             )
         refuse_settings(self, given[0], _NOT_OF_SOURCE[given[0]])
+        if self.text is not None:
+            refuse_settings(self, "text", _NOT_OF_TEXT)
         return self
 
     @model_validator(mode="after")
@@ -142,9 +149,10 @@ class Data(Section):
         return self.uniform.some(count, seed)
 
 
+_NOT_OF_TEXT = ("standardize", "categorical", "groups")
 _NOT_OF_SOURCE = {
-    "grid": ("target", "explain", "standardize", "categorical", "groups"),
-    "uniform": ("target", "standardize", "categorical", "groups"),
-    "sklearn": ("target", "categorical", "groups"),
+    "grid": ("target", "explain", "text", *_NOT_OF_TEXT),
+    "uniform": ("target", "text", *_NOT_OF_TEXT),
+    "sklearn": ("target", "text", "categorical", "groups"),
     "csv": (),
 }

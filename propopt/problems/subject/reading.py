@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from propopt.functions import Function
-from propopt.functions.of_models import wrapped_by_margin
 from propopt.problems.extent import (
     Extent,
     check_explain,
@@ -21,8 +16,12 @@ from propopt.problems.schema import ProblemSchema
 from propopt.problems.sources.base import Source
 from propopt.problems.subject.columns import missing_numbers
 from propopt.problems.subject.data import Data
-from propopt.problems.subject.learning import check_learning, task_of
-from propopt.problems.subject.models.base import Making, ModelSection
+from propopt.problems.subject.documents import (
+    extent_of_documents,
+    learned_words,
+)
+from propopt.problems.subject.learning import check_learning
+from propopt.problems.subject.making import maker, model_of
 from propopt.problems.subject.models.code import Code
 from propopt.problems.subject.rows import (
     Rows,
@@ -32,7 +31,7 @@ from propopt.problems.subject.rows import (
     split,
     standardized,
 )
-from propopt.problems.subject.subject import ModelFunction, Subject, learn
+from propopt.problems.subject.subject import Subject
 from propopt.tables.names import listed
 from propopt.tables.schema import Groups, TableSchema
 
@@ -57,12 +56,13 @@ def read_subject(
     rows, data = check_subject(schema, source, None, code), schema.data
     if rows is None:
         points, others = data.points(schema.seed)
-        make = _maker(schema, source, code, others, None, None)
+        make = maker(schema, source, code, others, None, None)
         return Subject(points=points, others=others, make=make, seed=schema.seed)
     table = split(rows, data, schema.seed)
     with source.blaming("data"):
-        columns = _coded(data, table)
-    make = _maker(schema, source, code, table.fitted, table.fitted_target, columns)
+        columns = None if data.text else _coded(data, table)
+    known = table.explained if data.text else columns
+    make = maker(schema, source, code, table.fitted, table.fitted_target, known)
     return Subject(
         points=table.explained,
         others=table.fitted,
@@ -112,17 +112,26 @@ def check_subject(
         return None
     rows = read_rows(data, source, n_rows)
     check_explain(data, rows.n_rows, source)
-    n_columns = rows.features.shape[1]
+    order = order_of_rows(schema.seed, rows.n_rows)
+    learned = order[data.explain or 0 :]
+    if data.text is not None:
+        texts = rows.features
+        check_extent(schema, extent_of_documents(data, texts.iloc[order]), source)
+        names = learned_words(data, schema.model, texts.iloc[learned], source)
+    else:
+        check_extent(schema, _extent(data, rows, source), source)
+        names = [*map(str, rows.features)]
+    target = None if rows.target is None else rows.target.iloc[learned]
+    _check_model(schema, source, code, names, target)
+    if data.text is None:
+        _check_missing(schema, source, missing_numbers(rows.features))
+    return rows
+
+
+def _extent(data: Data, rows: Rows, source: Source) -> Extent:
     with source.blaming("data"):
         n_features = len(_columns(data, rows.features).names)
-    check_extent(schema, Extent.of(data, rows.n_rows, n_columns, n_features), source)
-    target = rows.target
-    if target is not None:
-        learned = order_of_rows(schema.seed, rows.n_rows)[data.explain or 0 :]
-        target = target.iloc[learned]
-    _check_model(schema, source, code, [*map(str, rows.features)], target)
-    _check_missing(schema, source, missing_numbers(rows.features))
-    return rows
+    return Extent.of(data, rows.n_rows, rows.features.shape[1], n_features)
 
 
 def _check_missing(schema: ProblemSchema, source: Source, columns: list[str]) -> None:
@@ -145,27 +154,6 @@ def first_points(schema: ProblemSchema, rows: Rows | None, count: int) -> Any:
     return first
 
 
-def _model(
-    schema: ProblemSchema,
-    spec: ModelSection,
-    source: Source,
-    code: Code,
-    columns: list[str],
-) -> Any:
-    """The model of a file: an estimator that is fitted or not, or a callable."""
-    data = schema.data
-    making = Making(
-        folder=source.path.parent,
-        seed=schema.seed,
-        task=task_of(spec, data.sklearn, source),
-        columns=tuple(columns),
-        categorical=tuple(data.categorical),
-        code=code,
-    )
-    with source.blaming("model"):
-        return spec.make(making)
-
-
 def _check_model(
     schema: ProblemSchema,
     source: Source,
@@ -176,61 +164,11 @@ def _check_model(
     spec = schema.model
     if spec is None:
         return
-    model = _model(schema, spec, source, code, columns)
+    model = model_of(schema, spec, source, code, columns)
     check_learning(model, spec, target, len(columns), source)
     if spec.smooth is not None:
         with source.blaming("model", "smooth", "n_samples"):
             spec.smooth.check(len(schema.data.numeric(columns)))
-
-
-def _maker(
-    schema: ProblemSchema,
-    source: Source,
-    code: Code,
-    table: Any,
-    target: Any,
-    columns: TableSchema | None,
-) -> Callable[[], ModelFunction]:
-    """What makes the function of a file."""
-    if schema.function is not None:
-        formula = schema.function
-        return lambda: ModelFunction(formula.build())
-    assert schema.model is not None  # by the schema
-    wrapped = partial(_wrapped, schema, schema.model, table, columns)
-    return partial(
-        _model_function, schema, schema.model, source, code, table, target, wrapped
-    )
-
-
-def _model_function(
-    schema: ProblemSchema,
-    spec: ModelSection,
-    source: Source,
-    code: Code,
-    table: Any,
-    target: Any,
-    wrapped: Callable[[Any], Function],
-) -> ModelFunction:
-    names = list(table) if isinstance(table, pd.DataFrame) else range(table.shape[1])
-    model = _model(schema, spec, source, code, [str(name) for name in names])
-    with source.blaming("model"):
-        return learn(model, table, target, wrapped, schema.seed)
-
-
-def _wrapped(
-    schema: ProblemSchema,
-    spec: ModelSection,
-    table: Any,
-    columns: TableSchema | None,
-    model: Any,
-) -> Function:
-    function = wrapped_by_margin(model, spec.chosen_class, spec.output, data=columns)
-    if getattr(model, "is_flat", False):
-        function = replace(function, piecewise_constant=True)  # type: ignore[type-var]
-    if spec.smooth is None:
-        spec.check_table(model, table)
-        return function
-    return spec.smooth.build(function, table, schema.seed)
 
 
 def _coded(data: Data, table: Split) -> TableSchema | None:

@@ -23,15 +23,15 @@ class Rows:
 
     Parameters
     ----------
-    features : DataFrame
-        All rows, or the first.
+    features : DataFrame or Series
+        All rows, or the first; all documents where there are such.
     n_rows : int
         How many there are.
     target : Series or None
         Of all rows; None where no column is to be learned.
     """
 
-    features: pd.DataFrame
+    features: Any
     n_rows: int
     target: pd.Series[Any] | None
 
@@ -43,8 +43,8 @@ class Split:
     Both are one table where all rows are explained.
     """
 
-    explained: pd.DataFrame
-    fitted: pd.DataFrame
+    explained: Any
+    fitted: Any
     target: pd.Series[Any] | None
     fitted_target: pd.Series[Any] | None
 
@@ -117,26 +117,40 @@ def _of_sklearn(data: Data) -> Rows:
 def _of_csv(data: Data, source: Source, n_rows: int | None) -> Rows:
     with source.blaming("data", "csv"):
         table = CsvTable.of(source.path.parent / str(data.csv))
-        _check_target(table, data, source)
-        features, target = table.read(n_rows=n_rows), None
+        _check_column("target", data.target, table, source)
+        _check_column("text", data.text, table, source)
+        features = _features(table, data, source, n_rows)
+        target = None
         if data.target is not None:  # a formula learns nothing
-            features = features.drop(columns=data.target)
             target = table.read([data.target])[data.target]
     missing = 0 if target is None else int(target.isna().sum())
     if missing:
         raise source.error(("data", "target"), f"{missing} values are missing")
-    return Rows(read_columns(features, data, source), table.n_rows, target)
+    if data.text is None:
+        features = read_columns(features, data, source)
+    return Rows(features, table.n_rows, target)
 
 
-def _check_target(table: CsvTable, data: Data, source: Source) -> None:
-    if data.target is not None and data.target not in table.columns:
-        raise source.error(
-            ("data", "target"),
-            f"{table.path.name} has no column {data.target!r}"
-            f"{did_you_mean(data.target, table.columns)}; "
-            f"it has {', '.join(table.columns)}",
-        )
+def _features(table: CsvTable, data: Data, source: Source, n_rows: int | None) -> Any:
+    """The columns to explain: numbers and categories as they are, or documents."""
+    if data.text is not None:
+        with source.blaming("data", "text"):
+            return table.read_texts(data.text)
     if table.columns == (data.target,):
         raise source.error(
             ("data", "csv"), f"{table.path.name} has no column beside the target"
+        )
+    frame = table.read(n_rows=n_rows)
+    return frame if data.target is None else frame.drop(columns=data.target)
+
+
+def _check_column(
+    key: str, column: str | None, table: CsvTable, source: Source
+) -> None:
+    if column is not None and column not in table.columns:
+        raise source.error(
+            ("data", key),
+            f"{table.path.name} has no column {column!r}"
+            f"{did_you_mean(column, table.columns)}; "
+            f"it has {', '.join(table.columns)}",
         )

@@ -21,6 +21,7 @@ from propopt.functions import Function, smoothed
 from propopt.functions.base import EXACT, read_function
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.of_models import wrapped_by_margin
+from propopt.functions.text import TextFunction
 from propopt.problems.subject.learning import fit, is_unfitted
 from propopt.problems.subject.models.smooth import SmoothGradients
 from propopt.problems.subject.rows import order_of_rows
@@ -31,6 +32,8 @@ from propopt.problems.subject.score import (
     score_of,
 )
 from propopt.tables.schema import TableSchema
+from propopt.tables.text import is_documents
+from propopt.tables.text.coordinates import document_coordinates, word_counts
 
 
 class ModelFunction(NamedTuple):
@@ -48,9 +51,9 @@ class Subject:
 
     Parameters
     ----------
-    points : array or DataFrame (N, D)
+    points : array or DataFrame (N, D), or Series of documents (N,)
         X, to be explained.
-    others : array or DataFrame (M, D)
+    others : array or DataFrame (M, D), or Series of documents (M,)
         The rows that are not explained, on which a model is fitted; ``points`` itself
         where every row is explained.
     make : callable
@@ -170,13 +173,37 @@ class Subject:
         return max(len(self.points), len(self.others))
 
     @property
+    def is_text(self) -> bool:
+        """Whether the points are documents."""
+        return is_documents(self.points)
+
+    @cached_property
+    def table(self) -> Any:
+        """The points as a table (N, D): X, or how often words come in documents."""
+        return self.function.read(self.points)[0] if self.is_text else self.points
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Of documents, all words that get attributions."""
+        assert isinstance(self.function, TextFunction)
+        return self.function.text_schema.vocabulary
+
+    @property
     def n_features(self) -> int:
-        """How many attributions each point gets."""
+        """How many attributions each point gets; of documents one for each word."""
+        if self.is_text:
+            return len(self.words)
         return self.points.shape[1] if self.columns is None else len(self.columns.names)
 
     @cached_property
     def coordinates(self) -> Any:
-        """Where the points lie, (N, M): X, with categories one-hot over √2."""
+        """Where the points lie, (N, M): X, with categories one-hot over √2.
+
+        Of documents those of :func:`document_coordinates`, of words in lower case,
+        whatever the model sees: the squared distance of two is 2 − 2 cos.
+        """
+        if self.is_text:
+            return document_coordinates(word_counts(self.points.str.lower()))
         if self.columns is None:
             return self.points
         return self.columns.coordinates(self.points, scale=None)

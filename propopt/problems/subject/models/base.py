@@ -17,6 +17,10 @@ from propopt.errors import InvalidInput
 from propopt.problems.section import Label, Section
 from propopt.problems.subject.models.code import Code
 from propopt.problems.subject.models.smooth import Smooth
+from propopt.problems.subject.models.vectorizers import (
+    AnyVectorizer,
+    VectorizerSection,
+)
 from propopt.tables.names import listed
 
 
@@ -41,6 +45,8 @@ class Making:
         The columns that are categories.
     code : Code
         Whether Python objects may be imported.
+    vectorizer : VectorizerSection or None
+        What makes numbers of documents; None where there are none.
     """
 
     folder: Path
@@ -49,6 +55,7 @@ class Making:
     columns: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     code: Code = Code.REFUSED
+    vectorizer: VectorizerSection | None = None
 
 
 class ModelSection(Section):
@@ -64,6 +71,8 @@ class ModelSection(Section):
     """Whether it learns classes or numbers, as it is told."""
     needs_target: ClassVar[bool] = True
     """Whether it is fitted, to a table and its target."""
+    takes_texts: ClassVar[bool] = False
+    """Whether it learns documents, or may have learned them."""
     takes_missing: ClassVar[bool] = False
     """Whether numbers may be missing, as far as this is known before it is fitted."""
 
@@ -119,7 +128,18 @@ class ClassesSection(ModelSection):
         return self.target_class
 
 
-class TaskSection(ClassesSection):
+class LearnedSection(ModelSection):
+    """A model of scikit-learn's kind, which learns a table or documents."""
+
+    takes_texts: ClassVar[bool] = True
+
+    vectorizer: AnyVectorizer | None = Field(
+        None,
+        description="of documents: what is counted, and how; by default kind: tfidf",
+    )
+
+
+class TaskSection(LearnedSection, ClassesSection):
     """A model that learns classes or numbers, as it is told."""
 
     needs_task: ClassVar[bool] = True
@@ -127,8 +147,14 @@ class TaskSection(ClassesSection):
     task: TaskKind | None = Field(None, description="known for scikit-learn's tables")
 
 
-def scaled(estimator: Any, categorical: tuple[str, ...]) -> Any:
-    """The estimator behind what makes numbers of the same size from columns."""
+def scaled(estimator: Any, making: Making) -> Any:
+    """The estimator behind what makes numbers of the same size from columns.
+
+    Of documents it gets what their vectorizer gives.
+    """
+    if making.vectorizer is not None:
+        return make_pipeline(making.vectorizer.make(), estimator)
+    categorical = making.categorical
     if not categorical:
         return make_pipeline(StandardScaler(), estimator)
     # a category that occurs only in rows to explain has no indicator

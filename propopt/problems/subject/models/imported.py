@@ -38,6 +38,7 @@ class ImportedModel(ClassesSection):
 
     words: ClassVar[str] = "an imported model"
     needs_target: ClassVar[bool] = False
+    takes_texts: ClassVar[bool] = True
     takes_missing: ClassVar[bool] = True  # itself it says whether
 
     kind: Literal["imported"] = "imported"

@@ -18,14 +18,14 @@ from propopt.problems.parts import part
 from propopt.problems.section import MOST_NUMBERS, Count, Nonnegative
 from propopt.problems.subject.models.base import (
     ClassesSection,
+    LearnedSection,
     Making,
-    ModelSection,
     TaskSection,
     scaled,
 )
 
 
-class LinearModel(ModelSection):
+class LinearModel(LearnedSection):
     """Least squares."""
 
     words: ClassVar[str] = "a linear model"
@@ -33,10 +33,10 @@ class LinearModel(ModelSection):
     kind: Literal["linear"]
 
     def make(self, making: Making) -> Any:
-        return scaled(LinearRegression(), making.categorical)
+        return scaled(LinearRegression(), making)
 
 
-class LogisticModel(ClassesSection):
+class LogisticModel(LearnedSection, ClassesSection):
     """Logistic regression."""
 
     words: ClassVar[str] = "a logistic regression"
@@ -46,9 +46,7 @@ class LogisticModel(ClassesSection):
 
     def make(self, making: Making) -> Any:
         strength = 1 / self.regularization if self.regularization else np.inf
-        return scaled(
-            LogisticRegression(C=strength, max_iter=10_000), making.categorical
-        )
+        return scaled(LogisticRegression(C=strength, max_iter=10_000), making)
 
 
 class NetworkModel(TaskSection):
@@ -81,7 +79,7 @@ class NetworkModel(TaskSection):
         )
         if self.target == "standardized":
             network = TransformedTargetRegressor(network, transformer=StandardScaler())
-        return scaled(network, making.categorical)
+        return scaled(network, making)
 
     def check_size(self, n_columns: int, n_outputs: int, n_rows: int) -> None:
         """What L-BFGS keeps of the weights, and what each layer keeps of the rows."""

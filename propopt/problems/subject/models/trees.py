@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
+from scipy.sparse import issparse
 from sklearn import ensemble
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
@@ -34,10 +35,16 @@ class TreesSection(TaskSection):
         kind = getattr(self._package(), f"{self.estimator}{name}")
         settings = {name: getattr(self, name) for name in self._own()}
         trees = kind(**settings, **self._fixed(), random_state=making.seed)
-        return make_pipeline(_as_numbers(making.categorical), trees)
+        if making.vectorizer is None:
+            return make_pipeline(_as_numbers(making.categorical), trees)
+        return make_pipeline(making.vectorizer.make(), *self._between(), trees)
 
     def _package(self) -> Any:
         return ensemble
+
+    def _between(self) -> list[Any]:
+        """What stands between counts of words, which are sparse, and the trees."""
+        return []
 
     def _fixed(self) -> dict[str, Any]:
         """What a file does not choose."""
@@ -103,6 +110,9 @@ class HistGradientBoostingModel(TreesSection):
     learning_rate: Positive = 0.1
     min_samples_leaf: Leaf = 20
 
+    def _between(self) -> list[Any]:
+        return [FunctionTransformer(_dense, accept_sparse=True)]
+
 
 class LightGbmModel(TreesSection):
     """LightGBM, with the same answers on any machine."""
@@ -136,6 +146,10 @@ def _as_numbers(categorical: tuple[str, ...]) -> Any:
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     categories = ("categories", encoder, list(categorical))
     return ColumnTransformer([categories], remainder="passthrough")
+
+
+def _dense(counts: Any) -> Any:
+    return counts.toarray() if issparse(counts) else np.asarray(counts)
 
 
 def _array(table: Any) -> Any:
