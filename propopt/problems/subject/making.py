@@ -18,11 +18,10 @@ from propopt.problems.subject.learning import task_of
 from propopt.problems.subject.models.base import Making, ModelSection
 from propopt.problems.subject.models.code import Code
 from propopt.problems.subject.subject import ModelFunction, learn
-from propopt.tables.schema import TableSchema
 
 
-Known: TypeAlias = "TableSchema | pd.Series[str] | None"
-"""What columns hold, or documents, where it is not plain numbers."""
+Known: TypeAlias = Any
+"""What ``data`` of :func:`propopt.wrap` is: a schema, a Series of documents, None."""
 
 
 def maker(
