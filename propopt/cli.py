@@ -364,8 +364,8 @@ def _add_reproduce(sub: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="FIGURE",
         help="fig1, fig2, fig3, fig4, fig5, fig6, appendix, tables, or all; of another "
-        "paper after its name (tabular-lime, linear-lime), which alone means all; one "
-        "paper after another; nothing lists papers and figures",
+        "paper after its name (tabular-lime, linear-lime, text-lime), which alone "
+        "means all; one paper after another; nothing lists papers and figures",
     )
     sub.add_argument(
         "-o",

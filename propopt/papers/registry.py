@@ -8,11 +8,12 @@ from propopt.errors import InvalidInput
 from propopt.papers.linear_lime.paper import LINEAR_LIME
 from propopt.papers.properties.paper import PROPERTIES
 from propopt.papers.tabular_lime.paper import TABULAR_LIME
+from propopt.papers.text_lime.paper import TEXT_LIME
 from propopt.reproduce.paper import ALL, Paper, require_name
 
 
 PAPERS: dict[str, Paper] = {
-    paper.name: paper for paper in (PROPERTIES, TABULAR_LIME, LINEAR_LIME)
+    paper.name: paper for paper in (PROPERTIES, TABULAR_LIME, LINEAR_LIME, TEXT_LIME)
 }
 
 

@@ -127,9 +127,7 @@ def run_lime(
         How often, and with how many samples.
     """
     rng = np.random.default_rng(settings.seed)
-    size = settings.n_samples * len(row)
-    n_together = max(1, _AT_ONCE // size)
-    counts = _split(settings.n_runs, n_together)
+    counts = runs_together(settings, len(row))
     parts = [_runs(values_of, law, row, settings, n, rng) for n in counts]
     limits = ExactLimits(exact, law).of(row[None, :])
     return Runs(
@@ -183,6 +181,8 @@ def _runs(
     return fit_bits(draws.bits, draws.weights, values, settings.ridge)
 
 
-def _split(total: int, size: int) -> Sequence[int]:
-    whole, rest = divmod(total, size)
+def runs_together(settings: RunSettings, n_columns: int) -> Sequence[int]:
+    """How many runs are made at once, one after the other; R in all."""
+    size = max(1, _AT_ONCE // (settings.n_samples * n_columns))
+    whole, rest = divmod(settings.n_runs, size)
     return [size] * whole + [rest] * (rest > 0)

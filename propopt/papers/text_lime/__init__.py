@@ -1,0 +1,1 @@
+"""Mardaoui and Garreau, An Analysis of LIME for Text Data."""

@@ -1,0 +1,19 @@
+"""The figures by name."""
+
+from pathlib import Path
+
+from propopt.papers.text_lime import trees
+from propopt.reproduce.paper import Paper
+
+
+TEXT_LIME = Paper(
+    name="text-lime",
+    title="Mardaoui and Garreau, An Analysis of LIME for Text Data (AISTATS 2021)",
+    figures={
+        "fig6": trees.tree_figure,
+        "fig12": trees.bandwidths_figure,
+        "fig13": trees.samples_figure,
+        "fig14": trees.large_tree_figure,
+    },
+    recorded=Path(__file__).with_name("recorded.csv"),
+)
