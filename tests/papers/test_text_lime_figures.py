@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from propopt.papers import PAPERS
-from propopt.papers.text_lime import trees
+from propopt.papers.text_lime import bandwidth, constants, trees, weights
 from propopt.reproduce.tally import FigureReport
 
 
 PAPER = PAPERS["text-lime"]
-QUICK = ("fig6", "fig13", "fig14")
+QUICK = ("fig3", "fig4", "fig6", "fig9", "fig13", "fig14")
 EVERY = [
     pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow)
     for name in PAPER.figures
@@ -82,6 +82,31 @@ CASES = [
     (trees.root_weighs_most, SMALL, moved("limit", permuted)),
     (trees.word_of_two_nodes_adds_up, LARGE, scaled("limit")),
     (trees.few_samples_shrink, FEW, scaled("estimates", 1.3)),
+    (weights.lies_between_bounds, weights.psi_curves, lambda psi: 1.001 * psi),
+    (weights.lies_between_bounds, weights.psi_curves, lambda psi: psi[::-1]),
+    (weights.falls_to_its_least, weights.psi_curves, lambda psi: 0.999 * psi),
+    (weights.falls_to_its_least, weights.psi_curves, lambda psi: psi[:, ::-1]),
+    (constants.inverse_is_inverse, constants.constant_curves, scaled("ratios")),
+    (constants.moments_tend, constants.constant_curves, scaled("alphas", 1.01)),
+    (constants.moments_are_bounded, constants.constant_curves, scaled("alphas")),
+    (constants.c_tends, constants.constant_curves, scaled("c", 1.01)),
+    (constants.c_is_bounded, constants.constant_curves, scaled("c", 1e-3)),
+    (constants.entries_tend, constants.constant_curves, scaled("ratios", 1.01)),
+    (constants.c_is_linear_in_words, constants.c_by_words, lambda c: c * c[0]),
+    (constants.c_slope_is_known, constants.c_by_words, lambda c: 1.001 * c),
+    (bandwidth.root_is_known, bandwidth.came_curves, scaled("root")),
+    (bandwidth.came_changes_sign, bandwidth.came_curves, moved("limits", np.abs)),
+    (bandwidth.few_runs_show_it, bandwidth.came_curves, moved("few", np.abs)),
+    (
+        bandwidth.means_are_expected_at_widths,
+        bandwidth.came_curves,
+        moved("scores", lambda z: z + 5.0),
+    ),
+    (
+        bandwidth.tends_to_leaving_one_out,
+        bandwidth.tree_by_width,
+        lambda found: 1.001 * found,
+    ),
 ]
 
 
@@ -89,3 +114,42 @@ CASES = [
 def test_a_statement_fails_where_something_is_slightly_wrong(statement, make, change):
     assert statement(measured(make)).holds
     assert not statement(change(measured(make))).holds
+
+
+REFUTED = [
+    (weights.wide_kernels_weigh_nothing, weights.formulas, "psi", lambda t, _: 0 * t),
+]
+
+
+@pytest.mark.parametrize(("claim", "module", "name", "replacement"), REFUTED)
+def test_what_is_not_confirmed_would_be_if_it_were_so(
+    claim, module, name, replacement, monkeypatch
+):
+    assert str(claim(None).verdict) == "not confirmed"
+    monkeypatch.setattr(module, name, replacement)
+    assert claim(None).holds
+
+
+# statements on what they compute themselves
+
+
+def off(function, factor=1.001):
+    """What makes a thousandth more."""
+    return lambda *arguments: factor * function(*arguments)
+
+
+COMPUTED = [
+    (weights.law_has_psi, weights.TextLaw, "log_weights", 1.001),
+    (constants.numbers_are_known, constants.formulas, "alphas", 1.001),
+    (bandwidth.products_are_known, bandwidth.Conjunctions, "kept", 1.001),
+    (bandwidth.tree_is_known, bandwidth.Conjunctions, "kept", 1.01),
+]
+
+
+@pytest.mark.parametrize(("statement", "home", "name", "factor"), COMPUTED)
+def test_a_statement_fails_where_what_it_computes_is_slightly_wrong(
+    statement, home, name, factor, monkeypatch
+):
+    assert statement(None).holds
+    monkeypatch.setattr(home, name, off(getattr(home, name), factor))
+    assert not statement(None).holds

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from propopt.papers.text_lime import trees
+from propopt.papers.text_lime import bandwidth, constants, trees, weights
 from propopt.reproduce.paper import Paper
 
 
@@ -10,7 +10,10 @@ TEXT_LIME = Paper(
     name="text-lime",
     title="Mardaoui and Garreau, An Analysis of LIME for Text Data (AISTATS 2021)",
     figures={
+        "fig3": weights.psi_figure,
+        "fig4": bandwidth.widths_figure,
         "fig6": trees.tree_figure,
+        "fig9": constants.constants_figure,
         "fig12": trees.bandwidths_figure,
         "fig13": trees.samples_figure,
         "fig14": trees.large_tree_figure,
