@@ -58,12 +58,14 @@ def _sequence(X: Any) -> list[Any] | None:
     return _of_other_library(X)
 
 
-def _of_other_library(X: object) -> list[Any] | None:
+def _of_other_library(X: Any) -> list[Any] | None:
     """A column of polars, pyarrow or any library that narwhals knows."""
     import narwhals.stable.v2 as nw
 
-    column = nw.from_native(X, pass_through=True, allow_series=True)
-    return column.to_list() if isinstance(column, nw.Series) else None
+    if not nw.dependencies.is_into_series(X):
+        return None
+    column: list[Any] = nw.from_native(X, series_only=True).to_list()
+    return column
 
 
 def _is_numeric(X: object) -> bool:
