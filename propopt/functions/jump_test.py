@@ -80,7 +80,7 @@ def jump_test(
 def numeric_columns(function: Function, points: Points) -> NDArray[np.bool_]:
     """Which encoded columns are numbers, (D,)."""
     if function.schema is None:
-        return np.ones(points.shape[1], dtype=bool)
+        return np.full(points.shape[1], function.encoding is None)  # words are none
     return ~function.schema.categorical
 
 

@@ -12,7 +12,9 @@ from propopt._typing import Array
 from propopt.errors import InvalidInput
 from propopt.functions.base import Function
 from propopt.functions.models.outputs import Output, Target
+from propopt.functions.text import TextFunction
 from propopt.functions.wrapping import wrap
+from propopt.structures.margins import margins_of
 from propopt.tables.frames import is_frame
 from propopt.tables.schema import TableSchema
 from propopt.tables.text import TextSchema, is_documents
@@ -57,9 +59,22 @@ def wrapped_by_margin(
     That is a sum of trees, a probability is not.
     """
     function = wrap(model, target, output, data=data, batch_rows=batch_rows)
+    if output == "auto" and isinstance(function, TextFunction):
+        return _margin_of_texts(model, target, function)
     if output != "auto" or not _has_better_margin(model, function):
         return function
     return wrap(model, target, "margin", data=data, batch_rows=batch_rows)
+
+
+def _margin_of_texts(model: Any, target: Target, function: TextFunction) -> Function:
+    """The margin of a boosted classifier of texts, if that is read and f is not."""
+    boosted = hasattr(model, "predict_proba") and margins_of(model) is not None
+    if function.is_read or not boosted:
+        return function
+    rows, schema = function.batch_rows, function.text_schema
+    margin = wrap(model, target, "margin", data=schema, batch_rows=rows)
+    read = isinstance(margin, TextFunction) and margin.is_read
+    return margin if read else function
 
 
 def _has_gaps(X: Any) -> bool:

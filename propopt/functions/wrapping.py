@@ -40,14 +40,19 @@ from propopt.functions.models.torch_modules import (
     is_torch_module,
     torch_model,
 )
-from propopt.functions.text import TextFunction, wrap_texts
+from propopt.functions.text import (
+    TextFunction,
+    is_for_texts,
+    refuse_text_model,
+    wrap_texts,
+)
 from propopt.structures.boosters import as_estimator
 from propopt.structures.piecewise import is_piecewise_constant
 from propopt.structures.registry import exact_link, exact_network
 from propopt.tables.atoms import Atoms
 from propopt.tables.names import read_points
 from propopt.tables.schema import TableSchema
-from propopt.tables.text import TextSchema, is_documents
+from propopt.tables.text import TextSchema
 
 
 def wrap(
@@ -81,7 +86,8 @@ def wrap(
         A fitted model with scikit-learn's methods, or a vectorised callable from a
         table (n, D) to n numbers. A model that was fitted on a DataFrame is always
         given one with the same columns; a callable is given what X was, array or
-        DataFrame. A Function is returned as it is.
+        DataFrame, and a model of texts, with documents for ``data``, a list of n
+        strings. A Function is returned as it is.
     target : class label or int, optional
         For a classifier the label of the class; by default the second of two. For
         several outputs the position of one.
@@ -106,7 +112,7 @@ def wrap(
         is not (D,). Its value is one column of what the module returns; where columns
         are scores of classes, ``output`` says what to make of them: their softmax, or
         their sigmoid where one column stands for two classes.
-    data : DataFrame, TableSchema or array, optional
+    data : DataFrame, TableSchema, array, documents or TextSchema, optional
         The table that the model was fitted on, or X: the function then takes DataFrames
         with these columns, and the model is given nothing else, with its own labels,
         text, categories and dtypes. Gradients of numeric columns are exact if there are
@@ -117,7 +123,11 @@ def wrap(
         encode one feature, which is then explained as one. Models that take missing
         values are given them as they are in ``data``; the gradient of a missing number
         is the effect of that, f(x) less its mean over all values of the column that
-        are observed in ``data``, which may be an array for that.
+        are observed in ``data``, which may be an array for that. Documents, a list or
+        Series of texts, make a ``TextFunction`` of the model: its columns are their
+        words, those that the model sees where that is known, and the gradient of a word
+        is f(x) less f of the text without it. ``po.TextSchema.of(texts, rule)`` says
+        what a word is.
     batch_rows : int, optional
         The most rows that the model is given in one call, whoever asks: for models
         behind a network, or with much memory per row. By default 16,384 rows and 32
@@ -147,7 +157,7 @@ def wrap(
     >>> wrap(lambda X: X[:, 0] * X[:, 1]).gradient(X[:1]).round(6)
     array([[1., 0.]])
     """
-    if is_text_data(data) and not isinstance(model, Function):
+    if not isinstance(model, Function) and is_for_texts(model, data):
         _refuse_for_texts(step, gradient, input_shape)
         return _in_batches(wrap_texts(model, target, output, data), batch_rows)
     observed, schema = _observed(data), _schema(data)
@@ -207,6 +217,7 @@ def _wrapped(
 ) -> Function:
     """The function of a model with methods, or of a callable."""
     check_model(model)
+    refuse_text_model(model)
     quantity = read_output(model, output)
     index = read_index(model, quantity, target)
     name = f"{name_of(model)}, output={quantity!r}, target={target!r}"
@@ -224,11 +235,6 @@ def _wrapped(
     readout = _readout(model, quantity, index)
     trees = ReadTrees(model, quantity, index)
     return NumericalModel(name, readout, _step(step), flat, trees=trees)
-
-
-def is_text_data(data: Any) -> bool:
-    """Whether ``data`` tells of documents: they themselves, or their words."""
-    return isinstance(data, TextSchema) or is_documents(data)
 
 
 def _schema(data: Any) -> TableSchema | None:

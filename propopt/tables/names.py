@@ -32,6 +32,9 @@ class Labels:
         The columns as the DataFrame has them, of any type; only a table needs them.
     kind : Kind or None
         The library of the table, if not pandas; only a table needs it.
+    texts : tuple of str or None
+        The N points themselves, where they are texts: of words in another order the
+        numbers are the same.
     """
 
     points: tuple[Hashable, ...] | None = None
@@ -40,6 +43,7 @@ class Labels:
         default=None, compare=False, repr=False
     )
     kind: Kind | None = field(default=None, compare=False, repr=False)
+    texts: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
 
     def table(self, values: NDArray[Any]) -> Any:
         """``values`` (any number of rows, D) in the form that the input had."""
@@ -94,23 +98,28 @@ class Labels:
             features=other.features if self.features is None else self.features,
             columns=other.columns if self.features is None else self.columns,
             kind=other.kind if self.features is None else self.kind,
+            texts=other.texts if self.texts is None else self.texts,
         )
 
     def of_rows(self, rows: slice) -> Labels:
         """The names of some of the points."""
-        if self.points is None:
-            return self
-        return replace(self, points=self.points[rows])
+        points, texts = self.points, self.texts
+        return replace(
+            self, points=points and points[rows], texts=texts and texts[rows]
+        )
 
     def of_positions(self, rows: NDArray[np.intp]) -> Labels:
         """The names of the points at these positions."""
-        if self.points is None:
-            return self
-        return replace(self, points=tuple(self.points[n] for n in rows))
+        points, texts = self.points, self.texts
+        return replace(
+            self,
+            points=points and tuple(points[n] for n in rows),
+            texts=texts and tuple(texts[n] for n in rows),
+        )
 
     def of_columns(self) -> Labels:
         """The names of the features alone, for other points."""
-        return replace(self, points=None)
+        return replace(self, points=None, texts=None)
 
     def of_features(self, order: NDArray[np.intp]) -> Labels:
         """The names of features in another order."""

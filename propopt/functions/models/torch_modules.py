@@ -127,16 +127,37 @@ class TorchModel(Function):
             scores = _numbers(self._scores(self._tensor(points)))
         return self._link(scores).value(scores)
 
-    def _try_out(self, points: Points) -> None:
-        """Ask for a few rows twice, once in the life of the function."""
+    def answers_to(self, inputs: Any, n_inputs: int) -> Values:
+        """Values from one call with anything that the module takes, such as texts.
+
+        Parameters
+        ----------
+        inputs : object
+            What the module is given, as it is.
+        n_inputs : int
+            How many answers are expected.
+        """
         import torch
 
+        with _evaluating(self.module), torch.no_grad():
+            scores = _numbers(_matrix(self.module(inputs), n_inputs))
+        return self._link(scores).value(scores)
+
+    @property
+    def epsilon(self) -> float:
+        """The relative rounding of the precision that the module has."""
+        import torch
+
+        return torch.finfo(_like(self.module).dtype).eps
+
+    def _try_out(self, points: Points) -> None:
+        """Ask for a few rows twice, once in the life of the function."""
         if self.calls.trials:
             return
         few = points[: min(TRIAL_ROWS, self.batch_rows)]
         self.calls.try_out(2 * len(few))
-        epsilon = torch.finfo(_like(self.module).dtype).eps
-        first, again = (Answers(self._answers(few), epsilon) for _ in range(2))
+        answers = (Answers(self._answers(few), self.epsilon) for _ in range(2))
+        first, again = answers
         refuse_other_answers(first, again, repr(self))
 
     def _gradient(self, points: Points, _: Labels, /) -> Attributions:

@@ -130,6 +130,7 @@ def smoothed(
     True
     """
     function = read_function(function)
+    _refuse_words(function)
     n_draws = None if n_samples is None else read_count(n_samples, "n_samples")
     if n_draws == 1:
         raise InvalidInput("n_samples: expected at least 2, which errors need")
@@ -145,6 +146,14 @@ def smoothed(
         f"law: expected 'gaussian' or 'data', got {law!r}"
         f"{did_you_mean(law, ['gaussian', 'data'])}"
     )
+
+
+def _refuse_words(function: Function) -> None:
+    if function.encoding is not None and function.schema is None:
+        raise InvalidInput(
+            f"function: {function!r} takes texts, whose words are there or not; its "
+            "gradient is the effect of each word, which needs no smoothing"
+        )
 
 
 def _read_widths(scale: ArrayLike | None) -> Array:

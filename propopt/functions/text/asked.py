@@ -16,6 +16,7 @@ from propopt.functions.answers import refuse_other_answers
 from propopt.functions.calls import Calls
 from propopt.functions.models.called import TRIAL_ROWS, Trial
 from propopt.functions.models.readout import Readout
+from propopt.functions.text.torch_texts import TorchTexts
 from propopt.output.text import printable
 from propopt.tables.names import Labels
 
@@ -36,7 +37,7 @@ class AskedModel:
     ----------
     name : str
         For messages.
-    readout : Readout
+    readout : Readout or TorchTexts
         Its method and output; the method is given a list of texts.
     calls : Calls
         Where texts are counted.
@@ -47,7 +48,7 @@ class AskedModel:
     """
 
     name: str
-    readout: Readout
+    readout: Readout | TorchTexts
     calls: Calls
     batch_rows: int = sys.maxsize
     trial: Trial = field(default_factory=Trial)

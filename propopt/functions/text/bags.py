@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from collections.abc import Sequence
 
-from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
-
+from propopt.structures.tfidf.entries import CountsWords
 from propopt.tables.text import TextSchema
 
 
-def bag_refusal(vectoriser: Any, schema: TextSchema) -> str | None:
+def bag_refusal(vectorisers: Sequence[CountsWords], schema: TextSchema) -> str | None:
     """Why counts of words do not tell what a model says; None if they do.
 
-    A vectoriser that counts single words does, where it finds the same in each document
-    of the schema and in the bag of its words.
+    Vectorisers that count single words do, where they find the same in each document of
+    the schema and in the bag of its words.
 
     Parameters
     ----------
-    vectoriser : estimator or None
-        What the model sees of texts.
+    vectorisers : sequence of vectorisers
+        All that the model sees of texts; none if it sees more.
     schema : TextSchema
         The words, and documents to try.
     """
-    if not isinstance(vectoriser, CountVectorizer | HashingVectorizer):
+    if not vectorisers:
         return "the order of words may matter to the model"
+    reasons = (_refusal(vectoriser, schema) for vectoriser in vectorisers)
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def _refusal(vectoriser: CountsWords, schema: TextSchema) -> str | None:
     if vectoriser.analyzer != "word" or tuple(vectoriser.ngram_range) != (1, 1):
-        return "the order of words matters to the model, which counts more than words"
+        return "the model counts more than single words"
     analyse = vectoriser.build_analyzer()
-    for n, point in enumerate(map(schema.counts, ([d] for d in schema.documents))):
-        text = schema.documents[n].text
-        if Counter(analyse(text)) != Counter(analyse(schema.bag(point[0]))):
+    for n, document in enumerate(schema.documents):
+        bag = schema.bag(schema.counts([document])[0])
+        if Counter(analyse(document.text)) != Counter(analyse(bag)):
             return f"the model reads other words in document {n} than the rule finds"
     return None

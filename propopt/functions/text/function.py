@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -18,8 +18,10 @@ from propopt.functions.models.readout import Readout
 from propopt.functions.text.asked import AskedModel, as_texts
 from propopt.functions.text.bags import bag_refusal
 from propopt.functions.text.of_document import DocumentFunction, without_each
+from propopt.functions.text.torch_texts import TorchTexts
 from propopt.structures.subsets import NoSetFunction, SetFunction
 from propopt.structures.tfidf import TextStructure
+from propopt.structures.tfidf.entries import CountsWords
 from propopt.tables.names import Labels, listed
 from propopt.tables.text import Document, TextSchema, read_texts
 
@@ -47,9 +49,8 @@ class TextFunction(Function):
         The words.
     structure : TextStructure or NoSetFunction
         What the model was read as, or why it was not.
-    vectoriser : estimator or None
-        What the model begins with: of scikit-learn, if it is known to see nothing else
-        of texts.
+    vectorisers : tuple of CountVectorizer or HashingVectorizer
+        All that the model sees of texts; none if it sees more, or that is not known.
     batch_rows : int
         The most texts of one call.
 
@@ -65,10 +66,10 @@ class TextFunction(Function):
     """
 
     name: str
-    values_of: Callable[[list[str]], Any] | Readout
+    values_of: Callable[[list[str]], Any] | Readout | TorchTexts
     text_schema: TextSchema
     structure: TextStructure | NoSetFunction
-    vectoriser: Any = None
+    vectorisers: tuple[CountsWords, ...] = ()
     batch_rows: int = field(default=sys.maxsize, kw_only=True)
 
     def __repr__(self) -> str:
@@ -92,7 +93,7 @@ class TextFunction(Function):
     def asked(self) -> AskedModel:
         """The model behind it, which counts what it is asked."""
         own = self.values_of
-        if not isinstance(own, Readout):
+        if not isinstance(own, Readout | TorchTexts):
             own = Readout(own, as_texts, "value", None)
         return AskedModel(repr(self), own, self.calls, self.batch_rows)
 
@@ -127,6 +128,11 @@ class TextFunction(Function):
         """
         return self.asked.finite_values(texts)
 
+    @property
+    def is_read(self) -> bool:
+        """Whether the model was read: what it is made of is known."""
+        return not isinstance(self.structure, NoSetFunction)
+
     def subsets(self, document: Document) -> SetFunction | NoSetFunction:
         """The function of the words of a document that are kept, where it was read."""
         if isinstance(self.structure, NoSetFunction):
@@ -145,76 +151,81 @@ class TextFunction(Function):
         return DocumentFunction(self, own)
 
     def documents_of(self, X: Any, what: str = "X") -> list[Document]:
-        """The documents of texts; all their words must be in the vocabulary."""
+        """The documents of texts; all their words must be in the vocabulary.
+
+        Parameters
+        ----------
+        X : sequence of str, Series or array (N,)
+            The texts.
+        what : str
+            What errors call them.
+        """
         texts, _ = read_texts(X, what)
         found = [self._parted(text) for text in texts]
         self.text_schema.check_words(found, what)
         return found
 
-    def document(self, point: Points, name: Hashable = None) -> Document:
-        """The document of a row of counts.
+    def document(self, point: Points) -> Document:
+        """The document of one row of counts (D,); see :meth:`documents_at`."""
+        return self.documents_at(point[None])[0]
+
+    def documents_at(
+        self, points: Points, labels: Labels | None = None
+    ) -> list[Document]:
+        """The documents of rows of counts.
 
         Parameters
         ----------
-        point : array (D,)
+        points : array (n, D)
             How often each word comes.
-        name : hashable, optional
-            That of the row: it tells documents of the schema apart that have the same
-            counts, such as those of a Series by its index.
+        labels : Labels, optional
+            Those that :meth:`read` gave: they tell documents apart that have the same
+            counts of words.
 
         Raises
         ------
         InvalidInput
             If the order of words may matter to the model, and no document or several
-            documents of the schema have these counts.
+            have these counts.
         """
-        schema = self.text_schema
-        found = [schema.documents[n] for n in schema.alike(point)]
-        if len({document.text for document in found}) == 1:
-            return found[0]
-        if found and name is not None and schema.rows is not None:
-            named = [n for n in schema.alike(point) if schema.rows[n] == name]
-            if len(named) == 1:
-                return schema.documents[named[0]]
-        if self.bag_refusal is not None:
-            raise InvalidInput(self._unknown(point, self.bag_refusal))
-        return found[0] if found else self._parted(schema.bag(point))
+        rows = zip(self.text_schema.known(points, labels), points, strict=True)
+        return [self._chosen(found, point) for found, point in rows]
 
     @cached_property
     def bag_refusal(self) -> str | None:
         """Why counts of words do not tell the value; None if they do."""
-        return bag_refusal(self.vectoriser, self.text_schema)
+        return bag_refusal(self.vectorisers, self.text_schema)
 
     def _parted(self, text: str) -> Document:
         return self.text_schema.document_of(text)
 
-    def _unknown(self, point: Points, reason: str) -> str:
+    def _chosen(self, found: list[Document], point: Points) -> Document:
+        """One of the documents with such counts, or their bag of words."""
+        if len({document.text for document in found}) == 1:
+            return found[0]
+        if self.bag_refusal is not None:
+            raise InvalidInput(f"{self!r}: {self.bag_refusal}, {self._unknown(point)}")
+        return found[0] if found else self._parted(self.text_schema.bag(point))
+
+    def _unknown(self, point: Points) -> str:
         alike = self.text_schema.alike(point)
         if alike:
             return (
-                f"{self!r}: documents {listed(alike)} of `data` have the same words, "
-                f"each as often, and {reason}; give a Series whose index tells them "
-                "apart, or explain one at a time, by of_document(text)"
+                f"and documents {listed(alike)} of `data` have the same words, each as "
+                "often; explain the texts themselves, or one at a time by "
+                "of_document(text)"
             )
         return (
-            f"{self!r}: no document of `data` has these counts of words, and {reason}; "
-            "give wrap all documents that are to be explained, as data"
+            "and no document of `data` has such counts of words; give wrap all "
+            "documents that are to be explained, as data"
         )
-
-    def _documents(self, points: Points, labels: Labels) -> list[Document]:
-        names = self.text_schema.row_names(points, labels)
-        return [
-            self.document(point, name)
-            for point, name in zip(points, names, strict=True)
-        ]
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
-        return self.asked.values(
-            document.text for document in self._documents(points, labels)
-        )
+        documents = self.documents_at(points, labels)
+        return self.asked.values(document.text for document in documents)
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
-        documents = self._documents(points, labels)
+        documents = self.documents_at(points, labels)
         values = self.texts_value(document.text for document in documents)
         without = self.texts_value(
             text for document in documents for text in without_each(document)

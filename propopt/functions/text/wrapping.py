@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from propopt.errors import InvalidInput
+from propopt.functions.models.columns import FittedColumns
 from propopt.functions.models.outputs import (
     Output,
     Target,
@@ -14,11 +16,16 @@ from propopt.functions.models.outputs import (
     read_output,
 )
 from propopt.functions.models.readout import Readout
+from propopt.functions.models.torch_modules import is_torch_module, torch_model
 from propopt.functions.text.asked import as_texts
 from propopt.functions.text.function import TextFunction
-from propopt.structures.pipelines import first_step
+from propopt.functions.text.model_words import default_rule
+from propopt.functions.text.torch_texts import TorchTexts
+from propopt.structures.subsets import NoSetFunction
 from propopt.structures.tfidf import read_text_model
-from propopt.tables.text import TextSchema
+from propopt.structures.tfidf.entries import text_vectorisers
+from propopt.tables.schema import TableSchema
+from propopt.tables.text import TextSchema, is_documents
 
 
 def wrap_texts(model: Any, target: Target, output: Output, data: Any) -> TextFunction:
@@ -26,14 +33,27 @@ def wrap_texts(model: Any, target: Target, output: Output, data: Any) -> TextFun
 
     Parameters
     ----------
-    model : estimator or callable
+    model : estimator, torch module or callable
         From a list of texts to numbers.
     target, output
         As for ``wrap``.
     data : TextSchema or documents
-        The words, or texts that have them.
+        The words, or texts that have them: their words are those that the model sees,
+        where these are known, else those of the package ``lime``.
+
+    Raises
+    ------
+    InvalidInput
+        If the model takes tables, or ``data`` are no texts.
     """
+    if is_torch_module(model):
+        module = torch_model(model, target, output, None)
+        reason = NoSetFunction(f"{name_of(model)} is a torch module")
+        schema = text_schema_of(model, data)
+        return TextFunction(module.name, TorchTexts(module), schema, reason)
     check_model(model)
+    _refuse_table_model(model)
+    _refuse_files(model)
     quantity = read_output(model, output)
     index = read_index(model, quantity, target)
     call = call_of(model, quantity)
@@ -41,7 +61,52 @@ def wrap_texts(model: Any, target: Target, output: Output, data: Any) -> TextFun
     return TextFunction(
         name=f"{name_of(model)}, output={quantity!r}, target={target!r}",
         values_of=Readout(method, as_texts, said, index),
-        text_schema=data if isinstance(data, TextSchema) else TextSchema.of(data),
+        text_schema=text_schema_of(model, data),
         structure=read_text_model(model, quantity, index),
-        vectoriser=first_step(model),
+        vectorisers=tuple(text_vectorisers(model)),
     )
+
+
+def text_schema_of(model: Any, data: Any) -> TextSchema:
+    """The words of documents, by the rule of the model where it is known."""
+    if isinstance(data, TextSchema):
+        return data
+    return TextSchema.of(data, default_rule(model), "data")
+
+
+def is_for_texts(model: Any, data: object) -> bool:
+    """Whether ``data`` are documents or their words, or were to be for this model."""
+    if isinstance(data, TextSchema | str | bytes) or is_documents(data):
+        return True
+    known = data is None or isinstance(data, TableSchema)
+    return not known and bool(text_vectorisers(model))
+
+
+def refuse_text_model(model: Any) -> None:
+    """Refuse to give tables to a model that begins with a vectoriser of texts."""
+    found = text_vectorisers(model)
+    if found:
+        raise InvalidInput(
+            f"model: {name_of(model)} begins with {name_of(found[0])}, which takes "
+            "texts; tell wrap of them: wrap(model, data=texts), with a list or Series"
+        )
+
+
+def _refuse_table_model(model: Any) -> None:
+    columns = FittedColumns.of(model)
+    if columns.count is not None:
+        raise InvalidInput(
+            f"data: {name_of(model)} was fitted on a table of {columns.count} columns, "
+            "and data are texts; a pipeline that begins with a vectoriser takes them, "
+            "or a callable from a list of texts"
+        )
+
+
+def _refuse_files(model: Any) -> None:
+    for vectoriser in text_vectorisers(model):
+        if vectoriser.input != "content":
+            raise InvalidInput(
+                f"model: its {name_of(vectoriser)} reads files (input="
+                f"{vectoriser.input!r}), and words are deleted from texts; set its "
+                "input to 'content'"
+            )

@@ -3,6 +3,7 @@
 from propopt.tables.text.document import Document
 from propopt.tables.text.reading import is_documents, read_texts
 from propopt.tables.text.schema import TextSchema
+from propopt.tables.text.vectoriser_words import VectoriserWords
 from propopt.tables.text.words import (
     PACKAGE_FILLER,
     EachOccurrence,
@@ -19,6 +20,7 @@ __all__ = [
     "Occurrence",
     "PatternWords",
     "TextSchema",
+    "VectoriserWords",
     "WordRule",
     "is_documents",
     "read_texts",

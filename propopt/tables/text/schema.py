@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
@@ -36,8 +36,6 @@ class TextSchema:
         All words, in the order in which they first come.
     documents : tuple of Document
         Those that the schema was made of.
-    rows : tuple or None
-        Their names, such as the index of a Series.
 
     Examples
     --------
@@ -55,10 +53,11 @@ class TextSchema:
     rule: WordRule
     vocabulary: tuple[str, ...]
     documents: tuple[Document, ...]
-    rows: tuple[Hashable, ...] | None = None
 
     @classmethod
-    def of(cls, documents: Any, rule: WordRule | None = None) -> TextSchema:
+    def of(
+        cls, documents: Any, rule: WordRule | None = None, what: str = "documents"
+    ) -> TextSchema:
         """The schema of documents.
 
         Parameters
@@ -67,6 +66,8 @@ class TextSchema:
             The texts; they may be alike, and have no word at all.
         rule : WordRule, optional
             What a word is; by default that of the package ``lime``.
+        what : str
+            What errors call them.
 
         Raises
         ------
@@ -74,10 +75,10 @@ class TextSchema:
             If they are no texts; the first that is none is named.
         """
         own = PatternWords() if rule is None else rule
-        texts, names = read_texts(documents, "documents")
+        texts, _ = read_texts(documents, what)
         found = tuple(Document.of(text, own) for text in texts)
         words = dict.fromkeys(word for document in found for word in document.words)
-        return cls(own, tuple(words), found, names)
+        return cls(own, tuple(words), found)
 
     def __repr__(self) -> str:
         return (
@@ -121,7 +122,9 @@ class TextSchema:
         self.check_words(found, what)
         points = self.counts(found)
         points.setflags(write=False)
-        return points, Labels(names, self.vocabulary, self.vocabulary)
+        return points, Labels(
+            names, self.vocabulary, self.vocabulary, texts=tuple(texts)
+        )
 
     def document_of(self, text: str) -> Document:
         """The words of a text, by the rule of the schema."""
@@ -172,46 +175,46 @@ class TextSchema:
         points : array (n, D)
             Counts.
         labels : Labels, optional
-            Names of the rows: they tell documents apart that have the same counts.
+            Those that came with the rows: they tell documents apart that have the same
+            counts, of which the first is given else.
 
         Raises
         ------
         InvalidInput
             If a row holds anything but counts.
         """
-        names = self.row_names(points, labels)
         return [
-            document.text if document is not None else self.bag(point)
-            for document, point in zip(
-                map(self.known, points, names), points, strict=True
-            )
+            found[0].text if found else self.bag(point)
+            for found, point in zip(self.known(points, labels), points, strict=True)
         ]
 
-    def known(self, point: Points, name: Hashable = None) -> Document | None:
-        """The document of the schema with such counts; the first where several have.
+    def known(
+        self, points: Points, labels: Labels | None = None
+    ) -> Iterator[list[Document]]:
+        """The documents that each row of counts may be.
 
         Parameters
         ----------
-        point : array (D,)
+        points : array (n, D)
             Counts.
-        name : hashable, optional
-            That of the row, which is preferred among several documents.
+        labels : Labels, optional
+            Those that came with the rows. Of a row that still is what it was read as,
+            they tell which document it is.
         """
-        found = self.alike(point)
-        if not found:
-            return None
-        named = [n for n in found if self.rows is not None and self.rows[n] == name]
-        return self.documents[(named or found)[0]]
+        texts = None if labels is None else labels.texts
+        told = texts is not None and len(texts) == len(points)
+        for n, point in enumerate(points):
+            key = _key_of(point)
+            if texts is not None and told:
+                own = self.document_of(texts[n])
+                if self._key_of_document(own) == key:
+                    yield [own]
+                    continue
+            yield [self.documents[m] for m in self._positions.get(key, [])]
 
     def alike(self, point: Points) -> list[int]:
         """The positions of the documents that have such counts."""
         return self._positions.get(_key_of(point), [])
-
-    def row_names(self, points: Points, labels: Labels | None) -> tuple[Hashable, ...]:
-        """The names of n rows; None where they have none."""
-        if labels is None or not labels.names_rows_of(points):
-            return (None,) * len(points)
-        return labels.points or ()
 
     def bag(self, point: Points) -> str:
         """Words as often as they count, with blanks between.
@@ -238,15 +241,20 @@ class TextSchema:
         return pd.DataFrame(values, index=index, columns=columns)
 
     @cached_property
-    def _positions(self) -> dict[bytes, list[int]]:
+    def _positions(self) -> dict[bytes | None, list[int]]:
         """The documents that have the same counts."""
-        found: dict[bytes, list[int]] = {}
+        found: dict[bytes | None, list[int]] = {}
         for n, document in enumerate(self.documents):
-            columns = self.columns_of(document)
-            order = np.argsort(columns)
-            key = _key(columns[order], document.counts[order])
-            found.setdefault(key, []).append(n)
+            found.setdefault(self._key_of_document(document), []).append(n)
         return found
+
+    def _key_of_document(self, document: Document) -> bytes | None:
+        """As :func:`_key_of` of its counts; None if it has words that are not known."""
+        if any(word not in self.places for word in document.words):
+            return None
+        columns = self.columns_of(document)
+        order = np.argsort(columns)
+        return _key(columns[order], document.counts[order])
 
     @cached_property
     def _forms(self) -> tuple[str, ...]:
