@@ -2,9 +2,9 @@
 
 from propopt.problems.file import ProblemFile, read_problem, read_sections
 from propopt.problems.jobs.explain import Explain
-from propopt.problems.jobs.lime import LimeJob
+from propopt.problems.jobs.lime.run import LimeLook, run_limits
+from propopt.problems.jobs.lime.section import LimeJob
 from propopt.problems.jobs.run_explain import FirstLook, run_explain
-from propopt.problems.jobs.run_lime import LimeLook, run_limits
 from propopt.problems.jobs.run_sweep import run_problem
 from propopt.problems.jobs.sweep import Sweep
 from propopt.problems.own_table import OwnTable

@@ -17,6 +17,7 @@ from propopt.problems.schema import ProblemSchema
 from propopt.problems.sources.base import PythonSource, Source
 from propopt.problems.sources.reading import read_schema
 from propopt.problems.sources.yaml_text import YamlSource
+from propopt.problems.subject.documents import check_documents
 from propopt.problems.subject.models.code import Code
 from propopt.problems.subject.reading import (
     check_subject,
@@ -183,6 +184,7 @@ class ProblemFile:
             weights that are all zero at once, and too many of them.
         """
         check_one_job(self.schema, self.source)
+        check_documents(self.schema, self.source)
         self.schema.job.check(self.schema, self.source)
 
     def check_data(self) -> None:

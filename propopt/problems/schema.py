@@ -12,9 +12,9 @@ from propopt.problems.extent import Extent
 from propopt.problems.jobs import JOBS
 from propopt.problems.jobs.base import Job
 from propopt.problems.jobs.explain import ExplainKeys
-from propopt.problems.jobs.lime import LimeKeys
+from propopt.problems.jobs.lime.section import LimeKeys
 from propopt.problems.jobs.sweep import SweepKeys
-from propopt.problems.section import Section, Seed, refuse_settings
+from propopt.problems.section import Section, Seed
 from propopt.problems.subject.data import Data
 from propopt.problems.subject.function import Formula
 from propopt.problems.subject.models import AnyModel
@@ -48,13 +48,7 @@ class CommonKeys(Section):
     @model_validator(mode="after")
     def _consistent(self) -> CommonKeys:
         learner = self.explained
-        if self.data.text is not None:
-            _check_texts(learner)
-        if isinstance(learner, Formula):
-            return self
-        if self.data.text is None:
-            refuse_settings(learner, "a table of columns", ("vectorizer",))
-        if not learner.needs_target:
+        if isinstance(learner, Formula) or not learner.needs_target:
             return self
         if self.data.grid is not None or self.data.uniform is not None:
             raise PydanticCustomError(
@@ -67,18 +61,6 @@ class CommonKeys(Section):
                 "no_target", "a model on a csv needs data.target, the column to learn"
             )
         return self
-
-
-def _check_texts(learner: Formula | ModelSection) -> None:
-    """Refuse what explains no documents, and what has no meaning for words."""
-    known = None if isinstance(learner, Formula) else learner
-    if known is None or not known.takes_texts:
-        raise PydanticCustomError(
-            "no_texts",
-            "{words} takes numbers, and data.text are documents",
-            {"words": "a formula" if known is None else known.words},
-        )
-    refuse_settings(learner, "data.text", ("smooth",))
 
 
 class ProblemSchema(LimeKeys, ExplainKeys, SweepKeys, CommonKeys):

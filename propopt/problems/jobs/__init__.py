@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from propopt.problems.jobs.base import Job
 from propopt.problems.jobs.explain import Explain
-from propopt.problems.jobs.lime import LimeJob
+from propopt.problems.jobs.lime.section import LimeJob
 from propopt.problems.jobs.sweep import Sweep
 from propopt.problems.sources.base import Source
 

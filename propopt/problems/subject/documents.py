@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
 
 from propopt.problems.extent import Extent
@@ -10,6 +12,37 @@ from propopt.problems.subject.data import Data
 from propopt.problems.subject.models.base import LearnedSection, ModelSection
 from propopt.problems.subject.models.vectorizers import TFIDF, VectorizerSection
 from propopt.tables.text import PatternWords
+
+
+if TYPE_CHECKING:
+    from propopt.problems.schema import ProblemSchema
+
+
+def check_documents(schema: ProblemSchema, source: Source) -> None:
+    """Refuse what explains no documents, and what is said of them where there are none.
+
+    Raises
+    ------
+    ProblemFileError
+        With the line of the setting.
+    """
+    spec = schema.model
+    if schema.data.text is None:
+        _refuse(spec, "vectorizer", "has no effect without data.text", source)
+        return
+    if spec is None or not spec.takes_texts:
+        place, words = (
+            ("function", "a formula") if spec is None else ("model", spec.words)
+        )
+        raise source.error(
+            (place,), f"{words} takes numbers, and data.text are documents"
+        )
+    _refuse(spec, "smooth", "words are there or not; leave it out", source)
+
+
+def _refuse(spec: ModelSection | None, name: str, message: str, source: Source) -> None:
+    if spec is not None and name in spec.model_fields_set:
+        raise source.error(("model", name), message)
 
 
 def extent_of_documents(data: Data, texts: pd.Series[str]) -> Extent:

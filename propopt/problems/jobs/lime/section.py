@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Self,
+    TypeAlias,
+)
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
@@ -69,7 +78,17 @@ class LimeSection(Section):
         "frequency", description="how often bins of the tabular law are drawn"
     )
     kernel_width: Positive | None = Field(
-        None, description="by default the package's, 0.75 √D"
+        None, description="of tables; by default the package's, 0.75 √D"
+    )
+    bandwidth: Positive = Field(
+        0.25,
+        description="of documents, a hundredth of the package's kernel_width, which is "
+        "25 by default",
+    )
+    words: Literal["lime", "model"] = Field(
+        "lime",
+        description="of documents, what is deleted: words as the package has them, or "
+        "those that the model counts",
     )
     n_samples: Annotated[Samples, Field(ge=2)] = Field(
         5000,
@@ -77,9 +96,10 @@ class LimeSection(Section):
         "each row where nothing is known exactly",
     )
     path: KernelWidths | None = Field(
-        None, description="kernel widths at which coefficients are written too"
+        None,
+        description="kernel widths at which coefficients are written too; of documents "
+        "bandwidths",
     )
-
     diagnose: bool = Field(
         True, description="look for what coefficients hide, which takes a while"
     )
@@ -121,6 +141,16 @@ class LimeSection(Section):
             )
 
 
+_NOT_OF_TABLES: Final = dict.fromkeys(
+    ("bandwidth", "words"), "has no effect without data.text"
+)
+_NOT_OF_TEXTS: Final = {
+    **dict.fromkeys(("law", "n_bins", "weights"), "has no effect with data.text"),
+    "kernel_width": "of documents give bandwidth, a hundredth of it: the package's 25 "
+    "is 0.25",
+}
+
+
 class LimeKeys(Section):
     """The keys of an explanation by LIME."""
 
@@ -147,7 +177,11 @@ class LimeJob(Job):
     )
 
     def check(self, schema: ProblemSchema, source: Source) -> None:
-        del schema, source
+        assert schema.lime is not None
+        unused = _NOT_OF_TABLES if schema.data.text is None else _NOT_OF_TEXTS
+        for name, message in unused.items():
+            if name in schema.lime.model_fields_set:
+                raise source.error(("lime", name), message)
 
     def check_extent(self, schema: ProblemSchema, extent: Extent) -> None:
         assert schema.lime is not None

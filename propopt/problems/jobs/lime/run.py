@@ -19,9 +19,9 @@ from propopt.output.csv import write_csv
 from propopt.output.progress import PlainConsole
 from propopt.problems.file import ProblemFile
 from propopt.problems.jobs.artefacts import Artefacts, Writer, write_json
-from propopt.problems.jobs.lime import LimeJob, LimeSection
-from propopt.problems.jobs.lime_figure import write_lime_figure
-from propopt.problems.jobs.lime_printout import print_diagnosis, print_lime
+from propopt.problems.jobs.lime.figure import write_lime_figure
+from propopt.problems.jobs.lime.printout import print_diagnosis, print_lime
+from propopt.problems.jobs.lime.section import LimeJob, LimeSection
 from propopt.problems.jobs.manifest import manifest
 from propopt.problems.jobs.printout import print_subject, print_title, warnings_printed
 from propopt.problems.parts import part

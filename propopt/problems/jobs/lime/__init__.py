@@ -1,0 +1,1 @@
+"""The job of ``lime``: on tables, and on documents."""

@@ -1,0 +1,307 @@
+"""Documents in a problem file: what is read, what is refused, what models learn."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import get_args
+
+import numpy as np
+import pandas as pd
+import pytest
+from problem_texts import complaint
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+import propopt as po
+from propopt.problems.subject import making
+from propopt.problems.subject.models.vectorizers import VECTORIZERS
+
+
+NOTES = """\
+id,note,label,y
+0,"Good food, good price.",yes,1.5
+1,No good!,no,-1
+2,"NA",no,0
+3,"1e3",yes,2.5
+4,"
+",no,0
+5,The food was <b>good</b> 😀,yes,3
+6,the food was good,yes,2
+"""
+DATA = "data: {csv: notes.csv, text: note, target: label}\n"
+MODEL = "model: {kind: logistic, regularization: 0.5, output: log_odds}\n"
+SWEEP = "objective: {gradient_matching: 1, sparsity: 0.1}\n"
+FILE = DATA + MODEL + SWEEP
+
+
+@pytest.fixture
+def file(write):
+    """A file beside a table of notes."""
+
+    def made(text=FILE, notes=NOTES):
+        write(notes, "notes.csv")
+        return write(text)
+
+    return made
+
+
+def subject_of(path):
+    return po.problems.read_problem(path).subject
+
+
+def refused(path):
+    """What a check with all rows says, without the folder."""
+    with pytest.raises(po.errors.ProblemFileError) as caught:
+        po.problems.read_problem(path).check_all_data()
+    return str(caught.value).replace(f"{path.parent}/", "")
+
+
+# ---- what is read
+
+
+def test_documents_are_as_they_are_written(file):
+    points = subject_of(file()).points.sort_index()
+    assert (
+        points.tolist()
+        == pd.read_csv(file().parent / "notes.csv", keep_default_na=False, dtype=str)[
+            "note"
+        ].tolist()
+    )
+    assert points[2] == "NA"
+    assert points[3] == "1e3"
+    assert points[4] == "\n"
+
+
+def test_rows_to_explain_are_those_that_a_table_would_have(file):
+    text = FILE.replace("label}", "label, explain: 3}")
+    subject = subject_of(file(text))
+    order = np.random.default_rng(0).permutation(7)
+    assert subject.points.index.tolist() == order[:3].tolist()
+    assert subject.others.index.tolist() == order[3:].tolist()
+    assert subject.others_target.index.tolist() == order[3:].tolist()
+
+
+def test_a_model_learns_texts_behind_its_vectorizer(file):
+    subject = subject_of(file())
+    texts, labels = subject.others, subject.others_target
+    known = make_pipeline(TfidfVectorizer(), LogisticRegression(C=2, max_iter=10_000))
+    margin = known.fit(texts, labels).decision_function(texts)
+    assert subject.function.value(texts) == pytest.approx(margin, abs=1e-12)
+    assert set(subject.words) == {
+        *("Good", "food", "good", "price", "No", "NA", "1e3", "The", "was", "b"),
+        "the",
+    }
+    assert subject.n_features == 11
+    assert subject.table.sum() == sum(len(re.findall(r"\w+", t)) for t in texts)
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [
+        ("linear", "y"),
+        ("mlp, task: classification, hidden: [2]", "label"),
+        ("mlp, task: regression, hidden: [2], target: standardized", "y"),
+        ("forest, task: classification, n_estimators: 3", "label"),
+        ("extra_trees, task: regression, n_estimators: 3", "y"),
+        ("gradient_boosting, task: classification, n_estimators: 3", "label"),
+        ("hist_gradient_boosting, task: regression, min_samples_leaf: 1", "y"),
+        ("lightgbm, task: classification, min_child_samples: 1", "label"),
+    ],
+)
+@pytest.mark.parametrize("vectorizer", ["counts, binary: true", "tfidf, norm: null"])
+def test_every_model_that_learns_tables_learns_documents(
+    file, kind, target, vectorizer
+):
+    text = FILE.replace("label", target).replace(
+        MODEL, f"model: {{kind: {kind}, vectorizer: {{kind: {vectorizer}}}}}\n"
+    )
+    subject = subject_of(file(text))
+    values = subject.function.value(subject.points)
+    effects = np.asarray(subject.function.gradient(subject.points))
+    assert np.ptp(values) > 0.0
+    assert effects.shape == (7, subject.n_features)
+    assert not effects[subject.table == 0.0].any()
+
+
+def test_n_grams_and_stop_words_are_those_of_the_file(file):
+    vectorizer = "{kind: counts, ngram_range: [1, 2], stop_words: [was], min_df: 2}"
+    text = FILE.replace("log_odds}", f"log_odds, vectorizer: {vectorizer}}}")
+    counted = subject_of(file(text)).estimator[0].get_feature_names_out()
+    assert counted.tolist() == ["food", "food good", "good", "the", "the food"]
+
+
+@pytest.mark.parametrize("section", VECTORIZERS, ids=lambda s: s.__name__)
+def test_a_vectorizer_has_settings_and_defaults_of_its_class(section):
+    (kind,) = get_args(section.model_fields["kind"].annotation)
+    made = {"counts": CountVectorizer, "tfidf": TfidfVectorizer}[kind]
+    taken = inspect.signature(made).parameters
+    for name, field in section.model_fields.items():
+        if name == "kind":
+            continue
+        known = taken[name].default
+        assert field.default == (list(known) if isinstance(known, tuple) else known)
+    own = section.model_validate({"kind": kind}).make().get_params()
+    assert {n: v for n, v in own.items() if n != "dtype"} == {
+        n: v for n, v in made().get_params().items() if n != "dtype"
+    }
+
+
+def test_nothing_is_fitted_by_a_check(file, monkeypatch):
+    text = FILE + "limits: {sparsity: [1]}\n"
+    robust = "pairwise_robustness: {graph: {kind: knn, n_neighbors: 2}}"
+    smooth = "smoothness: {graph: {kind: complete}}"
+    path = file(text.replace("sparsity: 0.1", f"{robust}, {smooth}, sparsity: 1"))
+    monkeypatch.setattr(making, "learn", lambda *_: pytest.fail("fitted"))
+    po.problems.read_problem(path).check_all_data()
+
+
+# ---- where documents lie
+
+
+def test_documents_lie_where_tf_idf_of_their_words_does(file):
+    subject = subject_of(file())
+    vectorizer = TfidfVectorizer(token_pattern=r"(?u)\b\w+\b")
+    known = vectorizer.fit_transform(subject.points).toarray()
+    found = subject.coordinates
+    gram = known @ known.T
+    assert found @ found.T == pytest.approx(gram, abs=1e-12)
+    assert np.diag(gram).tolist() == pytest.approx(
+        [1, 1, 0, 1, 1, 1, 1], abs=1e-12
+    ) or (np.isclose(np.diag(gram), 0.0).sum() == 1)
+
+
+# ---- what is refused
+
+OF_TEXT = {
+    "categorical: [label]": "categorical has no effect with text",
+    "groups: {a: [b, c]}": "groups has no effect with text",
+    "standardize: true": "standardize has no effect with text",
+}
+
+
+@pytest.mark.parametrize("setting", OF_TEXT)
+def test_what_is_of_columns_is_refused_with_documents(file, setting):
+    path = file(FILE.replace("label}", f"label, {setting}}}"))
+    assert complaint(path) == f"file.yaml:1: data: {OF_TEXT[setting]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "data: {sklearn: iris, text: note}\n" + MODEL + SWEEP,
+            "file.yaml:1: data: text has no effect with sklearn",
+        ),
+        (
+            DATA + "function: {name: sine}\n" + SWEEP,
+            "file.yaml:2: function: a formula takes numbers, and data.text are "
+            "documents",
+        ),
+        (
+            DATA + "model: {onnx: model.onnx}\n" + SWEEP,
+            "file.yaml:2: model: an ONNX model takes numbers, and data.text are "
+            "documents",
+        ),
+        (
+            DATA.replace("text: note, ", "")
+            + "model: {kind: linear, vectorizer: {kind: counts}}\n"
+            + SWEEP,
+            "file.yaml:2: model.vectorizer: has no effect without data.text",
+        ),
+        (
+            DATA + "model: {import: 'a:b', vectorizer: {kind: counts}}\n" + SWEEP,
+            "file.yaml:2: model: vectorizer has no effect with imported",
+        ),
+        (
+            DATA + "model: {kind: linear, smooth: {}}\n" + SWEEP,
+            "file.yaml:2: model.smooth: words are there or not; leave it out",
+        ),
+        (
+            DATA + "model: {kind: linear, vectorizer: {kind: words}}\n" + SWEEP,
+            "file.yaml:2: model.vectorizer.kind: expected 'counts' or 'tfidf', got "
+            "'words'",
+        ),
+        (
+            DATA
+            + "model: {kind: linear, vectorizer: {kind: counts, norm: l1}}\n"
+            + SWEEP,
+            "file.yaml:2: model.vectorizer.norm: unknown key; known here: lowercase, "
+            "strip_accents, stop_words, token_pattern, ngram_range, min_df, max_df, "
+            "max_features, binary, kind",
+        ),
+        (
+            DATA
+            + "model: {kind: linear, vectorizer: {kind: counts, stop_words: 3}}\n"
+            + SWEEP,
+            "file.yaml:2: model.vectorizer.stop_words: expected 'english', or a list "
+            "of words",
+        ),
+        (
+            DATA
+            + "model: {kind: linear, vectorizer: {kind: counts, ngram_range: [2, 1]}}\n"
+            + SWEEP,
+            "file.yaml:2: model.vectorizer: ngram_range: expected two numbers, the "
+            "smaller first, such as [1, 2]",
+        ),
+        (
+            FILE + "lime: {}\n",
+            "file.yaml:4: lime: expected exactly one of objective, explain and lime, "
+            "got objective and lime",
+        ),
+        (
+            DATA + MODEL + "lime: {kernel_width: 25}\n",
+            "file.yaml:3: lime.kernel_width: of documents give bandwidth, a hundredth "
+            "of it: the package's 25 is 0.25",
+        ),
+        (
+            DATA + MODEL + "lime: {n_bins: 3}\n",
+            "file.yaml:3: lime.n_bins: has no effect with data.text",
+        ),
+        (
+            DATA.replace("text: note, ", "") + MODEL + "lime: {bandwidth: 0.25}\n",
+            "file.yaml:3: lime.bandwidth: has no effect without data.text",
+        ),
+    ],
+)
+def test_a_file_says_what_has_no_meaning_for_documents(file, text, said):
+    assert complaint(file(text)) == said
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("min_df: 9", "max_df corresponds to < documents than min_df"),
+        (
+            "stop_words: [good, food, price, 'no', na, '1e3', the, was]",
+            "empty vocabulary; perhaps the documents only contain stop words",
+        ),
+    ],
+)
+def test_nothing_to_count_is_refused_before_anything_is_fitted(file, setting, said):
+    vectorizer = f"{{kind: counts, {setting}}}"
+    path = file(FILE.replace("log_odds}", f"log_odds, vectorizer: {vectorizer}}}"))
+    assert refused(path) == (
+        f"file.yaml:2: model.vectorizer: in the documents to fit on: {said}"
+    )
+
+
+def test_an_empty_text_is_refused_with_its_row(file):
+    missing = NOTES.replace('"1e3"', "").replace("No good!", "")
+    assert refused(file(notes=missing)) == (
+        "file.yaml:1: data.text: notes.csv: note is empty in row 1 (the first is row "
+        "0), and of 1 more; leave such rows out"
+    )
+
+
+def test_a_column_that_is_not_there_is_refused(file):
+    assert refused(file(FILE.replace("text: note", "text: notes"))) == (
+        "file.yaml:1: data.text: notes.csv has no column 'notes' (did you mean "
+        "'note'?); it has id, note, label, y"
+    )
+
+
+def test_columns_that_no_one_reads_may_hold_anything(file):
+    notes = NOTES.replace('0,"Good', ',"Good').replace("1,No", "x,No")
+    assert len(subject_of(file(notes=notes)).points) == 7
