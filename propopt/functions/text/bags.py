@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from propopt.structures.tfidf.entries import CountsWords
+from propopt.structures.tfidf.vectorisers import VECTORISERS
 from propopt.tables.text import TextSchema
 
 
@@ -29,6 +30,8 @@ def bag_refusal(vectorisers: Sequence[CountsWords], schema: TextSchema) -> str |
 
 
 def _refusal(vectoriser: CountsWords, schema: TextSchema) -> str | None:
+    if type(vectoriser) not in VECTORISERS:
+        return f"{type(vectoriser).__name__} may count more than words"
     if vectoriser.analyzer != "word" or tuple(vectoriser.ngram_range) != (1, 1):
         return "the model counts more than single words"
     analyse = vectoriser.build_analyzer()

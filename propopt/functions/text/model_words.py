@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from propopt.structures.tfidf.entries import CountsWords, text_vectorisers
+from propopt.structures.tfidf.vectorisers import VECTORISERS
 from propopt.tables.text import PatternWords, VectoriserWords, WordRule
 
 
@@ -55,6 +56,8 @@ def default_rule(model: Any) -> WordRule:
 
 
 def _rule_of(vectoriser: CountsWords) -> VectoriserWords | NoWords:
+    if type(vectoriser) not in VECTORISERS:
+        return NoWords(f"{type(vectoriser).__name__} may find words by another rule")
     told = vectoriser.get_params(deep=False)
     if told["analyzer"] != "word":
         return NoWords("its vectoriser counts characters, or in a way of its own")

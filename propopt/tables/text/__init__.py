@@ -2,6 +2,7 @@
 
 from propopt.tables.text.document import Document
 from propopt.tables.text.reading import is_documents, read_texts
+from propopt.tables.text.saved import pack_texts, unpack_texts
 from propopt.tables.text.schema import TextSchema
 from propopt.tables.text.vectoriser_words import VectoriserWords
 from propopt.tables.text.words import (
@@ -23,5 +24,7 @@ __all__ = [
     "VectoriserWords",
     "WordRule",
     "is_documents",
+    "pack_texts",
     "read_texts",
+    "unpack_texts",
 ]

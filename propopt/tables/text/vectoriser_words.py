@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, repeat
 from typing import Literal, TypeAlias, final
 
 from propopt.errors import InvalidInput
-from propopt.tables.text.words import Occurrence
+from propopt.tables.text.words import Occurrence, compiled
 
 
 Accents: TypeAlias = Literal["ascii", "unicode"] | None
@@ -57,7 +55,7 @@ class VectoriserWords:
     filler: str = ""
 
     def __post_init__(self) -> None:
-        if re.compile(self.token_pattern).groups > 1:
+        if compiled(self.token_pattern).groups > 1:
             raise InvalidInput(
                 f"token_pattern: expected at most one group, got {self.token_pattern!r}"
             )
@@ -65,9 +63,10 @@ class VectoriserWords:
     def find(self, text: str, /) -> list[Occurrence]:
         """The words of a text where they stand, from the first."""
         seen, origins = self._seen(text)
-        group = self._pattern.groups
+        pattern = compiled(self.token_pattern)
+        group = pattern.groups
         found: list[Occurrence] = []
-        for match in self._pattern.finditer(seen):
+        for match in pattern.finditer(seen):
             word = match.group(group)
             if word and word not in self.stop_words:
                 start, end = match.span(group)
@@ -97,10 +96,6 @@ class VectoriserWords:
             while end < len(text) and unicodedata.combining(text[end]):
                 end += 1
         return end
-
-    @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        return re.compile(self.token_pattern)
 
 
 def _append(found: list[Occurrence], new: Occurrence) -> None:

@@ -7,6 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, final
 
+from propopt.errors import InvalidInput
+
 
 PACKAGE_FILLER: Final = "UNKWORDZ"
 """What the package ``lime`` writes for a word that it takes out by its position."""
@@ -56,14 +58,27 @@ class PatternWords:
     pattern: str = r"\w+"
     filler: str = ""
 
+    def __post_init__(self) -> None:
+        compiled(self.pattern)
+
     def find(self, text: str, /) -> list[Occurrence]:
         """The words of a text where they stand, from the first."""
-        matches = re.finditer(self.pattern, text)
+        matches = compiled(self.pattern).finditer(text)
         return [
             Occurrence(m.start(), m.end(), m.group())
             for m in matches
             if m.end() > m.start()
         ]
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """An expression for words; refused where it is none. Python keeps the last ones."""
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise InvalidInput(
+            f"words: {pattern!r} is no regular expression: {error}"
+        ) from None
 
 
 @final
