@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sklearn.pipeline import Pipeline
 
-from propopt.structures.boxes import Boxes
+from propopt.structures.boxes import Boxes, TreeSum
 from propopt.structures.links import Link
 from propopt.structures.networks import Chain, Network
 from propopt.structures.pipelines import is_passthrough, last_step
@@ -24,7 +24,7 @@ from propopt.structures.readers.perceptrons import PERCEPTRONS
 from propopt.structures.readers.products.reading import Networks, model_products
 from propopt.structures.readers.transforms import SKLEARN_TRANSFORMS
 from propopt.structures.readers.trees.pipelines.views import View
-from propopt.structures.readers.trees.reading import read_boxes
+from propopt.structures.readers.trees.reading import read_boxes, read_trees
 from propopt.structures.readers.trees.scores import TreeOutput
 
 
@@ -74,6 +74,13 @@ def exact_boxes(model: Any, output: str, index: int | None, view: View) -> Boxes
         The table, and what the model is given of it.
     """
     return read_boxes(model, TreeOutput(output, index), view)
+
+
+def exact_trees(
+    model: Any, output: str, index: int | None, view: View
+) -> TreeSum | None:
+    """The sum of trees that an output of a fitted model is; as :func:`exact_boxes`."""
+    return read_trees(model, TreeOutput(output, index), view)
 
 
 def exact_products(

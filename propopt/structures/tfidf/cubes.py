@@ -123,11 +123,6 @@ class CubeTable:
         sign = np.array([cube.sign for cube in flat], np.float64)
         return cls(np.cumsum(size) - size, size, sign, literals)
 
-    def n_products(self, paths: Positions) -> float:
-        """How many products there are when sums of cubes are multiplied out."""
-        sizes = np.append(self.size, 1).astype(np.float64)
-        return float(sizes[paths].prod(axis=1).sum())
-
     def multiplied_out(
         self, values: Array, paths: Positions
     ) -> tuple[Array, Positions]:

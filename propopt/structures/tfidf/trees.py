@@ -13,10 +13,10 @@ from propopt._typing import Points
 from propopt.structures.pipelines import last_step
 from propopt.structures.products import NoProducts
 from propopt.structures.readers.trees.pipelines.views import View
-from propopt.structures.registry import exact_boxes, exact_products
+from propopt.structures.registry import exact_products, exact_trees
 from propopt.structures.subsets import NoSetFunction, SetFunction
 from propopt.structures.tfidf.features import document_features
-from propopt.structures.tfidf.restricted import BoxesOnWords
+from propopt.structures.tfidf.leaves import LeavesOnWords
 from propopt.structures.tfidf.vectorisers import Vectoriser
 from propopt.tables.text import Document
 
@@ -32,11 +32,11 @@ class TextTrees:
 
     Parameters
     ----------
-    trees : BoxesOnWords
+    trees : LeavesOnWords
         By the features.
     """
 
-    trees: BoxesOnWords
+    trees: LeavesOnWords
 
     def at(self, document: Document, /) -> SetFunction | NoSetFunction:
         """The function of which words of a document are kept."""
@@ -65,20 +65,21 @@ def read_text_trees(
         return NoSetFunction("a vectoriser alone gives no number")
     view = View.of_numbers(vectoriser.n_features, sp.csr_array)
     try:
-        boxes = exact_boxes(vectoriser.rest, output, index, view)
+        trees = exact_trees(vectoriser.rest, output, index, view)
     except _BAD as error:
         return NoSetFunction(
             f"{type(last_step(model)).__name__} cannot be read: "
             f"{type(error).__name__}: {error}"
         )
-    if boxes is None:
+    if trees is None:
         return _no_boxes(vectoriser, output, index, view)
     if vectoriser.norm is not None:
         return NoSetFunction(
             f"trees ask for values that norm={vectoriser.norm!r} divides by a sum over "
             "all words at once; with norm=None they are exact"
         )
-    return TextTrees(BoxesOnWords(vectoriser, boxes, _absent(vectoriser.rest)))
+    absent = _absent(vectoriser.rest)
+    return TextTrees(LeavesOnWords.of(vectoriser, trees, absent))
 
 
 def _no_boxes(

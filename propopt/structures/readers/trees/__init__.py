@@ -8,5 +8,6 @@
 - ``sums``: bagging, voting, stacking and others that add up what they are made of.
 - ``rounding``: thresholds of models that compare in float32; ``cells``: categories of
   boosters; ``nodes``: trees written node by node.
-- ``reading``: :func:`~propopt.structures.readers.trees.reading.read_boxes` of all.
+- ``reading``: :func:`~propopt.structures.readers.trees.reading.read_trees` and
+  :func:`~propopt.structures.readers.trees.reading.read_boxes` of all.
 """

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from propopt._typing import Truths
-from propopt.structures.boxes import Boxes, Tree
+from propopt.structures.boxes import Tree, TreeSum
 from propopt.structures.readers.trees.nodes import NodeList
 from propopt.structures.readers.trees.pipelines.views import View
 from propopt.structures.readers.trees.rounding import at_most_in_single
@@ -22,7 +22,7 @@ from propopt.structures.readers.trees.scores import (
     Scores,
     TreeOutput,
     TreeRule,
-    boxes_of,
+    sum_of_trees,
 )
 
 
@@ -35,7 +35,7 @@ _VALUES: Final = frozenset(
 """Losses whose scores are what is predicted."""
 
 
-def _model(model: Any, output: TreeOutput, view: View) -> Boxes | None:
+def _model(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     """A bias and the sum of trees, all times a scale."""
     saved = _saved(model)
     scale, biases = saved["scale_and_bias"]
@@ -53,7 +53,7 @@ def _model(model: Any, output: TreeOutput, view: View) -> Boxes | None:
         ]
     else:
         trees = [_tree(tree, columns, weight, score.place) for tree in saved["trees"]]
-    return boxes_of(trees, score.factor * float(biases[score.place]), view)
+    return sum_of_trees(trees, score.factor * float(biases[score.place]), view)
 
 
 def _saved(model: Any) -> dict[str, Any]:

@@ -16,18 +16,18 @@ from sklearn.ensemble import (
 )
 
 from propopt._typing import Truths
-from propopt.structures.boxes import Boxes, Tree
+from propopt.structures.boxes import Tree, TreeSum
 from propopt.structures.readers.trees.pipelines.steps import behind
 from propopt.structures.readers.trees.pipelines.views import View
 from propopt.structures.readers.trees.scores import (
     Scores,
     TreeOutput,
     TreeRule,
-    boxes_of,
+    sum_of_trees,
 )
 
 
-def _boosting(model: Any, output: TreeOutput, view: View) -> Boxes | None:
+def _boosting(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     """A baseline and the sum of trees of each score."""
     rounds = model._predictors  # noqa: SLF001
     score = _scores(model).read(output)
@@ -36,7 +36,7 @@ def _boosting(model: Any, output: TreeOutput, view: View) -> Boxes | None:
         return None
     trees = [_tree(stage[score.place], score.factor) for stage in rounds]
     base = float(np.ravel(model._baseline_prediction)[score.place])  # noqa: SLF001
-    return boxes_of(trees, score.factor * base, seen)
+    return sum_of_trees(trees, score.factor * base, seen)
 
 
 def _scores(model: Any) -> Scores:

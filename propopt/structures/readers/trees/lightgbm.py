@@ -13,7 +13,7 @@ import numpy as np
 
 from propopt._typing import Truths
 from propopt.structures.boosters import LightGBMBooster
-from propopt.structures.boxes import Boxes, Tree
+from propopt.structures.boxes import Tree, TreeSum
 from propopt.structures.readers.trees.cells import coded_numbers
 from propopt.structures.readers.trees.nodes import NodeList
 from propopt.structures.readers.trees.pipelines.views import View
@@ -21,7 +21,7 @@ from propopt.structures.readers.trees.scores import (
     Scores,
     TreeOutput,
     TreeRule,
-    boxes_of,
+    sum_of_trees,
 )
 
 
@@ -40,15 +40,15 @@ _VALUES: Final = frozenset(
 """Objectives whose scores are what is predicted."""
 
 
-def _estimator(model: Any, output: TreeOutput, view: View) -> Boxes | None:
+def _estimator(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     return _booster(model.booster_, output, view)
 
 
-def _native(model: LightGBMBooster, output: TreeOutput, view: View) -> Boxes | None:
+def _native(model: LightGBMBooster, output: TreeOutput, view: View) -> TreeSum | None:
     return _booster(model.booster, output, view)
 
 
-def _booster(booster: Any, output: TreeOutput, view: View) -> Boxes | None:
+def _booster(booster: Any, output: TreeOutput, view: View) -> TreeSum | None:
     """The sum of trees, tree i of score i mod K.
 
     Of random forests scores are sums, too, but all that is made of them is of the mean.
@@ -66,7 +66,9 @@ def _booster(booster: Any, output: TreeOutput, view: View) -> Boxes | None:
     if len(whole) < len(trees):
         return None
     categories = booster.pandas_categorical or []
-    return boxes_of(whole, 0.0, view, lambda table: coded_numbers(table, categories))
+    return sum_of_trees(
+        whole, 0.0, view, lambda table: coded_numbers(table, categories)
+    )
 
 
 def _scores(model: Mapping[str, Any]) -> Scores:

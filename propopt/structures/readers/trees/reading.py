@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from propopt.structures.boxes import Boxes
+from propopt.structures.boxes import Boxes, TreeSum
 from propopt.structures.products import NoProducts
 from propopt.structures.readers.trees.catboost import CATBOOST_TREES
 from propopt.structures.readers.trees.histograms import HISTOGRAM_TREES
@@ -29,7 +29,13 @@ _OF_OTHERS: Final[Mapping[tuple[str, str], TreeRule]] = {
 
 
 def read_boxes(model: Any, output: TreeOutput, view: View) -> Boxes | None:
-    """The boxes of an output of a fitted model, by the columns of the table.
+    """The boxes of an output of a fitted model; None as of :func:`read_trees`."""
+    found = read_trees(model, output, view)
+    return None if found is None else found.boxes()
+
+
+def read_trees(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+    """The sum of trees that an output of a fitted model is, by the table.
 
     Parameters
     ----------
@@ -43,26 +49,26 @@ def read_boxes(model: Any, output: TreeOutput, view: View) -> Boxes | None:
 
     Returns
     -------
-    Boxes or None
+    TreeSum or None
         None where the output is no sum of trees, or a column that is asked for is made
         of several of the table.
     """
     kind = type(model)
     if kind in SUMS:
-        return _added(SUMS[kind](model, output, view), view.n_columns)
+        return _added(SUMS[kind](model, output, view), view)
     package = kind.__module__.partition(".")[0]
     rule = _OF_SCIKIT.get(kind) or _OF_OTHERS.get((package, kind.__name__))
     return None if rule is None else rule(model, output, view)
 
 
-def _added(total: ModelSum | NoProducts, n_columns: int) -> Boxes | None:
-    """The boxes of a sum of models; None if one of them has none."""
+def _added(total: ModelSum | NoProducts, view: View) -> TreeSum | None:
+    """The trees of a sum of models; None if one of them has none."""
     if isinstance(total, NoProducts):
         return None
-    parts = [Boxes.constant(total.base, n_columns)]
-    for weight, model, output, view in total.parts:
-        part = read_boxes(model, output, view)
+    parts = [TreeSum((), total.base, view.table)]
+    for weight, model, output, seen in total.parts:
+        part = read_trees(model, output, seen)
         if part is None:
             return None
-        parts.append(weight * part)
-    return Boxes.sum_of(parts)
+        parts.append(part.scaled(weight))
+    return TreeSum.sum_of(parts)

@@ -16,6 +16,7 @@ from propopt.structures.readers.trees.fans import Fan, fanned
 from propopt.structures.readers.trees.pipelines.views import (
     CodedColumn,
     Curved,
+    Same,
     Steps,
     View,
 )
@@ -45,6 +46,8 @@ def resolved(trees: Sequence[Tree], view: View, numbers: Numbers) -> list[Tree] 
         None if numbers are asked for so many categories that a tree would be too large,
         or a column is seen through a map that may fall.
     """
+    if _are_of_table(trees, view):
+        return list(trees)
     ends = ends_asked(trees)
     if any(isinstance(view.sources[k], Curved) for k in ends):
         return None
@@ -56,6 +59,12 @@ def resolved(trees: Sequence[Tree], view: View, numbers: Numbers) -> list[Tree] 
             return None
         whole.append(found)
     return whole
+
+
+def _are_of_table(trees: Sequence[Tree], view: View) -> bool:
+    """Whether trees ask for numbers of the table as they are."""
+    in_place = all(source == Same(k) for k, source in enumerate(view.sources))
+    return view.plain and in_place and not any(tree.left_codes for tree in trees)
 
 
 def _of_table(tree: Tree, columns: Mapping[int, _Column]) -> Tree | None:

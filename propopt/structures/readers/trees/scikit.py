@@ -28,7 +28,7 @@ from sklearn.tree import (
 )
 
 from propopt._typing import Array
-from propopt.structures.boxes import Boxes, Tree
+from propopt.structures.boxes import Tree, TreeSum
 from propopt.structures.readers.parameters import floats
 from propopt.structures.readers.trees.pipelines.views import View
 from propopt.structures.readers.trees.rounding import at_most_in_single
@@ -36,7 +36,7 @@ from propopt.structures.readers.trees.scores import (
     Scores,
     TreeOutput,
     TreeRule,
-    boxes_of,
+    sum_of_trees,
 )
 
 
@@ -53,33 +53,35 @@ def tree_of(nodes: Any, value: Array) -> Tree:
     )
 
 
-def _regression_tree(model: Any, output: TreeOutput, view: View) -> Boxes | None:
+def _regression_tree(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     return _mean([model], output, view) if output.name == "value" else None
 
 
-def _regression_forest(model: Any, output: TreeOutput, view: View) -> Boxes | None:
+def _regression_forest(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     if output.name != "value":
         return None
     return _mean(model.estimators_, output, view)
 
 
-def _classification_tree(model: Any, output: TreeOutput, view: View) -> Boxes | None:
+def _classification_tree(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     return _mean([model], output, view) if output.name == "probability" else None
 
 
-def _classification_forest(model: Any, output: TreeOutput, view: View) -> Boxes | None:
+def _classification_forest(
+    model: Any, output: TreeOutput, view: View
+) -> TreeSum | None:
     if output.name != "probability":
         return None
     return _mean(model.estimators_, output, view)
 
 
-def _mean(members: Any, output: TreeOutput, view: View) -> Boxes | None:
+def _mean(members: Any, output: TreeOutput, view: View) -> TreeSum | None:
     """The mean of outputs of trees: values of regression, shares of classes."""
     trees = [
         tree_of(member.tree_, _leaf_values(member, output) / len(members))
         for member in members
     ]
-    return boxes_of(trees, 0.0, view)
+    return sum_of_trees(trees, 0.0, view)
 
 
 def _leaf_values(member: Any, output: TreeOutput) -> Array:
@@ -89,7 +91,7 @@ def _leaf_values(member: Any, output: TreeOutput) -> Array:
     return values[:, 0, index] if output.name == "probability" else values[:, index, 0]
 
 
-def _boosting(model: Any, output: TreeOutput, view: View) -> Boxes | None:
+def _boosting(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     """What the first model predicts, and η times the sum of trees of each score."""
     score = _boosted_scores(model).read(output)
     if score is None or not _starts_constant(model):
@@ -100,7 +102,7 @@ def _boosting(model: Any, output: TreeOutput, view: View) -> Boxes | None:
     row = np.zeros((1, model.n_features_in_), dtype=np.float32)
     # the scores of the first model are kept nowhere
     start = model._raw_predict_init(row)[0, score.place]  # noqa: SLF001
-    return boxes_of(trees, score.factor * float(start), view)
+    return sum_of_trees(trees, score.factor * float(start), view)
 
 
 def _boosted_scores(model: Any) -> Scores:
@@ -115,7 +117,7 @@ def _starts_constant(model: Any) -> bool:
     return isinstance(start, str) or type(start) in (DummyClassifier, DummyRegressor)
 
 
-def _boosted_votes(model: Any, output: TreeOutput, view: View) -> Boxes | None:
+def _boosted_votes(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     """Weighted votes of trees: 1 for a class that a leaf is of, −1/(K − 1) for others.
 
     The margin of two classes is twice the vote for the second.
@@ -131,7 +133,7 @@ def _boosted_votes(model: Any, output: TreeOutput, view: View) -> Boxes | None:
     for member, share in zip(model.estimators_, shares, strict=False):
         votes = np.where(_is_of(label, member), 1.0, other)
         trees.append(tree_of(member.tree_, factor * share * votes))
-    return boxes_of(trees, 0.0, view)
+    return sum_of_trees(trees, 0.0, view)
 
 
 def _is_plain_tree(member: Any) -> bool:

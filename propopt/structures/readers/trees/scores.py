@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias, final
 
-from propopt.structures.boxes import DOUBLE_TOLERANCE, Boxes, Tree
+from propopt.structures.boxes import DOUBLE_TOLERANCE, Tree, TreeSum
 from propopt.structures.readers.trees.pipelines.views import View, table_numbers
 from propopt.structures.readers.trees.questions import Numbers
 from propopt.structures.readers.trees.resolving import resolved
@@ -30,7 +30,7 @@ class TreeOutput:
     index: int | None
 
 
-TreeRule: TypeAlias = Callable[[Any, TreeOutput, View], Boxes | None]
+TreeRule: TypeAlias = Callable[[Any, TreeOutput, View], TreeSum | None]
 """What reads an output of a fitted model in a view; None where it is not exact."""
 
 
@@ -80,14 +80,14 @@ class Scores:
         return TreeScore(0, -factor if output.index == 0 else factor)
 
 
-def boxes_of(
+def sum_of_trees(
     trees: Sequence[Tree],
     base: float,
     view: View,
     numbers: Numbers = table_numbers,
     tolerance: float = DOUBLE_TOLERANCE,
-) -> Boxes | None:
-    """The boxes of a sum of trees by the columns of a view.
+) -> TreeSum | None:
+    """A sum of trees by the columns of the table behind a view.
 
     Parameters
     ----------
@@ -105,6 +105,4 @@ def boxes_of(
     whole = resolved(trees, view, numbers)
     if whole is None:
         return None
-    return Boxes.of_trees(
-        whole, base, n_columns=view.n_columns, maps=view.table, tolerance=tolerance
-    )
+    return TreeSum(tuple(whole), base, view.table, tolerance)

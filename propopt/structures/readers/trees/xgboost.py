@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from propopt._typing import Array, Truths
 from propopt.structures.boosters import XGBoostBooster
-from propopt.structures.boxes import SINGLE_TOLERANCE, Boxes, Tree
+from propopt.structures.boxes import SINGLE_TOLERANCE, Tree, TreeSum
 from propopt.structures.readers.trees.cells import coded_numbers
 from propopt.structures.readers.trees.pipelines.views import View
 from propopt.structures.readers.trees.rounding import below_in_single
@@ -24,7 +24,7 @@ from propopt.structures.readers.trees.scores import (
     Scores,
     TreeOutput,
     TreeRule,
-    boxes_of,
+    sum_of_trees,
 )
 
 
@@ -47,7 +47,7 @@ _VALUES: Final = frozenset(
 """Objectives whose scores are what is predicted."""
 
 
-def _estimator(model: Any, output: TreeOutput, view: View) -> Boxes | None:
+def _estimator(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     """Predictions end with the best round, where training stopped early."""
     missing = model.get_params(deep=False).get("missing", np.nan)
     if missing is not None and not np.isnan(missing):
@@ -58,11 +58,13 @@ def _estimator(model: Any, output: TreeOutput, view: View) -> Boxes | None:
     return _booster(booster, rounds, output, view)
 
 
-def _native(model: XGBoostBooster, output: TreeOutput, view: View) -> Boxes | None:
+def _native(model: XGBoostBooster, output: TreeOutput, view: View) -> TreeSum | None:
     return _booster(model.booster, 0, output, view)
 
 
-def _booster(booster: Any, rounds: int, output: TreeOutput, view: View) -> Boxes | None:
+def _booster(
+    booster: Any, rounds: int, output: TreeOutput, view: View
+) -> TreeSum | None:
     """The sum of the trees of the first rounds, or of all where that is 0."""
     learner = json.loads(booster.save_raw("json"))["learner"]
     if learner["gradient_booster"]["name"] not in ("dart", "gbtree"):
@@ -75,7 +77,7 @@ def _booster(booster: Any, rounds: int, output: TreeOutput, view: View) -> Boxes
     whole = score.factor * _score_of_missing(booster, rounds, score.place)
     base = whole - _sum_of_missing(trees)
     categories = _categories(learner)
-    return boxes_of(
+    return sum_of_trees(
         trees, base, view, lambda table: _numbers(table, categories), SINGLE_TOLERANCE
     )
 
