@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import Final, final
 
 import numpy as np
 
 from propopt._typing import Array, Positions, Truths, Values
-from propopt.structures.subsets.shares import share_keeping
+from propopt.batches import Budget
+
+
+_AT_ONCE: Final = Budget(2**25)
+"""The largest array that values are made of; its size never changes a result."""
 
 
 @final
@@ -70,12 +74,21 @@ class Conjunctions:
 
     def value(self, bits: Truths, /) -> Values:
         """Values at bits (n, d), (n,)."""
-        z = np.asarray(bits, bool)
-        padded = np.column_stack([z, np.ones(len(z), bool)])
-        kept = padded[:, self.present].all(axis=2)
-        padded[:, -1] = False
-        gone = ~padded[:, self.absent].any(axis=2)
-        return np.asarray(self.base + (kept & gone) @ self.values)
+        z = np.asarray(bits, bool).T
+        # eight sets of words in a byte; the last row is for no word
+        packed = np.packbits(np.concatenate([z, ~z, np.ones((1, z.shape[1]), bool)]), 1)
+        d, total = self.n_words, np.full(z.shape[1], self.base)
+        paths = np.column_stack(
+            [
+                np.where(self.present >= 0, self.present, 2 * d),
+                np.where(self.absent >= 0, self.absent + d, 2 * d),
+            ]
+        )
+        row_bytes = (paths.shape[1] + 8) * packed.shape[1]
+        for some in _AT_ONCE.blocks(len(self.values), row_bytes):
+            held = np.bitwise_and.reduce(packed[paths[some]], axis=1)
+            total += self.values[some] @ np.unpackbits(held, 1, count=z.shape[1])
+        return total
 
     def mean_by_size(self) -> Values:
         """E_m f for m = 0, ..., d words kept, (d + 1,)."""
@@ -95,9 +108,11 @@ class Conjunctions:
 
     def _shares(self, more: int) -> Array:
         """E_m of the kinds of leaves, with ``more`` words present, (kinds, d + 1)."""
-        d, m = self.n_words, np.arange(self.n_words + 1.0)
-        rows = [share_keeping(m, d, p + more, a) for p, a in self._kinds]
-        return np.array(rows).reshape(len(rows), d + 1)
+        found = np.zeros((len(self._kinds), self.n_words + 1))
+        for p in np.unique(self._kinds[:, 0]).tolist():
+            of_p = self._kinds[:, 0] == p
+            found[of_p] = _shares(self.n_words, p + more, self._kinds[of_p, 1])
+        return found
 
     @cached_property
     def _kinds(self) -> Positions:
@@ -122,6 +137,18 @@ class Conjunctions:
         return np.asarray(
             np.bincount(self._which, self.values, len(self._kinds)), float
         )
+
+
+def _shares(d: int, p: int, absent: Positions) -> Array:
+    """C(d − p − a, m − p) / C(d, m), (A, d + 1), of numbers a; 0 where p + a > d."""
+    m, share = np.arange(d + 1.0), np.ones(d + 1)
+    for i in range(p):
+        share *= np.maximum(m - i, 0.0) / max(d - i, 1)
+    found, last = np.zeros((len(absent), d + 1)), int(absent.max(initial=0))
+    for a in range(min(last, d - p) + 1):
+        found[absent == a] = share
+        share = share * np.maximum(d - m - a, 0.0) / max(d - p - a, 1)
+    return found
 
 
 def _added(places: Positions, values: Array, d: int) -> Array:

@@ -44,7 +44,8 @@ class Literals:
         cls, values: Array, row: Positions, place: Positions, n_places: int
     ) -> Literals:
         """The same of entries in any order, some of which may be there twice."""
-        keys = np.unique(row * n_places + place)
+        keys = np.sort(row * n_places + place)
+        keys = keys[np.diff(keys, prepend=-1) > 0]
         return cls(values, keys // n_places, keys % n_places, n_places)
 
     @cached_property
