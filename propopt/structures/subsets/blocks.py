@@ -10,6 +10,7 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array, Positions, Truths
+from propopt.structures.subsets.enumerated import all_sets
 
 
 @final
@@ -52,7 +53,7 @@ class Blocks:
     @cached_property
     def kept(self) -> Truths:
         """Which words of a block each set keeps, (2^b, b)."""
-        return sets_of(self.n_words)
+        return all_sets(self.n_words)
 
     @cached_property
     def shares(self) -> Array:
@@ -72,8 +73,3 @@ class Blocks:
         """Σ over blocks of a table (G, 2^b) at bits (n, d), (n,)."""
         states = self.states(bits)
         return np.asarray(table[np.arange(len(table)), states].sum(axis=1))
-
-
-def sets_of(n_words: int) -> Truths:
-    """All sets of b words, (2^b, b): bit k of the row's number is column k."""
-    return (np.arange(2**n_words)[:, None] >> np.arange(n_words)) % 2 == 1

@@ -69,6 +69,11 @@ class NormalisedSum:
         """The number of words, d."""
         return sum(blocks.words.size for blocks in self.blocks)
 
+    @property
+    def n_steps(self) -> float:
+        """Q d²: each is some 10 ns."""
+        return float(len(self._powers.rates)) * self.n_words**2
+
     def value(self, bits: Truths, /) -> Values:
         """Values at bits (n, d), (n,)."""
         z = np.asarray(bits, bool)

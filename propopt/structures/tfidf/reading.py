@@ -6,21 +6,27 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from propopt.structures.subsets import NoSetFunction
+from propopt.structures.tfidf.linear import read_text_linear
 from propopt.structures.tfidf.structure import TextStructure
 from propopt.structures.tfidf.trees import read_text_trees
 
 
-TextReader: TypeAlias = Callable[[Any, str, int | None], TextStructure | NoSetFunction]
-"""From a fitted model, its output and a class or column to what it is made of."""
+TextReader: TypeAlias = Callable[
+    [Any, str, int | None], TextStructure | NoSetFunction | None
+]
+"""From a fitted model, its output and a class or column to what it is made of.
 
-READERS: Final[tuple[TextReader, ...]] = (read_text_trees,)
+None of models that the reader knows nothing of.
+"""
+
+READERS: Final[tuple[TextReader, ...]] = (read_text_linear, read_text_trees)
 """Tried in turn."""
 
 
 def read_text_model(
     model: Any, output: str, index: int | None
 ) -> TextStructure | NoSetFunction:
-    """What a fitted model of texts is made of; the last reason where it is not read.
+    """What a fitted model of texts is made of; the first reason where it is not read.
 
     Parameters
     ----------
@@ -31,10 +37,12 @@ def read_text_model(
     index : int or None
         The class, or the column of the output; None where there is only one.
     """
-    found: TextStructure | NoSetFunction
-    found = NoSetFunction(f"{type(model).__name__} can only be called")
+    reasons = []
     for reader in READERS:
         found = reader(model, output, index)
-        if not isinstance(found, NoSetFunction):
+        if isinstance(found, NoSetFunction):
+            reasons.append(found)
+        elif found is not None:
             return found
-    return found
+    unknown = NoSetFunction(f"{type(model).__name__} can only be called")
+    return reasons[0] if reasons else unknown

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from subset_oracle import assert_means, masks
 
 from propopt.lime.text import ExactWordLimits
 from propopt.structures.subsets import (
@@ -8,9 +9,9 @@ from propopt.structures.subsets import (
     normalised,
     symmetric_means,
 )
-from tests.support.word_sets import by_size
 
 
+ATOL = 1e-12
 NU = np.array([0.25, 0.05, np.inf])
 
 
@@ -80,19 +81,16 @@ def test_one_word_of_537_alike_has_the_known_ratios(nu, ratios):
 @pytest.mark.parametrize("b", [1, 2, 4])
 def test_means_are_those_over_all_sets(rng, power, b):
     f = random_sum(rng, 9, power, b)
-    means, kept = by_size(f)
-    weights = rng.normal(size=(3, 10))
-    assert f.mean_by_size() == pytest.approx(means, abs=1e-13)
-    assert f.kept(weights) == pytest.approx(weights @ kept, abs=1e-13)
+    bits = masks(f.n_words)
+    assert_means(f, f.value(bits), bits, atol=ATOL)
 
 
 @pytest.mark.parametrize("spread", [1.0, 1e3, 1e7])
 def test_words_of_any_weight_are_exact(rng, spread):
     c = np.exp(rng.random(10) * np.log(spread))
     f = words(rng.normal(size=10), c)
-    means, kept = by_size(f)
-    assert f.mean_by_size() == pytest.approx(means, abs=1e-12)
-    assert f.kept(np.eye(11)) == pytest.approx(kept, abs=1e-12)
+    bits = masks(f.n_words)
+    assert_means(f, f.value(bits), bits, atol=ATOL)
 
 
 def test_work_in_parts_is_the_same(rng, monkeypatch):

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from subset_oracle import assert_means, masks
 
 from propopt.lime.text import ExactWordLimits
 from propopt.structures.subsets import Blocks, PlainSum
-from tests.support.word_sets import by_size
 
 
 @pytest.mark.parametrize("nu", [0.05, 0.25, np.inf])
@@ -23,15 +23,13 @@ def test_means_are_those_over_all_sets(rng):
         Blocks.of_words(np.array([1.0, 0.0]), np.zeros(2), order[6:8]),
     )
     f = PlainSum(0.2, blocks, 9)
-    means, kept = by_size(f)
-    assert f.mean_by_size() == pytest.approx(means, abs=1e-14)
-    assert f.kept(np.eye(10)) == pytest.approx(kept, abs=1e-14)
+    bits = masks(f.n_words)
+    assert_means(f, f.value(bits), bits, atol=1e-13)
 
 
 def test_a_block_of_all_words_is_exact(rng):
     values = rng.normal(size=(1, 8))
     values[:, 0] = 0.0
     f = PlainSum(0.0, (Blocks(np.array([[2, 0, 1]]), values, np.zeros((1, 8))),), 3)
-    means, kept = by_size(f)
-    assert f.mean_by_size() == pytest.approx(means, abs=1e-14)
-    assert f.kept(np.eye(4)) == pytest.approx(kept, abs=1e-14)
+    bits = masks(f.n_words)
+    assert_means(f, f.value(bits), bits, atol=1e-13)
