@@ -196,18 +196,18 @@ def single_run(
             bits = common.bits(points[rows])
             f = np.broadcast_to(common.values, bits.shape[:2])
             weights = common.weights(points[rows], of_squares[rows]).T
-            covariance[rows] = _covariances(fit, rows, bits, f, weights, log_squares)
+            covariance[rows] = run_covariances(fit, rows, bits, f, weights, log_squares)
     places, even = np.flatnonzero(~shared), np.full(1, 1.0 / uniforms.shape[1])
     for some in _TABLES.blocks(len(places), 3 * uniforms.nbytes):
         rows = places[some]
         copies = np.broadcast_to(uniforms, (len(rows), *uniforms.shape[1:]))
         drawn = draws_at(law.columns, points[rows], of_squares[rows], copies)
         f = evaluated(evaluate, drawn.samples)
-        covariance[rows] = _covariances(fit, rows, drawn.bits, f, even, log_squares)
+        covariance[rows] = run_covariances(fit, rows, drawn.bits, f, even, log_squares)
     return SingleRun(n_samples, fit.coefficients, fit.intercept, covariance)
 
 
-def _covariances(
+def run_covariances(
     fit: FiniteFit,
     rows: Positions,
     bits: Array,
@@ -215,11 +215,32 @@ def _covariances(
     weights: Array,
     log_squares: Values,
 ) -> Array:
-    """Of a run, from bits (m, S, D), values and shares (m, S) under the law of π²."""
+    """Of a run, (m, D + 1, D + 1), from draws of the law that is weighted by π².
+
+    Parameters
+    ----------
+    fit : FiniteFit
+        Of n situations.
+    rows : array (m,)
+        Which of them.
+    bits : array (m, S, D)
+        Of the draws.
+    f, weights : arrays (m, S)
+        Values, and the share of each draw.
+    log_squares : array (n,)
+        Log E π².
+    """
     b_0, b = fit.intercept[rows], fit.coefficients[rows]
     r = f - b_0[:, None] - (bits @ b[..., None])[..., 0]
     moved = fit.influences(rows, bits) * r[..., None]
     second = np.swapaxes(moved * weights[..., None], 1, 2) @ moved
+    return covariances_of(fit, rows, second, log_squares)
+
+
+def covariances_of(
+    fit: FiniteFit, rows: Positions, second: Array, log_squares: Values
+) -> Array:
+    """Of a run, from E r² ψ ψᵀ (m, D + 1, D + 1) under the law of π²."""
     # E π² / (E π)²
     factor = np.exp(log_squares[rows] - 2.0 * fit.limits.bits.log_weight[rows])
     means = fit.mean_influence[rows]

@@ -51,7 +51,7 @@ def kept_columns(limits: Limits, n_kept: int, how: Selection = "auto") -> Truths
     array([[ True, False,  True]])
     """
     read_count(n_kept, "n_kept")
-    sizes = _sizes(limits, _named(how, n_kept))
+    sizes = _sizes(limits, named_selection(how, n_kept))
     order = np.argsort(-sizes, axis=1, kind="stable")
     kept = np.zeros(sizes.shape, dtype=bool)
     np.put_along_axis(kept, order[:, :n_kept], True, axis=1)
@@ -65,7 +65,8 @@ def _sizes(limits: Limits, how: Selection) -> Array:
     return np.asarray(size * np.sqrt(limits.alpha * (1.0 - limits.alpha)))
 
 
-def _named(how: Selection, n_kept: int) -> Selection:
+def named_selection(how: Selection, n_kept: int) -> Selection:
+    """The way that a name means; auto depends on how many are kept."""
     if how not in get_args(Selection):
         names = ", ".join(get_args(Selection))
         raise InvalidInput(f"how: expected one of {names}, got {how!r}")

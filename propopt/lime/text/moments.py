@@ -107,12 +107,12 @@ class TextMoments:
     def matrix(self) -> Array:
         """Σ, (d + 1, d + 1), the intercept first."""
         zero, one, two = self.alphas(2)
-        return _of_numbers(self.n_words, Sigmas(zero, one, one, two))
+        return exchangeable_matrix(self.n_words, zero, one, one, two)
 
     @property
     def inverse(self) -> Array:
         """Σ⁻¹, (d + 1, d + 1), the intercept first."""
-        return _of_numbers(self.n_words, self.sigmas)
+        return exchangeable_matrix(self.n_words, *self.sigmas)
 
     @property
     def inverse_norm(self) -> float:
@@ -141,9 +141,20 @@ class TextMoments:
         return float(weights.sum() ** 2 / (weights**2).sum() / self.n_words)
 
 
-def _of_numbers(n_words: int, numbers: Sigmas) -> Array:
-    found = np.full((n_words + 1, n_words + 1), numbers.three)
-    np.fill_diagonal(found, numbers.two)
-    found[0], found[:, 0] = numbers.one, numbers.one
-    found[0, 0] = numbers.zero
+def exchangeable_matrix(
+    n_words: int, zero: float, one: float, two: float, three: float
+) -> Array:
+    """The matrix (d + 1, d + 1) of an intercept and words that are all alike.
+
+    Parameters
+    ----------
+    n_words : int
+        d.
+    zero, one, two, three : float
+        Of the intercept itself, it and a word, a word itself, and two words.
+    """
+    found = np.full((n_words + 1, n_words + 1), three)
+    np.fill_diagonal(found, two)
+    found[0], found[:, 0] = one, one
+    found[0, 0] = zero
     return found

@@ -1,0 +1,73 @@
+"""Runs of LIME on texts as the package makes them, on bits and without any text."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from propopt.lime.text import TextLaw
+from propopt.structures.subsets import Conjunctions
+
+
+def tree(d):
+    """z_1 + (1 − z_1) z_2 z_3."""
+    return Conjunctions.of([1.0, 1.0], [[0], [1, 2]], [[], [0]], d)
+
+
+def design(law: TextLaw, d, n, first_row, rng):
+    """Bits (n, d) and weights (n,) of one run."""
+    bits, weights = law.draw(d, n - first_row, rng)
+    if first_row:
+        bits = np.concatenate([np.ones((1, d), bool), bits])
+        weights = np.concatenate([[1.0], weights])
+    return bits, weights
+
+
+def least_squares(bits, weights, values, ridge, kept=None):
+    """Intercept and coefficients, the intercept without penalty, (1 + d,)."""
+    d = bits.shape[1]
+    used = np.concatenate([[True], np.ones(d, bool) if kept is None else kept])
+    X = np.column_stack([np.ones(len(bits)), bits])[:, used]
+    penalty = ridge * np.eye(X.shape[1])
+    penalty[0, 0] = 0.0
+    found = np.zeros(1 + d)
+    XW = X.T * weights
+    found[used] = np.linalg.solve(XW @ X + penalty, XW @ values)
+    return found
+
+
+def runs(function, law, n, n_runs, ridge=1.0, first_row=True, kept=None, seed=0):
+    """Intercepts and coefficients of runs, (R, 1 + d)."""
+    rng, d = np.random.default_rng(seed), function.n_words
+    found = []
+    for _ in range(n_runs):
+        bits, weights = design(law, d, n, first_row, rng)
+        values = function.value(bits)
+        found.append(least_squares(bits, weights, values, ridge, kept))
+    return np.array(found)
+
+
+def all_masks(d):
+    """All 2^d sets, (2^d, d)."""
+    return (np.arange(2**d)[:, None] >> np.arange(d)) % 2 == 1
+
+
+class AnyFunction:
+    """Any function of few bits, by its 2^d values."""
+
+    def __init__(self, values):
+        self.values = np.asarray(values, float)
+        self.n_words = int(np.log2(len(self.values)))
+        self.masks = all_masks(self.n_words)
+
+    def value(self, bits):
+        codes = np.asarray(bits, int) @ (1 << np.arange(self.n_words))
+        return self.values[codes]
+
+    def mean_by_size(self):
+        sizes = self.masks.sum(axis=1)
+        return np.bincount(sizes, self.values) / np.bincount(sizes)
+
+    def kept(self, weights):
+        sizes = self.masks.sum(axis=1)
+        each = weights[:, sizes] / np.bincount(sizes)[sizes]
+        return (each * self.values) @ self.masks
