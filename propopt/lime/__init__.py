@@ -14,6 +14,9 @@ Laws say how LIME draws, codes and weights samples; each is a :class:`LimeLaw`:
 
 :func:`default_kernel_width` is the width where none is given.
 
+Texts have words: :func:`text_limits` explains documents, as a
+:class:`TextLimeExplanation`; :class:`TextLaw` says how words are deleted.
+
 What n samples make of the limits: :func:`compare_with_package` holds runs of ``lime``
 against them, a :class:`PackageComparison`; :func:`stability_factor`,
 :func:`tabular_theorem_samples` and :func:`linear_theorem_samples`, which gives a
@@ -53,6 +56,7 @@ from propopt.lime.laws import (
     TabularLaw,
 )
 from propopt.lime.laws.widths import default_kernel_width
+from propopt.lime.text import TextLaw, TextLimeExplanation, text_limits
 
 
 __all__ = [
@@ -69,6 +73,8 @@ __all__ = [
     "Polyline",
     "SmoothLaw",
     "TabularLaw",
+    "TextLaw",
+    "TextLimeExplanation",
     "compare_with_package",
     "critical_bandwidths",
     "default_kernel_width",
@@ -79,4 +85,5 @@ __all__ = [
     "local_error",
     "stability_factor",
     "tabular_theorem_samples",
+    "text_limits",
 ]

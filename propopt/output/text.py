@@ -12,7 +12,7 @@ import re
 from html import escape
 
 
-_HIDDEN = re.compile(
+HIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # controls, among them the escape of terminals
     "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # ends of lines, direction
     "\ufeff\ufff9-\ufffb\ufffe\uffff"  # marks, and what no XML may hold
@@ -29,7 +29,7 @@ def printable(name: object) -> str:
     >>> printable("a\x1b[31mb\n")
     'a\\x1b[31mb\\n'
     """
-    return _HIDDEN.sub(_escaped, str(name))
+    return HIDDEN.sub(_escaped, str(name))
 
 
 def printable_lines(text: object) -> str:

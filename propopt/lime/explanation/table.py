@@ -77,8 +77,13 @@ def described(name: str, own: str) -> str:
 
 
 def write_records(path: str | Path, explanation: LimeExplanation) -> None:
-    """The table as a list of objects; JSON has no NaN, so what is not known is null."""
-    records = lime_frame(explanation).to_dict(orient="records")
+    """The table as a list of objects; what is not known is null."""
+    write_plain_records(path, lime_frame(explanation))
+
+
+def write_plain_records(path: str | Path, table: pd.DataFrame) -> None:
+    """A table as a list of objects; JSON has no NaN, so what is not known is null."""
+    records = table.to_dict(orient="records")
     text = json.dumps(
         json.loads(as_json(_plain(records))), indent=1, ensure_ascii=False
     )

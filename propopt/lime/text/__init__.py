@@ -2,14 +2,26 @@
 
 - :class:`~propopt.lime.text.law.TextLaw`: how words are deleted, and the weights.
 - :class:`~propopt.lime.text.limits.ExactWordLimits`: coefficients of infinitely many
-  samples, :class:`~propopt.lime.text.limits.WordLimits`.
+  samples, :class:`~propopt.lime.text.limits.WordLimits`;
+- :func:`~propopt.lime.text.explainer.text_limits`: from a model and documents to a
+  :class:`~propopt.lime.text.explanation.result.TextLimeExplanation`.
 - :class:`~propopt.lime.text.moments.TextMoments`: the constants of the paper, α, c_d
   and σ, Σ and Σ⁻¹, norms, and the share of samples that count.
 """
 
+from propopt.lime.text.explainer import text_limits
+from propopt.lime.text.explanation import TextLimeExplanation
 from propopt.lime.text.law import TextLaw
 from propopt.lime.text.limits import ExactWordLimits, WordLimits
 from propopt.lime.text.moments import Sigmas, TextMoments
 
 
-__all__ = ["ExactWordLimits", "Sigmas", "TextLaw", "TextMoments", "WordLimits"]
+__all__ = [
+    "ExactWordLimits",
+    "Sigmas",
+    "TextLaw",
+    "TextLimeExplanation",
+    "TextMoments",
+    "WordLimits",
+    "text_limits",
+]

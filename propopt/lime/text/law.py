@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array, Truths, Values
+from propopt.structures.subsets.sets import random_sets
 
 
 @final
@@ -87,6 +88,5 @@ class TextLaw:
             Where they come from.
         """
         deleted = rng.integers(1, n_words + 1, n_samples)
-        ranks = rng.random((n_samples, n_words)).argsort(axis=1).argsort(axis=1)
         weights = np.exp(self.log_weights(n_words))[n_words - deleted]
-        return ranks >= deleted[:, None], weights
+        return random_sets(n_words, n_words - deleted, rng), weights

@@ -11,7 +11,7 @@ import numpy as np
 from propopt._typing import Array, Values
 from propopt.errors import InvalidInput
 from propopt.lime.text.law import TextLaw
-from propopt.structures.subsets import SetFunction
+from propopt.structures.subsets import SizeMeans
 
 
 _NOTHING: Final = 1e-290
@@ -29,10 +29,16 @@ class WordLimits:
         β_1, ..., β_d.
     intercept : array (K,)
         β_0.
+    standard_errors : array (K, d) or None
+        Of coefficients that samples told; None where they are exact.
+    intercept_error : array (K,) or None
+        Of the intercept.
     """
 
     coefficients: Array
     intercept: Values
+    standard_errors: Array | None = None
+    intercept_error: Values | None = None
 
 
 @final
@@ -50,11 +56,11 @@ class ExactWordLimits:
 
     Parameters
     ----------
-    function : SetFunction
-        f, of d ≥ 2 words.
+    function : SizeMeans
+        f, of d ≥ 2 words: a set function, or what samples told of one.
     """
 
-    function: SetFunction
+    function: SizeMeans
 
     def __post_init__(self) -> None:
         if self.function.n_words < 2:

@@ -1,0 +1,137 @@
+"""Methods of an explanation of texts: a row, its words, its path."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from propopt.errors import InvalidInput, Refused
+from propopt.lime.text.explanation.row import DocumentLimits
+from propopt.lime.text.explanation.subject import TextSubject
+from propopt.tables.names import Labels
+
+
+if TYPE_CHECKING:
+    from propopt.lime.text.explanation.result import TextLimeExplanation
+
+
+def place_of_document(
+    explanation: TextLimeExplanation, row: Hashable | None = None
+) -> int:
+    """Where a document stands; the first by default.
+
+    Parameters
+    ----------
+    row : label or int, optional
+        Its name in the index of a Series, or its position where documents had no names.
+
+    Raises
+    ------
+    InvalidInput
+        If there is none.
+    """
+    if row is None:
+        return 0
+    return Labels(explanation.names).position(row, len(explanation.rows))
+
+
+def row_of_document(
+    explanation: TextLimeExplanation, row: Hashable | None = None
+) -> DocumentLimits:
+    """What is known of one document; the first by default.
+
+    Parameters
+    ----------
+    row : label or int, optional
+        Its name in the index of a Series, or its position where documents had no names.
+
+    Raises
+    ------
+    InvalidInput
+        If there is none.
+    """
+    return explanation.rows[place_of_document(explanation, row)]
+
+
+def explanation_of_documents(
+    explanation: TextLimeExplanation, rows: Sequence[Hashable]
+) -> TextLimeExplanation:
+    """The same of some documents alone; nothing is computed.
+
+    Parameters
+    ----------
+    rows : sequence of labels or int
+        Their names in the index of a Series, or positions where they had no names.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such document, or none is asked for.
+    """
+    if isinstance(rows, str) or len(rows) == 0:
+        raise InvalidInput(f"rows: expected names of documents in a list, got {rows!r}")
+    places = np.array([place_of_document(explanation, row) for row in rows], np.intp)
+    subject = explanation.subject
+    return replace(
+        explanation,
+        rows=tuple(explanation.rows[n] for n in places),
+        names=tuple(explanation.document_names[n] for n in places),
+        subject=None if subject is None else subject.of_rows(places),
+    )
+
+
+def list_of_document(
+    explanation: TextLimeExplanation, row: Hashable | None = None
+) -> list[tuple[str, float]]:
+    """Words and coefficients; the largest first, as the package ``lime`` has it.
+
+    Parameters
+    ----------
+    row : label or int, optional
+        Its name in the index of a Series, or its position where documents had no names;
+        by default the first.
+    """
+    words = row_of_document(explanation, row).words
+    return [(words[j], weight) for j, weight in explanation.as_map(row)[1]]
+
+
+def map_of_document(
+    explanation: TextLimeExplanation, row: Hashable | None = None
+) -> dict[int, list[tuple[int, float]]]:
+    """Under the key 1 positions of words and coefficients, the largest first.
+
+    Words are numbered in the order in which they first come, as ``lime`` does it.
+
+    Parameters
+    ----------
+    row : label or int, optional
+        Its name in the index of a Series, or its position where documents had no names;
+        by default the first.
+    """
+    own = row_of_document(explanation, row).coefficients
+    order = np.argsort(-np.abs(own), kind="stable").tolist()
+    return {1: [(j, float(own[j])) for j in order]}
+
+
+def asked_texts(explanation: TextLimeExplanation, what: str) -> TextSubject:
+    """The model, the law and what was found.
+
+    Parameters
+    ----------
+    what : str
+        What they are needed for.
+
+    Raises
+    ------
+    Refused
+        If the explanation was loaded.
+    """
+    if explanation.subject is None:
+        raise Refused(
+            f"{what}: the model is not saved with an explanation; make it anew with "
+            "propopt.lime.text_limits"
+        )
+    return explanation.subject

@@ -1,0 +1,58 @@
+"""What LIME is asked about texts: a function, a law, documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeAlias, final
+
+from propopt._typing import Positions
+from propopt.functions.text import TextFunction
+from propopt.lime.text.law import TextLaw
+from propopt.lime.text.limits import ExactWordLimits
+from propopt.lime.text.sampled import SampledWords
+from propopt.tables.text import Document
+
+
+WordMeans: TypeAlias = ExactWordLimits | SampledWords
+"""What knows the coefficients of a document at any bandwidth, by ``at``."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TextSubject:
+    """A function, a law and documents; not saved with what was found about them.
+
+    Parameters
+    ----------
+    function : TextFunction
+        f.
+    law : TextLaw
+        Of the samples.
+    documents : tuple of Document (N,)
+        The texts.
+    n_samples : int
+        Texts for each document whose limits are estimated.
+    seed : int
+        Of these samples.
+    max_enumerated : int
+        So many words have all their sets asked for, where f is not read.
+    means : tuple (N,)
+        What is known of each document at any bandwidth; None of one that LIME says
+        nothing of.
+    """
+
+    function: TextFunction
+    law: TextLaw
+    documents: tuple[Document, ...]
+    n_samples: int
+    seed: int
+    max_enumerated: int
+    means: tuple[WordMeans | None, ...] = ()
+
+    def of_rows(self, rows: Positions) -> TextSubject:
+        """The same, about some of the documents."""
+        return replace(
+            self,
+            documents=tuple(self.documents[n] for n in rows),
+            means=tuple(self.means[n] for n in rows),
+        )

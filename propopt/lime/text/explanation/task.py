@@ -1,0 +1,157 @@
+"""From a document to what LIME tends to there: looked at first, then asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias, final
+
+import numpy as np
+
+from propopt._typing import Truths, Values
+from propopt.batches import Budget
+from propopt.errors import InvalidInput
+from propopt.functions.base import EXACT
+from propopt.lime.text.explanation.row import DocumentLimits
+from propopt.lime.text.explanation.subject import TextSubject, WordMeans
+from propopt.lime.text.limits import ExactWordLimits
+from propopt.lime.text.reading import checked_subsets
+from propopt.lime.text.sampled import SampledWords, SizePlan, estimate_words
+from propopt.structures.subsets import NoSetFunction, SetFunction
+from propopt.structures.subsets.enumerated import Enumerated
+from propopt.tables.text import Document
+
+
+Told: TypeAlias = Callable[[int], None]
+"""Told how many texts were asked for, each time."""
+
+_CALLS: Final = Budget(2**24, 2**11)
+"""Bits of one call, after which a bar moves on."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class DocumentTask:
+    """A document that was looked at, and what is still to be asked for it.
+
+    Parameters
+    ----------
+    subject : TextSubject
+        What it belongs to.
+    document : Document
+        The text.
+    value : float
+        f there; NaN if it is not known.
+    read : SetFunction or NoSetFunction
+        What f is, as far as it is read.
+    refusal : str
+        Why LIME says nothing of it; empty if it does.
+    """
+
+    subject: TextSubject
+    document: Document
+    value: float
+    read: SetFunction | NoSetFunction
+    refusal: str = ""
+
+    @classmethod
+    def of(cls, subject: TextSubject, document: Document) -> DocumentTask:
+        """A document, with f there, and what f was read as and found to be."""
+        nothing = NoSetFunction("")
+        try:
+            value = float(subject.function.texts_value([document.text])[0])
+        except InvalidInput as error:
+            return cls(subject, document, np.nan, nothing, str(error))
+        if document.n_words < 2:
+            return cls(subject, document, value, nothing, _TOO_SHORT[document.n_words])
+        try:
+            return cls(
+                subject, document, value, checked_subsets(subject.function, document)
+            )
+        except InvalidInput as error:
+            return cls(subject, document, value, nothing, str(error))
+
+    @property
+    def plan(self) -> SizePlan | None:
+        """Which sets are sampled; None where nothing is."""
+        d, n = self.document.n_words, self.subject.n_samples
+        is_read = not isinstance(self.read, NoSetFunction)
+        if self.refusal or is_read or d <= self.subject.max_enumerated:
+            return None
+        return SizePlan.of(d, self.subject.law, n)
+
+    @property
+    def evaluations(self) -> int:
+        """Texts that are still to be asked for."""
+        if self.refusal or not isinstance(self.read, NoSetFunction):
+            return 0
+        plan = self.plan
+        return 2**self.document.n_words if plan is None else plan.evaluations
+
+    def done(self, told: Told) -> tuple[DocumentLimits, WordMeans | None]:
+        """The limits, and what they are made of.
+
+        Parameters
+        ----------
+        told : callable
+            Told how many texts were asked for.
+        """
+        if self.refusal:
+            return self._without(self.refusal)
+        try:
+            means = self._means(told)
+        except InvalidInput as error:
+            return self._without(str(error))
+        found = means.at(np.array([self.subject.law.bandwidth]))
+        errors, intercept_error = found.standard_errors, found.intercept_error
+        limits = DocumentLimits(
+            document=self.document,
+            coefficients=found.coefficients[0].copy(),
+            intercept=float(found.intercept[0]),
+            value=self.value,
+            standard_errors=None if errors is None else errors[0].copy(),
+            intercept_error=0.0 if intercept_error is None else intercept_error[0],
+            source=self._source(means),
+            reason=self.read.reason if isinstance(self.read, NoSetFunction) else "",
+        )
+        return limits, means
+
+    def _source(self, means: WordMeans) -> str:
+        if isinstance(means, SampledWords):
+            return f"estimate ({means.plan.evaluations:,} sets of words)"
+        if isinstance(self.read, NoSetFunction):
+            return f"{EXACT} (all {2**self.document.n_words:,} sets of words)"
+        return EXACT
+
+    def _means(self, told: Told) -> WordMeans:
+        if not isinstance(self.read, NoSetFunction):
+            return ExactWordLimits(self.read)
+        evaluate = self._evaluate(told)
+        plan = self.plan
+        if plan is None:
+            every = Enumerated.of(evaluate, self.document.n_words)
+            return ExactWordLimits(every)
+        # the same numbers for all documents: answers do not depend on the others
+        return estimate_words(evaluate, plan, np.random.default_rng(self.subject.seed))
+
+    def _evaluate(self, told: Told) -> Callable[[Truths], Values]:
+        def evaluate(bits: Truths) -> Values:
+            parts = []
+            for some in _CALLS.blocks(len(bits), bits.shape[1]):
+                texts = self.document.each(bits[some])
+                parts.append(self.subject.function.texts_value(texts))
+                told(len(parts[-1]))
+            return np.concatenate(parts)
+
+        return evaluate
+
+    def _without(self, reason: str) -> tuple[DocumentLimits, None]:
+        return DocumentLimits.without(self.document, self.value, reason), None
+
+
+_TOO_SHORT: Final = (
+    "there is no word in it",
+    "of one word the coefficient and the intercept cannot be told apart, as LIME "
+    "always deletes it; f less f of the text without it is its effect",
+)
+"""Texts of no word, and of one."""

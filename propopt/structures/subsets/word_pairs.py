@@ -1,0 +1,89 @@
+"""Functions of the number of words, of each word, and of pairs of words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from propopt._typing import Array, Truths, Values
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class WordPairs:
+    """f(z) = g(m) + Σ_j γ_j z_j + Σ_{j<k} B_jk z_j z_k, with m = Σ_j z_j.
+
+    With q_1 = m / d, q_2 = q_1 (m − 1) / (d − 1) and q_3 = q_2 (m − 2) / (d − 2), the
+    shares of the sets of m words that have one, two and three given words,
+
+    E_m f = g + a q_1 + b q_2,
+    E_m[z_j f] = g q_1 + a q_2 + b q_3 + γ_j (q_1 − q_2) + B_j (q_2 − q_3),
+
+    where a = Σ_j γ_j, b = Σ_{j<k} B_jk and B_j = Σ_k B_jk.
+
+    Parameters
+    ----------
+    levels : array (d + 1,)
+        g of m = 0, ..., d.
+    slopes : array (d,)
+        γ.
+    pairs : array (d, d)
+        B, symmetric with zeros on its diagonal.
+
+    Examples
+    --------
+    >>> both = np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> f = WordPairs(np.zeros(3), np.array([2.0, 0.0]), both)
+    >>> f.value(np.array([[1, 0], [1, 1]])), f.mean_by_size()
+    (array([2., 3.]), array([0., 1., 3.]))
+    """
+
+    levels: Values
+    slopes: Values
+    pairs: Array
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.n_words} words)"
+
+    @property
+    def n_words(self) -> int:
+        """The number of bits, d."""
+        return len(self.slopes)
+
+    def value(self, bits: Truths, /) -> Values:
+        """Values at bits (n, d), (n,)."""
+        z = np.asarray(bits, float)
+        of_pairs = 0.5 * np.einsum("nj,nj->n", z @ self.pairs, z)
+        sizes = z.sum(axis=1).astype(int)
+        return np.asarray(self.levels[sizes] + z @ self.slopes + of_pairs)
+
+    def mean_by_size(self) -> Values:
+        """E_m f for m = 0, ..., d words kept, (d + 1,)."""
+        one, two, _ = self._shares
+        a, b = self.slopes.sum(), 0.5 * self.pairs.sum()
+        return np.asarray(self.levels + a * one + b * two)
+
+    def kept(self, weights: Array, /) -> Array:
+        """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes m = 0, ..., d: (K, d)."""
+        one, two, three = self._shares
+        a, b = self.slopes.sum(), 0.5 * self.pairs.sum()
+        level = weights @ (self.levels * one + a * two + b * three)
+        alone, paired = weights @ (one - two), weights @ (two - three)
+        return np.asarray(
+            level[:, None]
+            + alone[:, None] * self.slopes
+            + paired[:, None] * self.pairs.sum(axis=1)
+        )
+
+    @cached_property
+    def _shares(self) -> tuple[Values, Values, Values]:
+        """q_1, q_2 and q_3 of m = 0, ..., d."""
+        d = self.n_words
+        m = np.arange(d + 1.0)
+        one = m / d
+        two = one * np.maximum(m - 1.0, 0.0) / max(d - 1, 1)
+        three = two * np.maximum(m - 2.0, 0.0) / max(d - 2, 1)
+        return one, two, three
