@@ -6,14 +6,13 @@ from collections.abc import Hashable
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.transforms import ScaledTranslation
 
-from propopt._typing import Array, Positions
 from propopt.checks import read_count
 from propopt.lime.explanation.result import LimeExplanation
 from propopt.lime.explanation.table import known_noise, named_coefficients
 from propopt.output.text import drawn
 from propopt.plots.axes import LOWERS, RAISES, framed, given_or_new
+from propopt.plots.lime.runs import draw_runs, draw_whiskers, name_coefficients
 from propopt.plots.lime.words import row_title, shortened
 from propopt.plots.naming import largest
 
@@ -65,71 +64,14 @@ def lime_coefficients(
     axes = given_or_new(ax, 6.8, 1.9 + 0.3 * len(shown))
     places = np.arange(len(shown))
     means = explanation.expected()[n, shown]
-    _bands(axes, places, means, known_noise(explanation)[n, shown], explanation)
-    errors = explanation.standard_errors
-    if errors is not None:
-        axes.errorbar(
-            own[shown],
-            places,
-            xerr=2.0 * errors[n, shown],
-            fmt="none",
-            ecolor="0.2",
-            elinewidth=1.0,
-            capsize=2.5,
-            zorder=3,
-        )
+    noise = known_noise(explanation)[n, shown]
+    draw_runs(axes, places, means, noise, explanation.n_samples)
+    if explanation.standard_errors is not None:
+        errors = explanation.standard_errors[n, shown]
+        draw_whiskers(axes, places, own[shown], errors)
     colours = [RAISES if value >= 0 else LOWERS for value in own[shown]]
     label = "exact limit" if explanation.is_exact else "estimated limit, 2 errors"
     axes.scatter(own[shown], places, s=26, c=colours, zorder=4, label=label)
-    axes.axvline(0.0, color="0.3", linewidth=0.8)
-    axes.set_yticks(places, [drawn(shortened(names[j])) for j in shown])
-    axes.set_ylim(len(shown) - 0.4, -0.6)
-    axes.set(xlabel="coefficient, in units of the output")
+    name_coefficients(axes, [drawn(shortened(names[j])) for j in shown])
     axes.set_title(row_title(explanation, n), loc="right", fontsize="medium")
-    axes.locator_params(axis="x", nbins=5)
-    _legend(axes)
     return framed(axes)
-
-
-def _bands(
-    axes: Axes,
-    places: Positions,
-    means: Array,
-    noise: Array,
-    explanation: LimeExplanation,
-) -> None:
-    """Two standard deviations around the mean of runs, and the mean."""
-    size = f"{explanation.n_samples:,} samples"
-    if not np.isnan(noise).any():
-        axes.barh(
-            places,
-            4.0 * noise,
-            left=means - 2.0 * noise,
-            height=0.55,
-            color="0.86",
-            zorder=1,
-            label=f"one run of {size}, ± 2 sd",
-        )
-    axes.scatter(
-        means,
-        places,
-        marker="|",
-        s=130,
-        c="0.35",
-        linewidths=1.4,
-        zorder=2,
-        label="mean of runs",
-    )
-
-
-def _legend(axes: Axes) -> None:
-    """Below the picture, at its right end, as far down in any size."""
-    down = ScaledTranslation(0.0, -0.5, axes.figure.dpi_scale_trans)
-    axes.legend(
-        loc="upper right",
-        bbox_to_anchor=(1.0, 0.0),
-        bbox_transform=axes.transAxes + down,
-        borderaxespad=0.0,
-        frameon=False,
-        fontsize="small",
-    )

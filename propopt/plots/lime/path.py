@@ -11,11 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from propopt.checks import read_count
 from propopt.lime.explanation.result import LimeExplanation
 from propopt.output.text import drawn
-from propopt.plots.axes import CYCLE, framed, given_or_new
+from propopt.plots.axes import given_or_new
+from propopt.plots.lime.curves import draw_curve, frame_curves, largest_curves
 from propopt.plots.lime.words import row_title, shortened
-
-
-_STYLES = ("-", "--", ":", "-.")
 
 
 def lime_path(
@@ -72,34 +70,14 @@ def lime_path(
     names = explanation.labels.feature_names(explanation.shape[1])
     axes = given_or_new(ax, 6.8, 3.9)
     for k, j in enumerate(shown):
-        curve = path.coefficients[:, j]
-        colour, style = CYCLE[k % len(CYCLE)], _STYLES[k // len(CYCLE) % len(_STYLES)]
         name = drawn(shortened(names[j], 28))
-        axes.plot(path.widths, curve, color=colour, linestyle=style, label=name)
         roots = changes[j].crossings
-        roots = roots[(roots >= path.widths[0]) & (roots <= path.widths[-1])]
-        axes.plot(
-            roots,
-            np.zeros(len(roots)),
-            "o",
-            color=colour,
-            markersize=5,
-            markerfacecolor="white",
-            zorder=4,
-        )
-    axes.axhline(0.0, color="0.3", linewidth=0.8)
-    own = explanation.law.kernel_width
-    axes.axvline(
-        own, color="0.45", linestyle=":", linewidth=1.0, label="width of the law"
-    )
-    axes.set_xscale("log")
-    axes.set(xlabel="kernel width", ylabel="coefficient, in units of the output")
+        draw_curve(axes, k, name, path.widths, path.coefficients[:, j], roots)
+    frame_curves(axes, explanation.law.kernel_width, "width of the law")
+    axes.set(xlabel="kernel width")
     title = row_title(explanation, explanation.position(row))
     axes.set_title(title, fontsize="medium")
-    axes.legend(
-        loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize="small"
-    )
-    return framed(axes)
+    return axes
 
 
 def _columns(
@@ -110,6 +88,4 @@ def _columns(
 ) -> list[int]:
     if features is not None:
         return [explanation.column(feature) for feature in features]
-    sizes = np.abs(coefficients).max(axis=0)
-    order = np.argsort(-sizes, kind="stable")[:count]
-    return [j for j in order.tolist() if sizes[j] > 0.0]
+    return largest_curves(coefficients, count)

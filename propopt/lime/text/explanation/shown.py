@@ -12,6 +12,7 @@ from propopt.lime.text.explanation.row import DocumentLimits
 from propopt.output.marked import HighlightedText, MarkedText, highlighted
 from propopt.output.text import printable
 from propopt.results.conclusions.words import plural
+from propopt.tables.text import Document
 
 
 if TYPE_CHECKING:
@@ -106,16 +107,15 @@ def _marked(explanation: TextLimeExplanation, n: int) -> MarkedText:
         name=f"document {explanation.document_names[n]}",
         facts=tuple(facts),
         text=row.document.text,
-        spans=spans_of(row),
+        spans=spans_of(row.document),
         words=row.words,
         weights=row.coefficients,
         errors=row.standard_errors,
     )
 
 
-def spans_of(row: DocumentLimits) -> list[tuple[int, int, int]]:
+def spans_of(document: Document) -> list[tuple[int, int, int]]:
     """Where words stand, and which of the words each is."""
-    document = row.document
     return [
         (found.start, found.end, place)
         for found, place in zip(

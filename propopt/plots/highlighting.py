@@ -1,0 +1,156 @@
+"""Texts with their words in shades of what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from propopt.checks import read_count
+from propopt.errors import InvalidInput
+from propopt.estimates import UNITS_IN_WORDS
+from propopt.functions.text import TextFunction
+from propopt.lime.text.explanation.result import TextLimeExplanation
+from propopt.lime.text.explanation.shown import highlighted_rows, spans_of
+from propopt.output.marked import HighlightedText, MarkedText, highlighted
+from propopt.results.explanation import Explanation
+from propopt.results.foreign import AttributionsLike, explanation_of
+from propopt.tables.names import Labels
+from propopt.tables.text import Document, PatternWords, TextSchema, WordRule, read_texts
+
+
+def highlight(
+    explanation: TextLimeExplanation | AttributionsLike,
+    documents: Any = None,
+    rows: Sequence[Hashable] | Hashable | None = None,
+    *,
+    words: WordRule | TextSchema | TextFunction | None = None,
+    n_words: int = 10,
+    max_rows: int = 10,
+) -> HighlightedText:
+    """Show texts with their words in shades of their attributions.
+
+    Positive words are orange and underlined, negative ones blue with dots below; the
+    larger an attribution, the darker its shade, and darker pages have lighter words.
+    All texts share one scale, which a legend gives in numbers. Words below a twentieth
+    of the largest number are plain, and so are those whose sign is not known, within
+    two standard errors of zero. Below each text stands a table of the largest numbers.
+    A notebook shows the result; ``to_html`` writes it as a page.
+
+    Texts are escaped, right to left where they are written so, and characters that are
+    not seen or turn the direction of writing are shown as escapes.
+
+    Parameters
+    ----------
+    explanation : TextLimeExplanation, Explanation, DataFrame or array (N, D)
+        Of :func:`propopt.lime.text_limits`; or attributions of the words of documents,
+        such as those of :func:`propopt.explain`, with words as names of columns.
+    documents : sequence of str or Series (N,), optional
+        The texts, in the order of the rows; not needed with a ``TextLimeExplanation``.
+    rows : label, int or sequence of them, optional
+        Which documents; by default the first ``max_rows``.
+    words : WordRule, TextSchema or TextFunction, optional
+        What a word is; by default as in the package ``lime``.
+    n_words : int
+        How many numbers are listed below each text, the largest.
+    max_rows : int
+        How many texts are shown where ``rows`` does not say.
+
+    Returns
+    -------
+    HighlightedText
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such row, or documents do not fit the attributions.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> lime = po.lime.text_limits(
+    ...     lambda texts: [1.0 * ("good" in text) for text in texts], ["a <good> day"]
+    ... )
+    >>> shown = po.plots.highlight(lime)
+    >>> "&lt;<span style=" in shown.html
+    True
+    """
+    count = read_count(n_words, "n_words")
+    most = read_count(max_rows, "max_rows")
+    if isinstance(explanation, TextLimeExplanation):
+        labels, n = Labels(explanation.names), len(explanation.rows)
+        places = _places(rows, labels, n, most)
+        return highlighted_rows(explanation, places, n_words=count)
+    result = explanation_of(explanation, "given")
+    texts = _texts(result, documents)
+    places = _places(rows, result.labels, len(texts), most)
+    rule = _rule(words)
+    return highlighted(
+        [_marked(result, n, Document.of(texts[n], rule)) for n in places],
+        f"{result.method}: {len(texts)} documents",
+        UNITS_IN_WORDS[result.units],
+        (),
+        count,
+    )
+
+
+def _texts(result: Explanation, documents: Any) -> list[str]:
+    if documents is None:
+        raise InvalidInput("documents: attributions do not know the texts; give them")
+    texts, names = read_texts(documents, "documents")
+    if len(texts) != result.shape[0]:
+        raise InvalidInput(
+            f"documents: expected {result.shape[0]}, as many as rows of attributions, "
+            f"got {len(texts)}"
+        )
+    own = result.labels.points
+    if names is not None and own is not None and tuple(names) != tuple(own):
+        raise InvalidInput(
+            "documents: their names are not those of the rows, in their order"
+        )
+    return texts
+
+
+def _places(
+    rows: Sequence[Hashable] | Hashable | None, labels: Labels, n: int, most: int
+) -> list[int]:
+    if rows is None:
+        return list(range(min(n, most)))
+    if isinstance(rows, str | int | np.integer) or not isinstance(rows, Sequence):
+        return [labels.position(rows, n)]
+    return [labels.position(row, n) for row in rows]
+
+
+def _rule(words: WordRule | TextSchema | TextFunction | None) -> WordRule:
+    match words:
+        case None:
+            return PatternWords()
+        case TextFunction():
+            return words.text_schema.rule
+        case TextSchema():
+            return words.rule
+        case _:
+            return words
+
+
+def _marked(result: Explanation, n: int, document: Document) -> MarkedText:
+    """A document with the attributions of its words; one that has none is plain."""
+    places = {name: j for j, name in enumerate(result.to_frame().columns)}
+    unknown = [word for word in document.words if word not in places]
+    columns = [places.get(word, -1) for word in document.words]
+    known = np.array(columns, np.intp)
+    weights = np.append(result.attributions[n], np.nan)[known]
+    errors = result.standard_errors
+    own_errors = None if errors is None else np.append(errors[n], np.nan)[known]
+    name = n if result.labels.points is None else result.labels.points[n]
+    missing = f"{len(unknown)} words have no attribution" if unknown else ""
+    return MarkedText(
+        name=f"document {name}",
+        facts=(missing,) if missing else (),
+        text=document.text,
+        spans=spans_of(document),
+        words=document.words,
+        weights=weights,
+        errors=own_errors,
+    )

@@ -1,0 +1,95 @@
+"""Curves of coefficients over widths: their colours, changes of sign, and frame."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from propopt._typing import Array, Values
+from propopt.plots.axes import CYCLE, framed
+
+
+_STYLES: Final = ("-", "--", ":", "-.")
+
+
+def draw_curve(
+    axes: Axes,
+    k: int,
+    name: str,
+    widths: Values,
+    curve: Values,
+    roots: Values,
+    errors: Values | None = None,
+) -> None:
+    """One curve, with a circle at each change of sign and a band of two errors.
+
+    Parameters
+    ----------
+    axes : matplotlib Axes
+        Where to draw.
+    k : int
+        Which of the curves it is: its colour and style.
+    name : str
+        In the legend, as matplotlib takes it.
+    widths, curve : array (M,)
+        What is drawn.
+    roots : array (R,)
+        Widths at which the sign changes.
+    errors : array (M,), optional
+        Standard errors.
+    """
+    colour, style = CYCLE[k % len(CYCLE)], _STYLES[k // len(CYCLE) % len(_STYLES)]
+    axes.plot(widths, curve, color=colour, linestyle=style, label=name)
+    if errors is not None:
+        low, high = curve - 2.0 * errors, curve + 2.0 * errors
+        axes.fill_between(widths, low, high, color=colour, alpha=0.15, linewidth=0.0)
+    inside = roots[(roots >= widths[0]) & (roots <= widths[-1])]
+    axes.plot(
+        inside,
+        np.zeros(len(inside)),
+        "o",
+        color=colour,
+        markersize=5,
+        markerfacecolor="white",
+        zorder=4,
+    )
+
+
+def frame_curves(axes: Axes, own: float, own_name: str) -> None:
+    """A line at zero, one at the width of the law, a logarithmic scale, a legend.
+
+    Parameters
+    ----------
+    axes : matplotlib Axes
+        Where curves are drawn.
+    own : float
+        The width of the law; none is drawn where it is infinite.
+    own_name : str
+        Its name in the legend.
+    """
+    axes.axhline(0.0, color="0.3", linewidth=0.8)
+    if np.isfinite(own):
+        axes.axvline(own, color="0.45", linestyle=":", linewidth=1.0, label=own_name)
+    axes.set_xscale("log")
+    axes.set(ylabel="coefficient, in units of the output")
+    axes.legend(
+        loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize="small"
+    )
+    framed(axes)
+
+
+def largest_curves(curves: Array, count: int) -> list[int]:
+    """The columns of curves (M, D) that are largest somewhere, without those of zeros.
+
+    Parameters
+    ----------
+    curves : array (M, D)
+        The curves.
+    count : int
+        How many.
+    """
+    sizes = np.abs(curves).max(axis=0)
+    order = np.argsort(-sizes, kind="stable")[:count]
+    return [j for j in order.tolist() if sizes[j] > 0.0]
