@@ -286,7 +286,7 @@ def _violation(
     tiny = sys.float_info.min
     if is_complete(bound):
         assert isinstance(bound.loss.map, RowSums), "see is_complete"
-        most = np.abs(W) @ np.abs(bound.loss.map.weights)
+        most = (np.abs(W) * np.abs(bound.loss.map.weights)).sum(axis=1)
         scale = max(float(most.max()), float(np.abs(bound.loss.target).max()))
         return float(np.abs(bound.loss.residual(W)).max()) / max(scale, tiny)
     scale = effortless.scale(bound.limit, {bound.loss.name: 1.0})

@@ -333,14 +333,19 @@ class RowSums(LinearMap):
 
     Parameters
     ----------
-    weights : array (D,)
-        v.
+    weights : array (D,) or (N, D)
+        v, or v_n of each point: then W ↦ Σ_d v_nd w_nd.
     """
 
     weights: Array
 
     def __call__(self, W: Any) -> Any:
-        return W @ self.weights[:, None]
+        if self.weights.ndim == 1:
+            return W @ self.weights[:, None]
+        if isinstance(W, np.ndarray):
+            return (W * self.weights).sum(axis=1, keepdims=True)
+        sums = self.flat(self.weights.shape) @ W.flatten(order="C")
+        return sums.reshape((len(self.weights), 1), order="C")
 
     def adjoint(self, R: Array) -> Attributions:
         return np.asarray(R * self.weights)
@@ -352,12 +357,16 @@ class RowSums(LinearMap):
         return self.adjoint(self(W))
 
     def rounding(self, W: Attributions) -> Rounding:
-        size = float(np.linalg.norm(self.weights))
+        size = float(np.linalg.norm(self.weights, axis=-1).max())
         rate = 4.0 * EPSILON * float(np.linalg.norm(W))
         return Rounding(rate * size, 2.0 * rate * size**2)
 
     def flat(self, shape: tuple[int, int]) -> Sparse:
-        return sp.kron(sp.eye_array(shape[0]), self.weights[None], format="csr")
+        if self.weights.ndim == 1:
+            return sp.kron(sp.eye_array(shape[0]), self.weights[None], format="csr")
+        starts = np.arange(shape[0] + 1) * shape[1]
+        entries = (self.weights.ravel(), np.arange(self.weights.size), starts)
+        return sp.csr_array(entries, shape=(shape[0], self.weights.size), copy=True)
 
     def flat_rows(self, shape: tuple[int, int]) -> int:
         return shape[0]

@@ -15,8 +15,9 @@ import numpy as np
 
 from propopt._typing import Array, Attributions
 from propopt.curvature.hessian import Diagonalized, Hessian, QuadraticPart
+from propopt.errors import Refused
 from propopt.losses import Program, PropertyLoss
-from propopt.losses.totals import Totals
+from propopt.losses.totals import Totals, along, spread
 from propopt.maps import LinearMap
 from propopt.penalties import Penalty
 
@@ -51,7 +52,7 @@ class Tangential(Hessian):
         return np.asarray(along @ features**2)
 
     def _off(self, E: Array) -> Array:
-        return np.asarray(E - np.outer(E @ self.axis, self.axis))
+        return np.asarray(E - spread(along(E, self.axis), self.axis))
 
 
 @final
@@ -82,8 +83,11 @@ class ConstrainedPart:
         Raises
         ------
         Refused
-            If no squared loss of W itself has a weight.
+            If no squared loss of W itself has a weight, or rows add up with weights of
+            their own.
         """
+        if self.totals is not None and not self.totals.is_shared:
+            raise Refused("rows add up over features of their own")
         inner = self.inner.hessian(weights)
         return inner if self.totals is None else Tangential(inner, self.totals.axis)
 
@@ -96,7 +100,8 @@ class ConstrainedPart:
         """What of errors (..., D) can move a complete W: all but their part along u."""
         if self.totals is None:
             return E
-        return np.asarray(E - (E @ self.totals.axis)[..., None] * self.totals.axis)
+        heights = along(E, self.totals.axis)
+        return np.asarray(E - heights[..., None] * self.totals.axis)
 
     @cached_property
     def inner(self) -> QuadraticPart:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from propopt.losses.base import Bound, PropertyLoss
 from propopt.maps import RowSums
 from propopt.penalties import Penalty, Squared
 from propopt.tables.alignment import aligned
-from propopt.tables.names import Labels
+from propopt.tables.names import Labels, differ, read_table
 
 
 @final
@@ -30,16 +30,19 @@ class Completeness:
     ----------
     total : array or Series (N,)
         t_n, such as f(x_n) less the mean output. Names are kept.
-    weights : array or Series (D,), optional
+    weights : array or Series (D,), or array or DataFrame (N, D), optional
         v, one number per feature, not all zero; by default all are one. Where
-        attributions are in units of s_d, v = s.
+        attributions are in units of s_d, v = s. Rows that have features of their own,
+        such as documents their words, have weights of their own, zero at what they do
+        not have: Σ_d v_nd w_nd = t_n.
     name : str
         What results call it.
 
     Raises
     ------
     InvalidInput
-        If totals or weights are not finite numbers.
+        If totals or weights are not finite numbers, or a row without weights has to
+        add up to something.
 
     Examples
     --------
@@ -55,13 +58,11 @@ class Completeness:
         self, total: object, weights: object = None, *, name: str = "completeness"
     ) -> None:
         self.total, points = _read(total, "total")
-        self.weights, features = None, None
+        self.weights, names = None, Labels()
         if weights is not None:
-            self.weights, features = _read(weights, "weights")
-            if not self.weights.any():
-                raise InvalidInput("weights: all are zero, so nothing adds up")
-        columns = None if features is None else tuple(map(str, features))
-        self.labels = Labels(points=points, features=columns)
+            self.weights, names = _read_weights(weights)
+            self._check_weights(self.weights, differ(points, names.points))
+        self.labels = Labels(points or names.points, names.features)
         self.name = name
 
     def gaps(self, W: object) -> Array:
@@ -88,6 +89,23 @@ class Completeness:
         v = np.ones(n_features) if self.weights is None else self.weights
         return Bound(_RowTotals(self.total, v, labels=self.labels, name=self.name), 0.0)
 
+    def _check_weights(self, weights: Array, in_other_order: bool) -> None:
+        if not weights.any():
+            raise InvalidInput("weights: all are zero, so nothing adds up")
+        if weights.ndim == 1:
+            return
+        if len(weights) != len(self.total) or in_other_order:
+            raise InvalidInput(
+                f"weights: expected a row for each of the {len(self.total)} totals, "
+                f"and in their order, got {len(weights)} rows"
+            )
+        empty = ~weights.any(axis=1) & (self.total != 0.0)
+        if empty.any():
+            n = int(empty.argmax())
+            raise InvalidInput(
+                f"total: row {n} has no weights, and cannot add up to {self.total[n]}"
+            )
+
     def __repr__(self) -> str:
         return f"<{self.name}: {len(self.total)} points>"
 
@@ -100,7 +118,7 @@ class _RowTotals(PropertyLoss):
     ----------
     total : array (N,)
         t.
-    weights : array (D,)
+    weights : array (D,) or (N, D)
         v.
     """
 
@@ -130,7 +148,7 @@ class _RowTotals(PropertyLoss):
 
     @property
     def n_features(self) -> int:
-        return len(self._map.weights)
+        return self._map.weights.shape[-1]
 
     @property
     def labels(self) -> Labels:
@@ -167,12 +185,22 @@ def _bound(constraint: Constraint, n_features: int | None) -> Bound:
             f"{constraint!r}"
         )
     if constraint.weights is not None:
-        return constraint.bound(len(constraint.weights))
+        return constraint.bound(constraint.weights.shape[-1])
     if n_features is None:
         raise InvalidInput(
             f"{constraint.name}: no loss tells how many features add up; give weights"
         )
     return constraint.bound(n_features)
+
+
+def _read_weights(weights: Any) -> tuple[Array, Labels]:
+    """V, (D,) or (N, D), and the names that came with it."""
+    if np.ndim(weights) == 2:
+        table, names = read_table(weights, "weights")
+        return sealed(np.array(table)), Labels(names.points, names.features)
+    numbers, features = _read(weights, "weights")
+    columns = None if features is None else tuple(map(str, features))
+    return numbers, Labels(features=columns)
 
 
 def _read(values: object, what: str) -> tuple[Array, tuple[Hashable, ...] | None]:

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from propopt._typing import Array, Attributions
+from propopt._typing import Array, Attributions, Truths
 from propopt.linear.components import Components
 from propopt.losses.base import Bound, PropertyLoss
 from propopt.losses.program import Program
@@ -67,6 +67,13 @@ class Support:
         if not counts.any():
             counts.ravel()[0] = True  # a program has at least one point
         return cls(np.flatnonzero(counts), shape)
+
+    @property
+    def mask(self) -> Truths:
+        """Which entries of W they are, (N, D)."""
+        counts = np.zeros(self.shape, bool)
+        counts.ravel()[self.places] = True
+        return counts
 
     def program(self, program: Program) -> Program:
         """The program of the entries (P, 1)."""

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from propopt._typing import Array, Attributions, Sparse
-from propopt.errors import Infeasible
+from propopt.errors import Infeasible, Refused
 from propopt.linear.components import Components
 from propopt.linear.rounding import Rounding
 from propopt.losses.base import Bound, PropertyLoss
@@ -155,6 +155,11 @@ class Restriction:
         """J U Ĵᵀv = t: U Ĵᵀv = Jᵀt, if t is constant on the parts of the points."""
         assert isinstance(bound.loss.map, RowSums), "see is_complete"
         t, v = np.asarray(bound.loss.target), bound.loss.map.weights
+        if v.ndim == 2:
+            raise Refused(
+                f"{bound} has weights of its own for each row, and is not known beside "
+                f"{', '.join(map(repr, zero))}; give a small limit in place of zero"
+            )
         totals = self._J.T @ t
         weights = self._J_hat.T @ v
         size = float(np.linalg.norm(t))

@@ -9,6 +9,9 @@ anywhere where V u = 0. They are ‖W − G‖² = ‖V − G(I − uuᵀ)‖² 
 ‖B W‖² = ‖B V‖² + ‖B z‖². Over features ‖W Cᵀ‖ = ‖V Cᵀ‖ where C u = 0, as for a graph
 and v = 1; else C is replaced by C(I − uuᵀ), and −z(C u)ᵀ is its target. The constants
 are what no W can remove.
+
+Where each row has weights v_n of its own, such as ones at the words of a document, u_n
+is its own too: losses of W itself come apart as before, others do not.
 """
 
 from __future__ import annotations
@@ -45,17 +48,17 @@ class Totals:
 
     Parameters
     ----------
-    axis : array (D,)
-        u, of length one.
+    axis : array (D,) or (N, D)
+        u, of length one; or u_n of each row, which is zero where nothing adds up.
     heights : array (N,)
         z.
-    norm : float
-        ‖v‖.
+    norm : float or array (N,)
+        ‖v‖, or ‖v_n‖.
     """
 
     axis: Array
     heights: Array
-    norm: float
+    norm: float | Array
 
     @classmethod
     def of(cls, bounds: Sequence[Bound]) -> Totals | None:
@@ -79,8 +82,17 @@ class Totals:
         """The attributions at which a loss over row sums is zero."""
         assert isinstance(loss.map, RowSums), "see is_complete"
         v, t = loss.map.weights, np.asarray(loss.target)[:, 0]
-        norm = float(np.linalg.norm(v))
-        return cls(v / norm, t / norm, norm)
+        if v.ndim == 1:
+            norm = float(np.linalg.norm(v))
+            return cls(v / norm, t / norm, norm)
+        norms = np.linalg.norm(v, axis=1)
+        norms[norms == 0.0] = 1.0
+        return cls(v / norms[:, None], t / norms, norms)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether all rows have the same weights."""
+        return self.axis.ndim == 1
 
     def scaled(self, factor: float) -> Totals:
         """The totals of attributions times a factor."""
@@ -88,13 +100,13 @@ class Totals:
 
     def coordinates(self, W: Attributions) -> Array:
         """V = W − (W u)uᵀ."""
-        return np.asarray(W - np.outer(W @ self.axis, self.axis))
+        return np.asarray(W - spread(along(W, self.axis), self.axis))
 
     def expanded(self, V: Array) -> Attributions:
         """The complete W that is nearest to V; its row sums are exact to rounding."""
-        W = V + np.outer(self.heights - V @ self.axis, self.axis)
+        W = V + spread(self.heights - along(V, self.axis), self.axis)
         # what rounding left of the sums, once more
-        return np.asarray(W + np.outer(self.heights - W @ self.axis, self.axis))
+        return np.asarray(W + spread(self.heights - along(W, self.axis), self.axis))
 
     def on_support(self, W: Attributions) -> Attributions:
         """A complete W that is zero where W is, in rows that are not zero."""
@@ -106,7 +118,7 @@ class Totals:
     @cached_property
     def fixed(self) -> Attributions:
         """Z uᵀ."""
-        return np.outer(self.heights, self.axis)
+        return spread(self.heights, self.axis)
 
     def program(self, program: Program) -> Program:
         """The program of V, without the constraint.
@@ -134,18 +146,21 @@ class Totals:
                 case Identity() as same:
                     return self._matching(loss, same)
                 case OverPoints() | ImplicitOverPoints() as coupled if (
-                    not loss.has_target
+                    self.is_shared and not loss.has_target
                 ):
                     constant = coupled.energy(self.heights[:, None])
                     return _RestrictedLoss(loss, coupled, constant=constant)
-                case OverFeatures() as coupled if not loss.has_target:
+                case OverFeatures() as coupled if (
+                    self.is_shared and not loss.has_target
+                ):
                     return self._over_features(loss, coupled)
         over = OffAxis(loss.map, self.axis)
         return _RestrictedLoss(loss, over, loss.target - loss.map(self.fixed))
 
     def least(self, loss: PropertyLoss) -> float | None:
         """The smallest value among complete attributions; None if it is not known."""
-        if not isinstance(loss.penalty, Squared):
+        own = not self.is_shared and not isinstance(loss.map, Identity)
+        if own or not isinstance(loss.penalty, Squared):
             return None
         match loss.map:
             case Identity() | OverPoints() | ImplicitOverPoints():
@@ -161,7 +176,8 @@ class Totals:
         Where points are coupled W has B z uᵀ besides B V, which is constant.
         """
         coupled = isinstance(loss.map, OverPoints | ImplicitOverPoints)
-        if coupled and isinstance(loss.penalty, Squared) and not loss.has_target:
+        apart = self.is_shared and coupled and not loss.has_target
+        if apart and isinstance(loss.penalty, Squared):
             return self.coordinates(Y)
         return Y
 
@@ -182,14 +198,14 @@ class Totals:
                 slope += c * loss.gradient_at(W)
             elif loss.name in duals:
                 slope += loss.map.adjoint(duals[loss.name])
-        return np.asarray(slope @ self.axis / -self.norm)
+        return np.asarray(along(slope, self.axis) / -self.norm)
 
     def _matching(self, loss: PropertyLoss, same: Identity) -> _RestrictedLoss:
         if not loss.has_target:
             constant = float(self.heights @ self.heights)
             return _RestrictedLoss(loss, same, constant=constant)
         G = np.asarray(loss.target)
-        missed = self.heights - G @ self.axis
+        missed = self.heights - along(G, self.axis)
         return _RestrictedLoss(loss, same, self.coordinates(G), float(missed @ missed))
 
     def _over_features(
@@ -229,8 +245,8 @@ class OffAxis(LinearMap):
     ----------
     outer : LinearMap
         A.
-    axis : array (D,)
-        u, of length one.
+    axis : array (D,) or (N, D)
+        u, of length one; or u_n of each row, of length one or zero.
     """
 
     outer: LinearMap
@@ -239,7 +255,10 @@ class OffAxis(LinearMap):
     def __call__(self, W: Any) -> Any:
         if isinstance(W, np.ndarray):
             return self.outer(self._off(W))
-        return self.outer(W @ self._projection)
+        if self.axis.ndim == 1:
+            return self.outer(W @ self._projection)
+        flat = self._flat_projection(W.shape) @ W.flatten(order="C")
+        return self.outer(flat.reshape(W.shape, order="C"))
 
     def adjoint(self, R: Array) -> Attributions:
         return self._off(self.outer.adjoint(R))
@@ -257,16 +276,34 @@ class OffAxis(LinearMap):
         return self.outer.rounding(self._off(W))
 
     def flat(self, shape: tuple[int, int]) -> Sparse:
-        rows = sp.kron(sp.eye_array(shape[0]), self._projection, format="csr")
-        return sp.csr_array(self.outer.flat(shape) @ rows)
+        return sp.csr_array(self.outer.flat(shape) @ self._flat_projection(shape))
 
     def flat_rows(self, shape: tuple[int, int]) -> int:
         return self.outer.flat_rows(shape)
 
     def _off(self, W: Array) -> Array:
-        return np.asarray(W - np.outer(W @ self.axis, self.axis))
+        return np.asarray(W - spread(along(W, self.axis), self.axis))
+
+    def _flat_projection(self, shape: tuple[int, int]) -> Sparse:
+        """That of row-major V."""
+        if self.axis.ndim == 1:
+            return sp.kron(sp.eye_array(shape[0]), self._projection, format="csr")
+        U = RowSums(self.axis).flat(shape)
+        return sp.csr_array(sp.eye_array(U.shape[1]) - U.T @ U)
 
     @cached_property
     def _projection(self) -> Array:
         """I − uuᵀ."""
         return np.eye(len(self.axis)) - np.outer(self.axis, self.axis)
+
+
+def along(W: Array, axis: Array) -> Array:
+    """W_n u, or W_n u_n of each row, (N,)."""
+    if axis.ndim == 1:
+        return np.asarray(W @ axis)
+    return np.asarray((W * axis).sum(axis=-1))
+
+
+def spread(heights: Array, axis: Array) -> Array:
+    """Z uᵀ, or z_n u_n of each row, (N, D)."""
+    return np.asarray(heights[:, None] * axis)

@@ -7,7 +7,7 @@ from propopt.solvers.conic import Conic
 from propopt.solvers.curves.bounded import OneBound
 from propopt.solvers.curves.krylov import Krylov
 from propopt.solvers.curves.spectral import Spectral
-from propopt.solvers.entries import Entries
+from propopt.solvers.entries import CompleteEntries, Entries
 from propopt.solvers.factored import Factored
 from propopt.solvers.lasso.solver import Lasso
 from propopt.solvers.minimum_norm import MinimumNorm
@@ -22,6 +22,7 @@ from propopt.solvers.transposed import Transposed
 __all__ = [
     "Auto",
     "Complete",
+    "CompleteEntries",
     "Conic",
     "Curve",
     "Entries",

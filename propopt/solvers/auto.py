@@ -19,7 +19,7 @@ from propopt.solvers.curves.bounded import OneBound
 from propopt.solvers.curves.choice import choose_curve_solver
 from propopt.solvers.curves.krylov import Krylov
 from propopt.solvers.curves.spectral import Spectral
-from propopt.solvers.entries import Entries
+from propopt.solvers.entries import CompleteEntries, Entries
 from propopt.solvers.factored import Factored
 from propopt.solvers.lasso.solver import Lasso
 from propopt.solvers.minimum_norm import MinimumNorm
@@ -66,6 +66,7 @@ class Auto(Dispatcher):
                                                             ``transposed``
     gradient matching, robustness over shared features and  one of the above, with
     sparsity, with or without bounds                        ``entries`` for points
+    the first two, and rows with given sums of entries      ``entries, complete``
     ======================================================  =========================
 
     All were faster than Clarabel on random problems of nearly all sizes that were
@@ -101,9 +102,10 @@ class Auto(Dispatcher):
 
 def _first(program: Program) -> Solver | str:
     """The first of the table that takes it; else the reason of the last."""
-    answer = Entries(Auto()).take(program)
-    if isinstance(answer, Solver):
-        return answer
+    for of_entries in (Entries(Auto()), CompleteEntries()):
+        answer = of_entries.take(program)
+        if isinstance(answer, Solver):
+            return answer
     if _is_wide(program):
         answer = Transposed(Auto()).take(program)
         if isinstance(answer, Solver):

@@ -83,3 +83,74 @@ def test_many_documents_are_solved_at_once():
     best = po.solve(po.GradientMatching(targets) + robust, tolerance=1e-9)
     assert best.certificate.holds(1e-9)
     assert not best.attributions[~present].any()
+
+
+def kkt(weight: float, totals: np.ndarray) -> np.ndarray:
+    """The complete optimum from one dense system, by formulas of its own."""
+    n_points, n_features = SHAPE
+    S = SHARED.graph.similarities.toarray()
+    H = np.eye(n_points * n_features)
+    for n, m in zip(*np.nonzero(S), strict=True):
+        for j in np.flatnonzero(PRESENT[n] & PRESENT[m]):
+            p, q = n * n_features + j, m * n_features + j
+            H[p, p] += 2.0 * weight * S[n, m]
+            H[p, q] -= 2.0 * weight * S[n, m]
+    A = np.zeros((n_points, H.shape[0]))
+    for n in range(n_points):
+        A[n, n * n_features : (n + 1) * n_features] = PRESENT[n]
+    full = np.block([[H, A.T], [A, np.zeros((n_points, n_points))]])
+    rhs = np.concatenate([TARGETS.ravel(), totals])
+    return np.linalg.solve(full, rhs)[: H.shape[0]].reshape(SHAPE)
+
+
+TOTALS = TARGETS.sum(axis=1) + np.linspace(-1.0, 1.0, SHAPE[0])
+
+
+@pytest.mark.parametrize("weight", [0.01, 0.5, 30.0])
+def test_rows_add_up_over_what_is_present(weight):
+    complete = po.Completeness(TOTALS, PRESENT.astype(float))
+    objective = MATCHING + weight * SHARED
+    best = po.solve(objective, subject_to=[complete], tolerance=1e-10)
+    assert best.solver == "entries, complete"
+    assert best.certificate.holds(1e-10)
+    assert best.certificate.kind == "strong convexity"
+    assert np.abs(complete.gaps(best.attributions)).max() < 1e-13
+    assert not best.attributions[~PRESENT].any()
+    np.testing.assert_allclose(best.attributions, kkt(weight, TOTALS), atol=1e-5)
+
+
+def test_the_backend_finds_the_same_complete_attributions():
+    complete = po.Completeness(TOTALS, PRESENT.astype(float))
+    own, conic = (
+        po.solve(MATCHING + SHARED, solver, subject_to=[complete], tolerance=1e-8)
+        for solver in ("auto", "CLARABEL")
+    )
+    np.testing.assert_allclose(own.attributions, conic.attributions, atol=1e-4)
+    assert conic.certificate.holds(1e-8)
+
+
+def test_sparse_attributions_add_up_too():
+    complete = po.Completeness(TOTALS, PRESENT.astype(float))
+    best = po.solve(MATCHING + SHARED + SPARSITY, subject_to=[complete])
+    assert best.certificate.holds(1e-6)
+    assert np.abs(complete.gaps(best.attributions)).max() < 1e-10
+
+
+def test_a_complete_target_stays_as_it_is_without_robustness():
+    complete = po.Completeness(TARGETS.sum(axis=1), PRESENT.astype(float))
+    best = po.solve(MATCHING + 0.0 * SHARED, subject_to=[complete])
+    np.testing.assert_allclose(best.attributions, TARGETS, atol=1e-12)
+
+
+def test_a_row_without_features_adds_up_to_zero_or_is_refused():
+    weights = PRESENT.astype(float)
+    weights[2] = 0.0
+    po.Completeness(np.where(np.arange(SHAPE[0]) == 2, 0.0, TOTALS), weights)
+    with pytest.raises(po.errors.InvalidInput, match="row 2 has no weights"):
+        po.Completeness(TOTALS, weights)
+
+
+def test_shared_weights_of_all_features_add_up_beside_shared_robustness():
+    best = po.solve(MATCHING + SHARED, subject_to=[po.Completeness(TOTALS)])
+    assert best.certificate.holds(1e-6)
+    np.testing.assert_allclose(best.attributions.sum(axis=1), TOTALS, atol=1e-12)

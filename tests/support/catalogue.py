@@ -81,6 +81,8 @@ EMPTY_GRAPH = po.graph_from_matrix(np.zeros((N, N)))
 
 PRESENT = np.random.default_rng(17).random(SHAPE) < 0.6
 
+OWN = np.where(PRESENT, 1.0 + np.arange(N * D).reshape(SHAPE) / 10.0, 0.0)
+
 LATTICE = LatticeGraph((N,))
 GRID = GridGaussianGraph([np.linspace(-1, 2, N)], 0.8)
 
@@ -122,6 +124,7 @@ LOSSES: dict[str, po.PropertyLoss] = {
     },
     "sparsity": po.Sparsity(),
     "row sums": po.Completeness(VALUES, [1.0, 0.5, 0.0, 2.0]).bound(D).loss,
+    "row sums, present": po.Completeness(VALUES, OWN).bound(D).loss,
 }
 ROBUSTNESS = {
     name: loss
@@ -141,6 +144,10 @@ MAPS: dict[str, LinearMap] = {
     "per point": PerPoint(NOISE),
     "per point, one row": PerPoint(X[:, None, :]),
     "row sums": RowSums(np.array([1.0, 0.5, 0.0, 2.0])),
+    "row sums, own": RowSums(OWN),
+    "off axes": OffAxis(
+        LOSSES["shared"].map, OWN / np.linalg.norm(OWN, axis=1)[:, None]
+    ),
     "off an axis": OffAxis(PerPoint(NOISE), np.array([0.6, 0.0, 0.8, 0.0])),
     "of what is spread": RestrictedMap(
         OverPoints(np.cos(np.arange(10.0 * N)).reshape(5, 2 * N)),
@@ -232,6 +239,7 @@ SOLVERS: dict[str, SolverCase] = {
     "splitting": SolverCase(po.solvers.Splitting(), 1e-6),
     "complete": SolverCase(po.solvers.Complete(po.solvers.Auto()), 1e-6),
     "restricted": SolverCase(po.solvers.Restricted(po.solvers.Auto()), 1e-6),
+    "complete entries": SolverCase(po.solvers.CompleteEntries(), 1e-6),
     "entries": SolverCase(po.solvers.Entries(po.solvers.Auto()), 1e-6),
     "transposed": SolverCase(po.solvers.Transposed(po.solvers.Auto()), 1e-6),
     "conic": SolverCase(po.solvers.Conic(), 1e-6),

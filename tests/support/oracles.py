@@ -67,7 +67,7 @@ def brute_value(loss: po.PropertyLoss, W: np.ndarray) -> float:
         case po.Sparsity():
             return sum(abs(w) for w in W.ravel())
         case _RowTotals():
-            return sum((loss.target.ravel() - W @ loss.map.weights) ** 2)
+            return sum((loss.target.ravel() - (W * loss.map.weights).sum(axis=1)) ** 2)
     raise TypeError(f"no formula for {type(loss).__name__}")
 
 
@@ -183,7 +183,9 @@ def exact_value(loss: po.PropertyLoss, W: np.ndarray) -> np.longdouble:
         case po.Sparsity():
             return np.abs(V).sum()
         case _RowTotals():
-            return ((V @ loss.map.weights - loss.target.ravel()) ** 2).sum()
+            return (
+                ((V * loss.map.weights).sum(axis=1) - loss.target.ravel()) ** 2
+            ).sum()
     raise TypeError(f"no formula for {type(loss).__name__}")
 
 

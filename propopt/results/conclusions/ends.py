@@ -28,7 +28,7 @@ import scipy.sparse.linalg as sla
 from propopt._typing import Attributions
 from propopt.losses import Faithfulness, GradientMatching, Program, PropertyLoss
 from propopt.losses.restricted import Restriction, has_known_zeros, is_complete
-from propopt.losses.totals import Totals
+from propopt.losses.totals import Totals, along
 from propopt.maps import Identity, PerPoint
 from propopt.penalties import Absolute, GroupMax, Squared
 
@@ -198,7 +198,7 @@ def _far_complete(
     free = Restriction.to_zero(inner, (G.shape[0], G.shape[1]))
     V = totals.coordinates(G) if free.only is None else free.only
     far = V if free.only is not None else free.expanded(free.coordinates(V))
-    tilt = float(np.abs(far @ totals.axis).max())
+    tilt = float(np.abs(along(far, totals.axis)).max())
     return totals.expanded(far) if tilt <= _EXACT * float(np.abs(G).max()) else None
 
 

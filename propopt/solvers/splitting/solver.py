@@ -243,6 +243,9 @@ def _size(G: Array, totals: Totals | None) -> float:
 
 def _bounds_refusal(program: Program) -> str | None:
     """Why its bounds are more than given row sums; None if they are not."""
+    totals = Totals.of(program.bounds)
+    if totals is not None and not totals.is_shared:
+        return "rows add up over features of their own"
     others = [bound for bound in program.bounds if not is_complete(bound)]
     return bounds_refusal(replace(program, bounds=tuple(others)))
 
