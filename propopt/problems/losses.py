@@ -108,6 +108,22 @@ class PairwiseRobustnessLoss(LossSection):
         self.graph.check(extent.n_points)
 
 
+class SharedRobustnessLoss(LossSection):
+    """Σ S_nn' Σ (w_nj − w_n'j)² over the words j that both documents have."""
+
+    name = "shared_robustness"
+    of_features = True
+
+    graph: PointGraph = GaussianGraph()
+
+    def build(self, subject: Subject) -> PropertyLoss:
+        X = subject.coordinates
+        return losses.SharedRobustness(self.graph.build(X, len(X)), subject.table)
+
+    def check(self, extent: Extent) -> None:
+        self.graph.check(extent.n_points)
+
+
 class KernelRobustnessLoss(LossSection):
     """2 tr(Wᵀ Σ⁻¹ W) for a gaussian kernel."""
 
@@ -182,6 +198,7 @@ LOSSES: Final[tuple[type[LossSection], ...]] = (
     GradientMatchingLoss,
     FunctionMatchingLoss,
     PairwiseRobustnessLoss,
+    SharedRobustnessLoss,
     KernelRobustnessLoss,
     MaxDifferenceRobustnessLoss,
     SmoothnessLoss,

@@ -22,8 +22,8 @@ sweep:
   pairwise_robustness: [0.1, 1]
 """
 LOSSES = (
-    "gradient_matching, function_matching, pairwise_robustness, kernel_robustness, "
-    "max_difference_robustness, smoothness, sparsity"
+    "gradient_matching, function_matching, pairwise_robustness, shared_robustness, "
+    "kernel_robustness, max_difference_robustness, smoothness, sparsity"
 )
 
 

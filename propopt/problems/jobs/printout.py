@@ -41,7 +41,10 @@ def print_title(name: str, files: Sequence[Path], console: PlainConsole) -> None
 
 def print_subject(subject: Subject, console: PlainConsole, *others: str | None) -> None:
     """Sizes, what else there is to say, and the score of a model."""
-    size = f"{len(subject.points)} points × {subject.n_features} features"
+    rows, columns = "points", "features"
+    if subject.is_text:
+        rows, columns = "documents", "words"
+    size = f"{len(subject.points)} {rows} × {subject.n_features} {columns}"
     parts = (size, *others)
     console.print(", ".join(filter(None, parts)))
     score = subject.score

@@ -120,6 +120,12 @@ def _asked(problem: Problem) -> str:
     return f"{rows:,} model evaluations, " if rows else ""
 
 
+def _slopes(problem: Problem) -> str:
+    """How slopes are had; of documents they are effects of words."""
+    name = "effects of words" if problem.subject.is_text else "gradients"
+    return f"{problem.subject.sloped.gradient_method} {name}"
+
+
 def _solved(
     problem: Problem, console: PlainConsole, n_jobs: int | None, solver: str | None
 ) -> TradeOffs:
@@ -129,7 +135,7 @@ def _solved(
     print_subject(
         problem.subject,
         console,
-        f"{problem.subject.sloped.gradient_method} gradients",
+        _slopes(problem),
         f"{len(problem.methods)} baseline explanations",
         problem.setting.describe(problem),
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from propopt.checks import did_you_mean
 from propopt.errors import InvalidInput, MissingExtra
-from propopt.problems.losses import GradientMatchingLoss
+from propopt.problems.losses import GradientMatchingLoss, SmoothnessLoss
 from propopt.problems.parts import Location
 from propopt.problems.pick import check_pick
 from propopt.problems.setting import ROBUSTNESS
@@ -25,6 +25,7 @@ def check_sweep(schema: ProblemSchema, source: Source) -> None:
     _check_names(schema, source)
     _check_weights(schema, source)
     _check_setting(schema, source)
+    _check_words(schema, source)
     _check_columns(schema, source)
     with source.blaming():
         check_pick(schema.pick, {**schema.build_weights(), **schema.build_limits()})
@@ -93,9 +94,33 @@ def _check_weights(schema: ProblemSchema, source: Source) -> None:
         )
 
 
+def _check_words(schema: ProblemSchema, source: Source) -> None:
+    """No words where there are columns, and no order of words."""
+    is_text = schema.data.text is not None
+    if "shared_robustness" in schema.losses and not is_text:
+        raise source.error(
+            ("objective", "shared_robustness"),
+            "is of words that documents share, and there is no data.text; rows of a "
+            "table share all columns, as pairwise_robustness has it",
+        )
+    smoothness = schema.losses.get("smoothness")
+    if is_text and isinstance(smoothness, SmoothnessLoss):
+        kind = getattr(smoothness.graph, "kind", None)
+        if kind not in _OF_WORDS:
+            raise source.error(
+                ("objective", "smoothness", "graph"),
+                f"words have no place beside others to tell here; take "
+                f"{' or '.join(_OF_WORDS)}",
+            )
+
+
+_NO_NUMBERS: Final = ("categorical", "groups", "text")
+_OF_WORDS: Final = ("correlation", "complete")
+
+
 def _check_columns(schema: ProblemSchema, source: Source) -> None:
     """No categories where numbers are needed."""
-    for name in ("categorical", "groups"):
+    for name in _NO_NUMBERS:
         if not getattr(schema.data, name):
             continue
         if schema.function is not None:
@@ -103,7 +128,7 @@ def _check_columns(schema: ProblemSchema, source: Source) -> None:
         if "function_matching" in schema.losses:
             raise source.error(
                 ("objective", "function_matching"),
-                f"needs columns that are numbers, and there are data.{name}",
+                f"needs columns that are numbers, and there is data.{name}",
             )
 
 
@@ -126,7 +151,7 @@ def _check_setting(schema: ProblemSchema, source: Source) -> None:
         raise source.error(
             ("limits",), "the inductive setting knows weights alone; give sweep instead"
         )
-    for name in ("categorical", "groups"):
+    for name in _NO_NUMBERS:
         if getattr(schema.data, name):
             raise source.error(
                 ("data", name), "the inductive setting needs columns that are numbers"

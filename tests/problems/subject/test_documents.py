@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from typing import get_args
 
 import numpy as np
@@ -89,12 +88,11 @@ def test_a_model_learns_texts_behind_its_vectorizer(file):
     known = make_pipeline(TfidfVectorizer(), LogisticRegression(C=2, max_iter=10_000))
     margin = known.fit(texts, labels).decision_function(texts)
     assert subject.function.value(texts) == pytest.approx(margin, abs=1e-12)
-    assert set(subject.words) == {
-        *("Good", "food", "good", "price", "No", "NA", "1e3", "The", "was", "b"),
-        "the",
-    }
-    assert subject.n_features == 11
-    assert subject.table.sum() == sum(len(re.findall(r"\w+", t)) for t in texts)
+    counts = CountVectorizer().fit(texts)
+    assert sorted(subject.words) == counts.get_feature_names_out().tolist()
+    assert subject.n_features == 8
+    order = [counts.vocabulary_[word] for word in subject.words]
+    assert (subject.table == counts.transform(texts).toarray()[:, order]).all()
 
 
 @pytest.mark.parametrize(
@@ -305,3 +303,67 @@ def test_a_column_that_is_not_there_is_refused(file):
 def test_columns_that_no_one_reads_may_hold_anything(file):
     notes = NOTES.replace('0,"Good', ',"Good').replace("1,No", "x,No")
     assert len(subject_of(file(notes=notes)).points) == 7
+
+
+@pytest.mark.parametrize(
+    ("losses", "said"),
+    [
+        (
+            "smoothness: {graph: {kind: chain}}",
+            "smoothness.graph: words have no place beside others to tell here; take "
+            "correlation or complete",
+        ),
+        (
+            "function_matching: 1",
+            "function_matching: needs columns that are numbers, and there is data.text",
+        ),
+    ],
+)
+def test_losses_that_have_no_meaning_for_words_are_refused(file, losses, said):
+    path = file(FILE.replace("sparsity: 0.1", losses))
+    assert complaint(path) == f"file.yaml:3: objective.{said}"
+
+
+def test_words_are_shared_by_documents_alone(file):
+    text = FILE.replace("text: note, ", "").replace("sparsity", "shared_robustness")
+    assert complaint(file(text)) == (
+        "file.yaml:3: objective.shared_robustness: is of words that documents share, "
+        "and there is no data.text; rows of a table share all columns, as "
+        "pairwise_robustness has it"
+    )
+
+
+def test_the_inductive_setting_takes_no_documents(file):
+    text = FILE.replace("sparsity: 0.1", "pairwise_robustness: 1")
+    path = file(text.replace("label}", "label, explain: 3}") + "setting: inductive\n")
+    assert complaint(path) == (
+        "file.yaml:1: data.text: the inductive setting needs columns that are numbers"
+    )
+
+
+# ---- a sweep
+
+
+def test_a_sweep_of_documents_gives_absent_words_nothing(file, tmp_path):
+    robust = "shared_robustness: {graph: {kind: threshold, threshold: 1}}"
+    text = FILE.replace("sparsity: 0.1", robust)
+    notes = NOTES.replace("the food was good", "the food was not good")
+    path = file(text + "sweep: {shared_robustness: [1e-3, 1e3]}\n", notes)
+    problem = po.problems.read_problem(path).build()
+    found = po.problems.run_problem(problem, tmp_path / "out", quiet=True)
+    assert found.certified(1e-6)
+    faithful, robust = found.optimized
+    table = problem.subject.table
+    for best in (faithful, robust):
+        W = np.asarray(best.attributions)
+        assert not W[table == 0.0].any()
+        assert best.labels.features == problem.subject.words
+        assert list(best.labels.points) == problem.points.index.tolist()
+    effects = np.asarray(problem.function.gradient(problem.points))
+    assert np.asarray(faithful.attributions) == pytest.approx(effects, abs=1e-2)
+    rows = [list(problem.points.index).index(n) for n in (5, 6)]
+    both = (table[rows] > 0.0).all(axis=0)
+    assert both.sum() == 4  # the, food, was, good
+    W = np.asarray(robust.attributions)[rows][:, both]
+    assert W[0] == pytest.approx(W[1], abs=1e-3)
+    assert np.ptp(effects[rows][:, both], axis=0).max() > 0.01  # they were not alike
