@@ -10,12 +10,19 @@ import numpy as np
 import pytest
 
 from propopt.papers import PAPERS
-from propopt.papers.text_lime import bandwidth, constants, trees, weights
+from propopt.papers.text_lime import (
+    bandwidth,
+    bounds,
+    constants,
+    misprints,
+    trees,
+    weights,
+)
 from propopt.reproduce.tally import FigureReport
 
 
 PAPER = PAPERS["text-lime"]
-QUICK = ("fig3", "fig4", "fig6", "fig9", "fig13", "fig14")
+QUICK = ("fig3", "fig4", "fig6", "fig9", "fig13", "fig14", "bounds", "errors")
 EVERY = [
     pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow)
     for name in PAPER.figures
@@ -72,6 +79,14 @@ def permuted(beta):
 SMALL = partial(trees.word_tree_runs, 29, 0.25, 5000)
 LARGE = partial(trees.word_tree_runs, 29, 0.25, 5000, name="large")
 FEW = partial(trees.word_tree_runs, 29, 0.25, 50)
+PRODUCTS = misprints.products_of_words
+
+
+def quadratic(values):
+    """The same as if it grew with the square of the number of words."""
+    return values * np.array([10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0]) ** 2
+
+
 small_known = partial(
     trees.values_are_known, known=(0.13057, 0.55758, 0.20079, 0.20079, 0.00070)
 )
@@ -107,6 +122,26 @@ CASES = [
         bandwidth.tree_by_width,
         lambda found: 1.001 * found,
     ),
+    (bounds.norms_are_known, bounds.inverse_norms, lambda norms: 1.01 * norms),
+    (
+        bounds.norm_is_bounded,
+        bounds.inverse_norms,
+        lambda norms: norms * [[1], [9], [1e3]],
+    ),
+    (bounds.few_are_far_off, bounds.unpenalised_runs, scaled("limit", 1.2)),
+    (
+        bounds.gamma_concentrates_as_mended,
+        bounds.deviations_of_gamma,
+        lambda found: 100.0 * found,
+    ),
+    (misprints.products_of_words_are_known, PRODUCTS, scaled("limits")),
+    (misprints.one_word_is_itself, PRODUCTS, scaled("limits")),
+    (misprints.one_word_is_itself, PRODUCTS, moved("limits", np.fliplr)),
+    (misprints.gap_is_known, PRODUCTS, scaled("limits")),
+    (misprints.others_fall_with_words, PRODUCTS, moved("outside", quadratic)),
+    (misprints.others_of_wide_kernels_are_known, PRODUCTS, scaled("outside")),
+    (misprints.whole_text_is_blind, PRODUCTS, moved("limits", lambda x: x + 1e-300)),
+    (misprints.empty_share_is_known, misprints.words_kept, np.zeros_like),
 ]
 
 
@@ -116,18 +151,43 @@ def test_a_statement_fails_where_something_is_slightly_wrong(statement, make, ch
     assert not statement(change(measured(make))).holds
 
 
+def constant_is_word(found):
+    """The limits of nothing are those of one word."""
+    return dataclasses.replace(found, limits=found.limits[[1, 1, 2, 3, 4]])
+
+
 REFUTED = [
-    (weights.wide_kernels_weigh_nothing, weights.formulas, "psi", lambda t, _: 0 * t),
+    (misprints.nothing_is_one_word, PRODUCTS, constant_is_word),
+    (misprints.norm_is_one, misprints.words_kept, lambda kept: kept + 1.0),
+    (
+        bounds.gamma_concentrates_as_printed,
+        bounds.deviations_of_gamma,
+        lambda found: np.r_[np.zeros(299), 1e-3 * found[:1]],
+    ),
 ]
 
 
-@pytest.mark.parametrize(("claim", "module", "name", "replacement"), REFUTED)
-def test_what_is_not_confirmed_would_be_if_it_were_so(
-    claim, module, name, replacement, monkeypatch
+@pytest.mark.parametrize(("claim", "make", "change"), REFUTED)
+def test_what_is_not_confirmed_would_be_if_it_were_so(claim, make, change):
+    assert str(claim(measured(make)).verdict) == "not confirmed"
+    assert claim(change(measured(make))).holds
+
+
+REPLACED = [
+    (weights.wide_kernels_weigh_nothing, None, weights.formulas, "psi", np.zeros(1)),
+    (misprints.gap_as_printed, PRODUCTS, misprints.formulas, "printed_gap", 0.6432072),
+    (misprints.constant_as_printed, None, misprints, "limit_of", -np.ones(1)),
+]
+
+
+@pytest.mark.parametrize(("claim", "make", "home", "name", "other"), REPLACED)
+def test_what_is_not_confirmed_would_be_with_another_formula(
+    claim, make, home, name, other, monkeypatch
 ):
-    assert str(claim(None).verdict) == "not confirmed"
-    monkeypatch.setattr(module, name, replacement)
-    assert claim(None).holds
+    one = None if make is None else measured(make)
+    assert str(claim(one).verdict) == "not confirmed"
+    monkeypatch.setattr(home, name, lambda *_: other)
+    assert claim(one).value < 1e-6
 
 
 # statements on what they compute themselves
@@ -143,6 +203,7 @@ COMPUTED = [
     (constants.numbers_are_known, constants.formulas, "alphas", 1.001),
     (bandwidth.products_are_known, bandwidth.Conjunctions, "kept", 1.001),
     (bandwidth.tree_is_known, bandwidth.Conjunctions, "kept", 1.01),
+    (bounds.samples_are_known, bounds, "theorem_samples", 2),
 ]
 
 

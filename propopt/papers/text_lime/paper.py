@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from propopt.papers.text_lime import bandwidth, constants, trees, weights
+from propopt.papers.text_lime import bandwidth, constants, errors, trees, weights
 from propopt.reproduce.paper import Paper
 
 
@@ -17,6 +17,8 @@ TEXT_LIME = Paper(
         "fig12": trees.bandwidths_figure,
         "fig13": trees.samples_figure,
         "fig14": trees.large_tree_figure,
+        "bounds": errors.bounds_figure,
+        "errors": errors.wrong_formulas_figure,
     },
     recorded=Path(__file__).with_name("recorded.csv"),
 )
