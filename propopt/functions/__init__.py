@@ -31,6 +31,7 @@ from propopt.functions.smoothing import (
     SmoothedFunction,
     smoothed,
 )
+from propopt.functions.text import DocumentFunction, TextFunction, word_rule_of
 from propopt.functions.wrapping import wrap
 from propopt.structures.piecewise import is_piecewise_constant
 
@@ -40,6 +41,7 @@ __all__ = [
     "Additive",
     "Changes",
     "Cost",
+    "DocumentFunction",
     "ExactMean",
     "Exponential",
     "Function",
@@ -56,6 +58,7 @@ __all__ = [
     "Sine",
     "SineOfExponential",
     "SmoothedFunction",
+    "TextFunction",
     "central_differences",
     "cost_of",
     "is_piecewise_constant",
@@ -64,5 +67,6 @@ __all__ = [
     "normalisation",
     "smoothed",
     "torchvision_model",
+    "word_rule_of",
     "wrap",
 ]

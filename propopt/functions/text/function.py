@@ -208,7 +208,7 @@ class TextFunction(Function):
         return found[0] if found else self._parted(self.text_schema.bag(point))
 
     def _unknown(self, point: Points) -> str:
-        alike = self.text_schema.alike(point)
+        alike = self.text_schema.lookup.alike(point)
         if alike:
             return (
                 f"and documents {listed(alike)} of `data` have the same words, each as "

@@ -132,10 +132,10 @@ def without_each(document: Document, kept: Truths | None = None) -> Iterator[str
 
 
 def _column(word: str) -> Categorical:
-    levels = pd.Index([ABSENT, PRESENT], dtype=object)
-    return Categorical(word, np.dtype(object), levels, None, _REFERENCE)
+    return Categorical(word, np.dtype(object), _LEVELS, None, _REFERENCE)
 
 
+_LEVELS: Final = pd.Index([ABSENT, PRESENT], dtype=object)
 _REFERENCE: Final = np.array([1.0, 0.0, 0.0])
 """Absent, present, and missing, which no word is."""
 _REFERENCE.setflags(write=False)

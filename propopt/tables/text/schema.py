@@ -15,6 +15,7 @@ from propopt.errors import InvalidInput
 from propopt.memory import require_memory
 from propopt.tables.names import Labels, listed
 from propopt.tables.text.document import Document
+from propopt.tables.text.lookup import Lookup
 from propopt.tables.text.reading import read_texts
 from propopt.tables.text.words import PatternWords, WordRule
 
@@ -202,19 +203,18 @@ class TextSchema:
             they tell which document it is.
         """
         texts = None if labels is None else labels.texts
-        told = texts is not None and len(texts) == len(points)
+        told = texts if texts is not None and len(texts) == len(points) else None
         for n, point in enumerate(points):
-            key = _key_of(point)
-            if texts is not None and told:
-                own = self.document_of(texts[n])
-                if self._key_of_document(own) == key:
-                    yield [own]
-                    continue
-            yield [self.documents[m] for m in self._positions.get(key, [])]
+            own = None if told is None else self.document_of(told[n])
+            if own is not None and self.lookup.is_of(point, own):
+                yield [own]
+            else:
+                yield [self.documents[m] for m in self.lookup.alike(point)]
 
-    def alike(self, point: Points) -> list[int]:
-        """The positions of the documents that have such counts."""
-        return self._positions.get(_key_of(point), [])
+    @cached_property
+    def lookup(self) -> Lookup:
+        """The documents by their counts."""
+        return Lookup(self.documents, self.places)
 
     def bag(self, point: Points) -> str:
         """Words as often as they count, with blanks between.
@@ -241,22 +241,6 @@ class TextSchema:
         return pd.DataFrame(values, index=index, columns=columns)
 
     @cached_property
-    def _positions(self) -> dict[bytes | None, list[int]]:
-        """The documents that have the same counts."""
-        found: dict[bytes | None, list[int]] = {}
-        for n, document in enumerate(self.documents):
-            found.setdefault(self._key_of_document(document), []).append(n)
-        return found
-
-    def _key_of_document(self, document: Document) -> bytes | None:
-        """As :func:`_key_of` of its counts; None if it has words that are not known."""
-        if any(word not in self.places for word in document.words):
-            return None
-        columns = self.columns_of(document)
-        order = np.argsort(columns)
-        return _key(columns[order], document.counts[order])
-
-    @cached_property
     def _forms(self) -> tuple[str, ...]:
         """Each word as it is first written."""
         forms: dict[str, str] = {}
@@ -264,13 +248,3 @@ class TextSchema:
             for start, end, word in document.occurrences:
                 forms.setdefault(word, document.text[start:end])
         return tuple(forms.get(word, word) for word in self.vocabulary)
-
-
-def _key_of(point: Points) -> bytes:
-    columns = np.flatnonzero(point)
-    return _key(columns, point[columns])
-
-
-def _key(columns: Any, counts: Any) -> bytes:
-    """Counts of words, of those that come, as a key: of counts only."""
-    return columns.astype(np.int64).tobytes() + counts.astype(np.float64).tobytes()
