@@ -10,6 +10,7 @@ import numpy as np
 
 from propopt._typing import Array, Positions, Truths, Values
 from propopt.batches import Budget
+from propopt.structures.subsets.shares import shares_keeping
 
 
 _AT_ONCE: Final = Budget(2**25)
@@ -111,7 +112,7 @@ class Conjunctions:
         found = np.zeros((len(self._kinds), self.n_words + 1))
         for p in np.unique(self._kinds[:, 0]).tolist():
             of_p = self._kinds[:, 0] == p
-            found[of_p] = _shares(self.n_words, p + more, self._kinds[of_p, 1])
+            found[of_p] = shares_keeping(self.n_words, p + more, self._kinds[of_p, 1])
         return found
 
     @cached_property
@@ -137,18 +138,6 @@ class Conjunctions:
         return np.asarray(
             np.bincount(self._which, self.values, len(self._kinds)), float
         )
-
-
-def _shares(d: int, p: int, absent: Positions) -> Array:
-    """C(d − p − a, m − p) / C(d, m), (A, d + 1), of numbers a; 0 where p + a > d."""
-    m, share = np.arange(d + 1.0), np.ones(d + 1)
-    for i in range(p):
-        share *= np.maximum(m - i, 0.0) / max(d - i, 1)
-    found, last = np.zeros((len(absent), d + 1)), int(absent.max(initial=0))
-    for a in range(min(last, d - p) + 1):
-        found[absent == a] = share
-        share = share * np.maximum(d - m - a, 0.0) / max(d - p - a, 1)
-    return found
 
 
 def _added(places: Positions, values: Array, d: int) -> Array:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from propopt._typing import Array
+from propopt._typing import Array, Positions
 
 
 def share_keeping(m: Array, d: int, present: int, absent: int) -> Array:
@@ -39,3 +39,22 @@ def shares_drawn(d: int, b: int) -> Array:
     return np.array(
         [math.comb(b, i) * share_keeping(m, d, i, b - i) for i in range(b + 1)]
     )
+
+
+def shares_keeping(n_words: int, p: int, absent: Positions) -> Array:
+    """The same for m = 0, ..., d, and for several numbers a, (A, d + 1).
+
+    Parameters
+    ----------
+    n_words, p : int
+        d, and how many words are kept.
+    absent : array (A,)
+        How many are deleted.
+    """
+    m, last = np.arange(n_words + 1.0), int(absent.max(initial=0))
+    share = share_keeping(m, n_words, p, 0)
+    found = np.zeros((len(absent), n_words + 1))
+    for a in range(min(last, n_words - p) + 1):
+        found[absent == a] = share
+        share = share * np.maximum(n_words - m - a, 0.0) / max(n_words - p - a, 1)
+    return found
