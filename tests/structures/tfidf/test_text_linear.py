@@ -252,7 +252,7 @@ def test_more_words_than_can_be_enumerated_are_refused_with_their_features(monke
 
 
 def test_a_text_that_takes_too_long_is_refused_with_what_would_not(monkeypatch):
-    monkeypatch.setattr(linear.reading, "MOST_STEPS", 1000.0)
+    monkeypatch.setattr(linear.reading, "_LONGEST", 1000.0)
     model = make_pipeline(TfidfVectorizer(), Ridge())
     assert "norm=None" in reason(model, NUMBERS, "value")
 

@@ -22,7 +22,7 @@ from propopt.structures.tfidf.vectorisers import Vectoriser
 from propopt.tables.text import Document
 
 
-MOST_STEPS: Final = 4e9
+_LONGEST: Final = 4e9
 """Q d² of a document: of 5,000 words they are 2e9, and need about 20 s."""
 
 _BAD: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
@@ -59,7 +59,7 @@ class TextLinear:
             return PlainSum(self.row.intercept, blocks, document.n_words)
         power = 0.5 if self.vectoriser.norm == "l2" else 1.0
         function = NormalisedSum(self.row.intercept, blocks, power)
-        if function.n_steps > MOST_STEPS:
+        if function.n_steps > _LONGEST:
             return NoSetFunction(
                 f"the norm of {document.n_words:,} words takes more than a minute to "
                 "treat exactly; with norm=None it takes none"
