@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
+from propopt.structures.readers.trees.scores import TreeOutput
+from propopt.structures.readers.trees.sums import ModelSum
 from propopt.structures.subsets import NoSetFunction
 from propopt.structures.tfidf.linear import read_text_linear
+from propopt.structures.tfidf.members import AddedTexts, members_of
 from propopt.structures.tfidf.structure import TextStructure
 from propopt.structures.tfidf.trees import read_text_trees
 
@@ -44,5 +47,24 @@ def read_text_model(
             reasons.append(found)
         elif found is not None:
             return found
+    added = _read_members(model, TreeOutput(output, index))
+    if isinstance(added, AddedTexts):
+        return added
+    if added is not None:
+        reasons.insert(-1, added)  # before that of what is tried last
     unknown = NoSetFunction(f"{type(model).__name__} can only be called")
     return reasons[0] if reasons else unknown
+
+
+def _read_members(model: Any, output: TreeOutput) -> AddedTexts | NoSetFunction | None:
+    """What a model adds up; None where it is no sum of others."""
+    total = members_of(model, output)
+    if not isinstance(total, ModelSum):
+        return total
+    parts = []
+    for part in total.parts:
+        found = read_text_model(part.model, part.output.name, part.output.index)
+        if isinstance(found, NoSetFunction):
+            return found
+        parts.append((part.weight, found))
+    return AddedTexts(tuple(parts), total.base)

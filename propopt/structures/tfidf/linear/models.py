@@ -8,34 +8,22 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import (
-    BaggingRegressor,
-    StackingClassifier,
-    StackingRegressor,
-    VotingClassifier,
-    VotingRegressor,
-)
+from sklearn.ensemble import BaggingRegressor, VotingClassifier
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import RANSACRegressor
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.multioutput import MultiOutputRegressor
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 
 from propopt._typing import Array
 from propopt.structures.links import Exponentiated, Link, LogOdds, Score
-from propopt.structures.products import NoProducts
 from propopt.structures.readers.parameters import dense_floats, floats
-from propopt.structures.readers.trees.pipelines.views import View
 from propopt.structures.readers.trees.scores import TreeOutput
-from propopt.structures.readers.trees.sums import SUMS
+from propopt.structures.readers.trees.sums import ModelSum
 from propopt.structures.registry import exact_link, exact_network
 from propopt.structures.subsets import NoSetFunction
 from propopt.structures.tfidf.linear.rows import LinearRow, is_affine
 from propopt.structures.tfidf.linear.steps import before
+from propopt.structures.tfidf.members import members_of
 
 
 Found: TypeAlias = LinearRow | NoSetFunction | None
@@ -53,7 +41,7 @@ def linear_row(model: Any, output: TreeOutput) -> Found:
     output : TreeOutput
         The output, and the class or column.
     """
-    rule = _RULES.get(type(model), _of_scores)
+    rule = _RULES.get(type(model), _of_members)
     return rule(model, output)
 
 
@@ -101,11 +89,11 @@ def _pipeline(model: Any, output: TreeOutput) -> Found:
     return found
 
 
-def _members(model: Any, output: TreeOutput) -> Found:
-    """Of models that add up what others predict."""
-    total = SUMS[type(model)](model, output, _NO_TABLE)
-    if isinstance(total, NoProducts):
-        return NoSetFunction(total.reason)
+def _of_members(model: Any, output: TreeOutput) -> Found:
+    """Of models that add up what others predict; of others by their scores."""
+    total = members_of(model, output)
+    if not isinstance(total, ModelSum):
+        return _of_scores(model, output) if total is None else total
     rows = []
     for part in total.parts:
         row = linear_row(part.model, part.output)
@@ -113,10 +101,6 @@ def _members(model: Any, output: TreeOutput) -> Found:
             return row
         rows.append(row)
     return _added(rows, [part.weight for part in total.parts], total.base)
-
-
-_NO_TABLE: Final = View.of_numbers(0, np.asarray)
-"""Members are read by themselves, and not in what the table has for them."""
 
 
 def _added(rows: list[LinearRow], weights: list[float], base: float) -> Found:
@@ -137,22 +121,6 @@ def _bagging(model: Any, output: TreeOutput) -> Found:
             return row
         rows.append(row.placed(np.asarray(columns), model.n_features_in_))
     return _added(rows, [1.0 / len(rows)] * len(rows), 0.0)
-
-
-def _consensus(model: Any, output: TreeOutput) -> Found:
-    return linear_row(model.estimator_, output)
-
-
-def _one_against_rest(model: Any, output: TreeOutput) -> Found:
-    """A model for each class; one for two."""
-    if len(model.estimators_) == 1 and output.name in ("margin", "log_odds"):
-        return linear_row(model.estimators_[0], output)
-    if output.name != "margin" or output.index is None:
-        return NoSetFunction(
-            f"{output.name!r} of one class against the rest is no sum of words; "
-            "output='margin' is"
-        )
-    return linear_row(model.estimators_[output.index], TreeOutput("margin", 1))
 
 
 def _support_vectors(model: Any, output: TreeOutput) -> Found:
@@ -222,7 +190,7 @@ def _calibrated(_model: Any, _output: TreeOutput) -> Found:
 
 
 def _votes(model: Any, output: TreeOutput) -> Found:
-    found = _members(model, output)
+    found = _of_members(model, output)
     if not isinstance(found, NoSetFunction) or output.name != "probability":
         return found
     return NoSetFunction(
@@ -233,20 +201,13 @@ def _votes(model: Any, output: TreeOutput) -> Found:
 
 _RULES: Final[Mapping[type, RowRule]] = {
     **dict.fromkeys((SVC, NuSVC, SVR, NuSVR), _support_vectors),
-    **dict.fromkeys((GridSearchCV, RandomizedSearchCV), _members),
-    **dict.fromkeys((StackingClassifier, StackingRegressor), _members),
     BaggingRegressor: _bagging,
     BernoulliNB: _bernoulli,
     CalibratedClassifierCV: _calibrated,
     ComplementNB: _complement,
     KernelRidge: _kernel_ridge,
-    MultiOutputRegressor: _members,
     MultinomialNB: _multinomial,
-    OneVsRestClassifier: _one_against_rest,
     Pipeline: _pipeline,
-    RANSACRegressor: _consensus,
-    TransformedTargetRegressor: _members,
     VotingClassifier: _votes,
-    VotingRegressor: _members,
 }
-"""Final steps by their class, never a subclass; others by their scores."""
+"""Models by their class, never a subclass; others by their members or their scores."""
