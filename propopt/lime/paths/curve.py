@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple, Protocol, final
 
 import numpy as np
 
@@ -26,6 +26,20 @@ class CurveValues(NamedTuple):
 
     rounding: Array
     """Below this a value is zero as far as can be told, (n, D)."""
+
+
+class Curve(Protocol):
+    """Coefficients of D columns as functions of a variable u in (0, 1) of the width."""
+
+    @property
+    def variable(self) -> WidthVariable:
+        """U."""
+
+    def at(self, u: Values, rest: Values, /) -> CurveValues:
+        """Values at u (n,), where 1 − u is ``rest``, and what rounding may be."""
+
+    def values(self, u: Values, rest: Values, /) -> Array:
+        """Values alone, (n, D)."""
 
 
 @final

@@ -12,7 +12,7 @@ from scipy.optimize import elementwise
 from propopt._typing import Array, Positions, Truths, Values
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.paths.chebyshev import LARGEST_DEGREE, Piece, adaptive, of_degree
-from propopt.lime.paths.curve import WidthCurve
+from propopt.lime.paths.curve import Curve, WidthCurve
 from propopt.lime.paths.signs import SignRun, sign_runs
 
 
@@ -94,11 +94,6 @@ class SignChanges:
 def sign_changes(exact: ExactLimits, point: Array) -> SignChanges:
     """All kernel widths in (0, ∞) at which coefficients of a row are zero.
 
-    Coefficients are interpolated by Chebyshev polynomials in a bounded variable of the
-    width. Between two places where such a polynomial may turn it has one root at most,
-    so the signs at these places tell how many there are; then each is found on exact
-    values.
-
     Parameters
     ----------
     exact : ExactLimits
@@ -110,7 +105,24 @@ def sign_changes(exact: ExactLimits, point: Array) -> SignChanges:
     -------
     SignChanges
     """
-    curve = WidthCurve(exact, point)
+    return roots_of(WidthCurve(exact, point), len(point))
+
+
+def roots_of(curve: Curve, n_columns: int) -> SignChanges:
+    """All widths at which the coefficients of a curve are zero.
+
+    Coefficients are interpolated by Chebyshev polynomials in a bounded variable of the
+    width. Between two places where such a polynomial may turn it has one root at most,
+    so the signs at these places tell how many there are; then each is found on exact
+    values.
+
+    Parameters
+    ----------
+    curve : Curve
+        Coefficients of all columns.
+    n_columns : int
+        D.
+    """
     degree = curve.variable.degree
     known = degree is not None and degree <= LARGEST_DEGREE
     pieces: Sequence[Piece]
@@ -119,13 +131,13 @@ def sign_changes(exact: ExactLimits, point: Array) -> SignChanges:
     else:
         pieces = list(adaptive(curve.at, curve.variable.start))
     complete = known and pieces[0].resolved
-    runs = [sign_runs(curve, pieces, j) for j in range(len(point))]
+    runs = [sign_runs(curve, pieces, j) for j in range(n_columns)]
     return SignChanges(
         _columns(curve, runs), complete, _statement(curve, pieces, complete)
     )
 
 
-def _statement(curve: WidthCurve, pieces: Sequence[Piece], complete: bool) -> str:
+def _statement(curve: Curve, pieces: Sequence[Piece], complete: bool) -> str:
     if complete:
         n = len(pieces[0].nodes)
         return (
@@ -143,7 +155,7 @@ def _statement(curve: WidthCurve, pieces: Sequence[Piece], complete: bool) -> st
     )
 
 
-def _columns(curve: WidthCurve, runs: Sequence[SignRun]) -> tuple[ColumnRoots, ...]:
+def _columns(curve: Curve, runs: Sequence[SignRun]) -> tuple[ColumnRoots, ...]:
     """Roots of all columns, those of all brackets at once."""
     columns = np.repeat(np.arange(len(runs)), [len(run.low) for run in runs])
     low, high = (
@@ -161,9 +173,7 @@ def _columns(curve: WidthCurve, runs: Sequence[SignRun]) -> tuple[ColumnRoots, .
     return tuple(found)
 
 
-def _polished(
-    curve: WidthCurve, low: Values, high: Values, columns: Positions
-) -> Values:
+def _polished(curve: Curve, low: Values, high: Values, columns: Positions) -> Values:
     """The place of the change of sign of each bracket, on exact values."""
     if len(low) == 0:
         return low
