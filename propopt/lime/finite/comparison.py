@@ -34,9 +34,9 @@ class PackageComparison:
     without : mapping of str to array (1 + D,)
         The same without one of what makes it: ``"row"``, ``"ridge"`` (and row: the
         limit), ``"frequencies"`` (bins of equal shares), ``"width"`` (the paper's
-        √(0.75 D)).
+        √(0.75 D)), ``"leverage"`` (of texts: that samples pull the fit to themselves).
     labels : tuple of str (D,)
-        Names of the columns.
+        Names of the columns, or the words.
 
     Examples
     --------
@@ -77,8 +77,9 @@ class PackageComparison:
         """A row for each coefficient: the runs, what is expected, and its parts.
 
         ``expected`` is the ``limit`` and what ``ridge``, the first ``row`` among the
-        samples add; ``frequencies`` and ``width`` are what it is off bins of equal
-        shares and the paper's width: parts of a gap that such a theory has.
+        samples and, of texts, their ``leverage`` add; ``frequencies`` and ``width`` are
+        what it is off bins of equal shares and the paper's width: parts of a gap that
+        such a theory has.
         """
         columns = {
             "package": self.mean,
@@ -91,9 +92,9 @@ class PackageComparison:
             columns |= {
                 "limit": limit,
                 "ridge": no_row - limit,
-                "row": self.expected - no_row,
+                "row": self.without.get("leverage", self.expected) - no_row,
             }
-        for name in ("frequencies", "width"):
+        for name in ("leverage", "frequencies", "width"):
             if name in self.without:
                 columns[name] = self.expected - self.without[name]
         return pd.DataFrame(columns, index=pd.Index([_INTERCEPT, *self.labels]))

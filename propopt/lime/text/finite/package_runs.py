@@ -1,0 +1,208 @@
+"""Runs of the ``lime`` package on a text, and the theory of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import numpy as np
+
+from propopt._typing import Array, Truths
+from propopt.checks import read_count
+from propopt.errors import InvalidInput, Refused
+from propopt.extras import require
+from propopt.functions.text import TextFunction
+from propopt.lime.finite.comparison import Coefficients, PackageComparison
+from propopt.lime.text.finite.expected import expected_run
+from propopt.lime.text.finite.selection import kept_words
+from propopt.lime.text.law import TextLaw
+from propopt.lime.text.limits import ExactWordLimits
+from propopt.output.progress import progress_bar
+from propopt.structures.subsets import Enumerated, NoSetFunction, SetFunction
+from propopt.tables.text import Document, PatternWords
+
+
+_MOST_ASKED: Final = 12
+"""Words up to which all texts are asked for, where a model was not read."""
+
+
+def compare_text_with_package(
+    function: TextFunction,
+    document: str | Document,
+    n_runs: int = 20,
+    n_samples: int = 5000,
+    bandwidth: float = 0.25,
+    *,
+    num_features: int | None = None,
+    words: SetFunction | None = None,
+    rng: int = 0,
+    progress: bool | None = None,
+) -> PackageComparison:
+    """Run the ``lime`` package on a text many times, and hold it against its theory.
+
+    Never against the bare limit: with many runs ridge, the document among the samples
+    and leverage show, and with few samples they are most of what is seen.
+
+    Parameters
+    ----------
+    function : TextFunction
+        f, which the package has as the probability of the label 1.
+    document : str or Document
+        The text, of which the package's words are taken.
+    n_runs : int
+        R, at least 2; each has a seed of its own.
+    n_samples : int
+        Samples of each run, the document itself included.
+    bandwidth : float
+        ν; the package's ``kernel_width`` is 100 ν.
+    num_features : int, optional
+        How many words are kept, chosen as the package does by default; by default all
+        words, without a choice.
+    words : SetFunction, optional
+        F as a function of which of these words are kept. By default what the model was
+        read as, or its answers for all texts where there are at most 12 words.
+    rng : int
+        The seed of the runs.
+    progress : bool, optional
+        Show a bar on standard error; by default only on a terminal.
+
+    Returns
+    -------
+    PackageComparison
+        Runs, what is expected of them, and what is so without each of its parts.
+
+    Raises
+    ------
+    InvalidInput
+        If a setting is out of its range.
+    Refused
+        If the model was not read and there are more words.
+
+    Examples
+    --------
+    >>> import propopt as po
+    >>> notes = ["good food, good price", "no good food"]
+    >>> f = po.wrap(lambda texts: [("food" in t) + 1.0 for t in texts], data=notes)
+    >>> found = compare_text_with_package(f, notes[1], n_runs=10, n_samples=200)
+    >>> found.labels, bool(abs(found.z).max() < 6)
+    (('no', 'good', 'food'), True)
+    """
+    text = document.text if isinstance(document, Document) else document
+    own = Document.of(text, PatternWords())
+    law = TextLaw(bandwidth)
+    if read_count(n_runs, "n_runs") < 2:
+        raise InvalidInput("n_runs: expected at least 2, to tell their scatter")
+    if read_count(n_samples, "n_samples") < 2:
+        raise InvalidInput("n_samples: expected at least 2, the document and one more")
+    known = _function_of_words(function, own) if words is None else words
+    ExactWordLimits(known)  # one word is refused before runs are made
+    n_kept = None if num_features is None else read_count(num_features, "num_features")
+    package = _Package(function, own, n_samples, bandwidth, n_kept)
+    runs = []
+    with progress_bar("lime package", n_runs, progress) as bar:
+        for seed in range(n_runs):
+            runs.append(package.run(rng * n_runs + seed))
+            bar.advance(bar.task_ids[0])
+    theory = _Theory(known, law, n_samples, n_kept)
+    return PackageComparison(np.array(runs), theory.expected, theory.without, own.words)
+
+
+def _function_of_words(function: TextFunction, document: Document) -> SetFunction:
+    read = function.subsets(document)
+    if not isinstance(read, NoSetFunction):
+        return read
+    if document.n_words > _MOST_ASKED:
+        raise Refused(
+            f"the model was not read: {read.reason}; and a text of {document.n_words} "
+            f"words has too many parts to ask for all: give `words`"
+        )
+
+    def value(bits: Truths) -> Array:
+        return function.texts_value(document.texts(bits))
+
+    return Enumerated.of(value, document.n_words)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Package:
+    """Runs of the package on one text."""
+
+    function: TextFunction
+    document: Document
+    n_samples: int
+    bandwidth: float
+    n_kept: int | None
+
+    def run(self, seed: int) -> Coefficients:
+        """Intercept and coefficients of one run; 0 for words that it does not keep."""
+        every = self.document.n_words
+        found = self._explainer(seed).explain_instance(
+            self.document.text,
+            self._answers,
+            labels=(1,),
+            num_features=every if self.n_kept is None else self.n_kept,
+            num_samples=self.n_samples,
+        )
+        names = found.domain_mapper.indexed_string.inverse_vocab
+        places = {word: j for j, word in enumerate(self.document.words)}
+        coefficients = np.zeros(1 + every)
+        coefficients[0] = found.intercept[1]
+        for place, coefficient in found.as_map()[1]:
+            coefficients[1 + places[str(names[place])]] = coefficient
+        return coefficients
+
+    def _explainer(self, seed: int) -> Any:
+        lime_text = require("lime.lime_text")
+        return lime_text.LimeTextExplainer(
+            kernel_width=100.0 * self.bandwidth,
+            feature_selection="none" if self.n_kept is None else "auto",
+            random_state=seed,
+        )
+
+    def _answers(self, texts: list[str]) -> Array:
+        values = self.function.texts_value(texts)
+        return np.stack([1.0 - values, values], axis=1)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Theory:
+    """What runs give in their mean, and what they would without a part of it."""
+
+    words: SetFunction
+    law: TextLaw
+    n_samples: int
+    n_kept: int | None
+
+    @property
+    def expected(self) -> Coefficients:
+        return self._of()
+
+    @property
+    def without(self) -> dict[str, Coefficients]:
+        return {
+            "leverage": self._of(leverage=False),
+            "row": self._of(leverage=False, first_row=False),
+            "ridge": self._of(leverage=False, first_row=False, ridge=0.0),
+        }
+
+    def _of(
+        self, ridge: float = 1.0, first_row: bool = True, leverage: bool = True
+    ) -> Coefficients:
+        kept = None
+        if self.n_kept is not None:
+            kept = kept_words(
+                self.words, self.law, None, self.n_kept, n_samples=self.n_samples
+            )
+        found = expected_run(
+            self.words,
+            self.law,
+            None,
+            self.n_samples,
+            ridge,
+            first_row,
+            kept,
+            leverage=leverage,
+        )
+        return np.concatenate([[found.intercept], found.coefficients])
