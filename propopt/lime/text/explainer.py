@@ -13,6 +13,7 @@ from propopt.functions.cost import cost_of
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.of_models import wrapped
 from propopt.functions.text import TextFunction
+from propopt.functions.text.model_words import NoWords, word_rule_of
 from propopt.lime.text.explanation.result import TextLimeExplanation
 from propopt.lime.text.explanation.subject import TextSubject
 from propopt.lime.text.explanation.task import DocumentTask
@@ -181,12 +182,23 @@ def _read_rule(words: Any, function: Any) -> WordRule:
         return function.text_schema.rule
     if words is None or (isinstance(words, str) and words == "lime"):
         return PatternWords()
+    if isinstance(words, str) and words == "model":
+        return _rule_of_model(function)
     if isinstance(words, str) or not callable(getattr(words, "find", None)):
         raise InvalidInput(
             f"words: expected 'lime', 'model' or a rule such as PatternWords, got "
             f"{words!r}"
         )
     rule: WordRule = words
+    return rule
+
+
+def _rule_of_model(function: Any) -> WordRule:
+    if isinstance(function, TextFunction):
+        return function.text_schema.rule
+    rule = word_rule_of(function)
+    if isinstance(rule, NoWords):
+        raise InvalidInput(f"words: those of the model are not known: {rule.reason}")
     return rule
 
 
