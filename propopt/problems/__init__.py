@@ -2,7 +2,8 @@
 
 from propopt.problems.file import ProblemFile, read_problem, read_sections
 from propopt.problems.jobs.explain import Explain
-from propopt.problems.jobs.lime.run import LimeLook, run_limits
+from propopt.problems.jobs.lime.look import LimeLook
+from propopt.problems.jobs.lime.run import run_limits
 from propopt.problems.jobs.lime.section import LimeJob
 from propopt.problems.jobs.run_explain import FirstLook, run_explain
 from propopt.problems.jobs.run_sweep import run_problem

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from typing import Any, Final
 
 from matplotlib.figure import Figure
 
-from propopt.lime import LimeExplanation
+from propopt.lime import LimeExplanation, TextLimeExplanation
 from propopt.output.svg import write_svg
 from propopt.output.text import printable
-from propopt.plots import lime_coefficients, lime_path
+from propopt.plots import lime_coefficients, lime_path, lime_word_path, lime_words
 
 
 DRAWN_ROWS: Final = 5
@@ -33,13 +34,47 @@ def write_lime_figure(
     path : str
         The file.
     """
-    rows = (found.labels.points or range(len(found.values)))[:DRAWN_ROWS]
-    n_panels = 1 + (found.is_exact and len(widths) > 1)
-    size = (6.4 * n_panels, 4.6 * len(rows))
+    drawings = [partial(lime_coefficients, found)]
+    if found.is_exact and len(widths) > 1:
+        drawings.append(partial(lime_path, found, widths=widths))
+    _write(found.labels.points or range(len(found.values)), drawings, name, path)
+
+
+def write_words_figure(
+    found: TextLimeExplanation, widths: Sequence[float], name: str, path: str
+) -> None:
+    """Draw the first documents: coefficients of words, and these over bandwidths.
+
+    Parameters
+    ----------
+    found : TextLimeExplanation
+        What is drawn, but documents that LIME says nothing of.
+    widths : sequence of float
+        Those of the path, which is drawn where there are two.
+    name : str
+        Of the problem.
+    path : str
+        The file.
+    """
+    drawings = [partial(lime_words, found)]
+    if len(widths) > 1:
+        drawings.append(partial(lime_word_path, found, bandwidths=widths))
+    known = zip(found.document_names, found.rows, strict=True)
+    _write([label for label, row in known if row.is_known], drawings, name, path)
+
+
+def _write(
+    rows: Sequence[Hashable],
+    drawings: Sequence[Callable[..., Any]],
+    name: str,
+    path: str,
+) -> None:
+    """A line for each of the first rows, a column for each drawing."""
+    shown = rows[:DRAWN_ROWS]
+    size = (6.4 * len(drawings), 4.6 * len(shown))
     figure = Figure(figsize=size, layout="constrained")
-    panels = figure.subplots(len(rows), n_panels, squeeze=False)
-    for row, (left, *right) in zip(rows, panels, strict=True):
-        lime_coefficients(found, row, ax=left)
-        for axes in right:
-            lime_path(found, row, widths=widths, ax=axes)
+    panels = figure.subplots(len(shown), len(drawings), squeeze=False)
+    for row, line in zip(shown, panels, strict=True):
+        for draw, axes in zip(drawings, line, strict=True):
+            draw(row, ax=axes)
     write_svg(figure, path, salt=printable(name))

@@ -172,6 +172,7 @@ class LimeJob(Job):
         "_diagnosis.csv",
         "_path.csv",
         ".svg",
+        ".html",
         ".npz",
         ".json",
     )
