@@ -9,13 +9,13 @@ from typing import Final
 import numpy as np
 
 from propopt._typing import Array, Values
-from propopt.lime.text import TextLaw
+from propopt.lime.text import TextLaw, TextMoments
 from propopt.papers.lime.charts import OTHER, RUNS, THEORY, Histogram
 from propopt.papers.lime.lines import DrawnLine, Lines
 from propopt.papers.lime.runs import Runs, RunSettings
 from propopt.papers.lime.statements import equals
 from propopt.papers.text_lime.corpus import review_of
-from propopt.papers.text_lime.runs import mean_square, run_words
+from propopt.papers.text_lime.runs import run_words
 from propopt.papers.text_lime.trees import tree
 from propopt.reproduce.findings import Claim, Invariant
 from propopt.reproduce.studies import Study
@@ -60,7 +60,10 @@ def moments_study() -> Study[Values]:
 
 def inverse_norms() -> Array:
     """d, and ‖Σ⁻¹‖ at ν = 0.25 and at ν = 10, (3, K)."""
-    norms = [[_norm(d, nu) for d in _SIZES] for nu in (0.25, 10.0)]
+    norms = [
+        [TextMoments(TextLaw(nu), d).inverse_norm for d in _SIZES]
+        for nu in (0.25, 10.0)
+    ]
     return np.array([_SIZES, *norms])
 
 
@@ -167,10 +170,6 @@ def gamma_concentrates_as_mended(found: Values) -> Claim:
 def _gamma_bound(t: float, scale: float) -> float:
     """4 d exp(−n t² / (32 scale d²)) for d = 5 and n = 1000."""
     return 20.0 * math.exp(-1000.0 * t**2 / (32.0 * scale * 25.0))
-
-
-def _norm(d: int, nu: float) -> float:
-    return float(1.0 / np.linalg.eigvalsh(mean_square(TextLaw(nu), d))[0])
 
 
 def _distances(runs: Runs) -> Values:

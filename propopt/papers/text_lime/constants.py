@@ -9,12 +9,11 @@ from typing import Final, final
 import numpy as np
 
 from propopt._typing import Array, Values
-from propopt.lime.text import TextLaw
+from propopt.lime.text import TextLaw, TextMoments
 from propopt.papers.lime.charts import EXPECTED, OTHER, RUNS, THEORY
 from propopt.papers.lime.lines import DrawnLine, Lines
 from propopt.papers.lime.statements import equals
 from propopt.papers.text_lime import formulas
-from propopt.papers.text_lime.runs import mean_square
 from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.findings import Claim, Invariant
 from propopt.reproduce.studies import Study, draw_charts
@@ -114,7 +113,7 @@ def inverse_is_inverse(curves: ConstantCurves) -> Invariant:
         np.fill_diagonal(inverse, curves.ratios[k, 2])
         inverse[0] = inverse[:, 0] = curves.ratios[k, 1]
         inverse[0, 0] = curves.ratios[k, 0]
-        product = mean_square(TextLaw(_WIDTHS[k]), _WORDS) @ inverse
+        product = TextMoments(TextLaw(_WIDTHS[k]), _WORDS).matrix @ inverse
         off.append(np.abs(product - np.eye(_WORDS + 1)).max())
     return equals("Σ Σ⁻¹ is the identity", np.array(off), 0.0, 1e-10)
 

@@ -50,15 +50,13 @@ def linear_bandwidths_figure() -> PaperFigure:
 
 def linear_samples_figure() -> PaperFigure:
     """Figure 16."""
+    few = (mean_is_expected, rule_is_in_the_boxes, few_samples_shrink_slopes)
     return PaperFigure(
         title="A linear model with few and many samples",
         about="The same function and review; ν = 0.25, 100 runs. With n = 50 ridge "
         "shrinks coefficients.",
         panels=(
-            replace(
-                _study(29, 0.25, 50),
-                statements=(rule_is_in_the_boxes, few_samples_shrink_slopes),
-            ),
+            replace(_study(29, 0.25, 50), statements=few),
             _study(29, 0.25, 8000),
         ),
         draw=partial(draw_charts, columns=1, size=(8.0, 3.2)),

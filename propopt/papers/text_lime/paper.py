@@ -2,7 +2,15 @@
 
 from pathlib import Path
 
-from propopt.papers.text_lime import bandwidth, constants, errors, trees, weights
+from propopt.papers.text_lime import (
+    bandwidth,
+    constants,
+    errors,
+    linear,
+    rule,
+    trees,
+    weights,
+)
 from propopt.reproduce.paper import Paper
 
 
@@ -13,10 +21,15 @@ TEXT_LIME = Paper(
         "fig3": weights.psi_figure,
         "fig4": bandwidth.widths_figure,
         "fig6": trees.tree_figure,
+        "fig7": linear.linear_figure,
         "fig9": constants.constants_figure,
         "fig12": trees.bandwidths_figure,
         "fig13": trees.samples_figure,
         "fig14": trees.large_tree_figure,
+        "fig15": linear.linear_bandwidths_figure,
+        "fig16": linear.linear_samples_figure,
+        "fig17": linear.larger_text_figure,
+        "rule": rule.rule_figure,
         "bounds": errors.bounds_figure,
         "errors": errors.wrong_formulas_figure,
     },

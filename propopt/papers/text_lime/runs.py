@@ -8,6 +8,7 @@ import numpy as np
 
 from propopt._typing import Array, Truths, Values
 from propopt.lime.text import ExactWordLimits, TextLaw
+from propopt.lime.text.finite import expected_run
 from propopt.papers.lime.runs import Runs, RunSettings, fit_bits, runs_together
 from propopt.structures.subsets import SetFunction
 
@@ -45,29 +46,14 @@ def limit_of(f: SetFunction, law: TextLaw) -> Values:
 
 
 def expected_words(f: SetFunction, law: TextLaw, settings: RunSettings) -> Values:
-    """The solution of the mean normal equations of n samples, (d + 1,).
+    """The mean of a run of n samples, intercept first, (d + 1,).
 
-    ((n − 1) Σ + 11ᵀ + λ diag(0, 1, ..., 1)) b = (n − 1) Γ + f(ξ) 1, where the text
-    itself is the first of n.
+    See :func:`propopt.lime.text.finite.expected_run`.
     """
-    d, first = f.n_words, float(settings.first_row)
-    n_drawn = settings.n_samples - first
-    weights = np.exp(law.log_weights(d)) / d
-    gamma = np.r_[weights @ f.mean_by_size(), f.kept(weights[None, :])[0]]
-    ridge = np.diag(np.r_[0.0, np.full(d, settings.ridge)])
-    at_text = f.value(np.ones((1, d), bool))[0]
-    left = n_drawn * mean_square(law, d) + first + ridge
-    return np.asarray(np.linalg.solve(left, n_drawn * gamma + first * at_text))
-
-
-def mean_square(law: TextLaw, n_words: int) -> Array:
-    """Σ = E[π (1, z) (1, z)ᵀ], (d + 1, d + 1)."""
-    whole, one, two = law.moments(n_words, 2)
-    square = np.full((n_words + 1, n_words + 1), two)
-    np.fill_diagonal(square, one)
-    square[0] = square[:, 0] = one
-    square[0, 0] = whole
-    return square
+    found = expected_run(
+        f, law, None, settings.n_samples, settings.ridge, settings.first_row
+    )
+    return np.concatenate([[found.intercept], found.coefficients])
 
 
 def drawn_runs(
