@@ -28,7 +28,7 @@ class CurveValues(NamedTuple):
     """Below this a value is zero as far as can be told, (n, D)."""
 
 
-class Curve(Protocol):
+class CoefficientCurve(Protocol):
     """Coefficients of D columns as functions of a variable u in (0, 1) of the width."""
 
     @property

@@ -12,7 +12,7 @@ from scipy.optimize import elementwise
 from propopt._typing import Array, Positions, Truths, Values
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.paths.chebyshev import LARGEST_DEGREE, Piece, adaptive, of_degree
-from propopt.lime.paths.curve import Curve, WidthCurve
+from propopt.lime.paths.curve import CoefficientCurve, WidthCurve
 from propopt.lime.paths.signs import SignRun, sign_runs
 
 
@@ -108,7 +108,7 @@ def sign_changes(exact: ExactLimits, point: Array) -> SignChanges:
     return roots_of(WidthCurve(exact, point), len(point))
 
 
-def roots_of(curve: Curve, n_columns: int) -> SignChanges:
+def roots_of(curve: CoefficientCurve, n_columns: int) -> SignChanges:
     """All widths at which the coefficients of a curve are zero.
 
     Coefficients are interpolated by Chebyshev polynomials in a bounded variable of the
@@ -118,7 +118,7 @@ def roots_of(curve: Curve, n_columns: int) -> SignChanges:
 
     Parameters
     ----------
-    curve : Curve
+    curve : CoefficientCurve
         Coefficients of all columns.
     n_columns : int
         D.
@@ -137,7 +137,7 @@ def roots_of(curve: Curve, n_columns: int) -> SignChanges:
     )
 
 
-def _statement(curve: Curve, pieces: Sequence[Piece], complete: bool) -> str:
+def _statement(curve: CoefficientCurve, pieces: Sequence[Piece], complete: bool) -> str:
     if complete:
         n = len(pieces[0].nodes)
         return (
@@ -155,7 +155,9 @@ def _statement(curve: Curve, pieces: Sequence[Piece], complete: bool) -> str:
     )
 
 
-def _columns(curve: Curve, runs: Sequence[SignRun]) -> tuple[ColumnRoots, ...]:
+def _columns(
+    curve: CoefficientCurve, runs: Sequence[SignRun]
+) -> tuple[ColumnRoots, ...]:
     """Roots of all columns, those of all brackets at once."""
     columns = np.repeat(np.arange(len(runs)), [len(run.low) for run in runs])
     low, high = (
@@ -173,7 +175,9 @@ def _columns(curve: Curve, runs: Sequence[SignRun]) -> tuple[ColumnRoots, ...]:
     return tuple(found)
 
 
-def _polished(curve: Curve, low: Values, high: Values, columns: Positions) -> Values:
+def _polished(
+    curve: CoefficientCurve, low: Values, high: Values, columns: Positions
+) -> Values:
     """The place of the change of sign of each bracket, on exact values."""
     if len(low) == 0:
         return low

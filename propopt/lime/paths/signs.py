@@ -9,7 +9,7 @@ import numpy as np
 
 from propopt._typing import Array, Positions, Values
 from propopt.lime.paths.chebyshev import Piece
-from propopt.lime.paths.curve import Curve
+from propopt.lime.paths.curve import CoefficientCurve
 
 
 class SignRun(NamedTuple):
@@ -28,7 +28,7 @@ class SignRun(NamedTuple):
     """Between crossings, (C + 1,); empty if it is zero everywhere."""
 
 
-def sign_runs(curve: Curve, pieces: Sequence[Piece], j: int) -> SignRun:
+def sign_runs(curve: CoefficientCurve, pieces: Sequence[Piece], j: int) -> SignRun:
     """The signs of column j between places at which its polynomials may turn."""
     parts = [_signs_on(curve, piece, j) for piece in pieces]
     u, signs, sizes = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -49,7 +49,9 @@ def sign_runs(curve: Curve, pieces: Sequence[Piece], j: int) -> SignRun:
     )
 
 
-def _signs_on(curve: Curve, piece: Piece, j: int) -> tuple[Values, Array, Array]:
+def _signs_on(
+    curve: CoefficientCurve, piece: Piece, j: int
+) -> tuple[Values, Array, Array]:
     """Places on a piece in their order, the signs there (0 unknown), and sizes."""
     turns = piece.turns(j)
     values = piece.value(turns, j)
