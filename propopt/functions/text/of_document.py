@@ -113,7 +113,8 @@ class DocumentFunction(Function):
 
     def _bits(self, points: Points) -> Truths:
         """Codes as bits, refused where they are neither 0 nor 1."""
-        if points.shape[1:] != (self.n_words,) or not np.isin(points, (0, 1)).all():
+        coded = bool(((points == 0.0) | (points == 1.0)).all())
+        if points.shape[1:] != (self.n_words,) or not coded:
             raise InvalidInput(
                 f"{self!r}: expected codes (n, {self.n_words}) of words, 0 where one "
                 f"is absent and 1 where it is present, got an array of shape "
