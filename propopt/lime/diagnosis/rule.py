@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import final
+from typing import Generic, TypeVar, final
 
 import numpy as np
 
 from propopt._typing import Array, Truths
 from propopt.errors import Refused
-from propopt.lime.diagnosis.case import Case
 from propopt.lime.diagnosis.finding import LimeFinding, QuietRule
 
 
@@ -45,9 +44,13 @@ class Checked:
     also: Truths | None = None
 
 
+Looked = TypeVar("Looked")
+"""What a rule looks at: the case of a table, or that of a text."""
+
+
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Rule:
+class Rule(Generic[Looked]):
     """One thing to look for.
 
     Parameters
@@ -72,9 +75,9 @@ class Rule:
     weight: float
     per_row: bool = True
     per_column: bool = True
-    check: Callable[[Case], Checked | str]
+    check: Callable[[Looked], Checked | str]
 
-    def findings(self, case: Case) -> Iterator[LimeFinding | QuietRule]:
+    def findings(self, case: Looked) -> Iterator[LimeFinding | QuietRule]:
         """All that it finds; else one that is quiet."""
         try:
             checked = self.check(case)

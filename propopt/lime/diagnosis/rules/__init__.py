@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from propopt.lime.diagnosis.case import Case
 from propopt.lime.diagnosis.rule import Rule
 from propopt.lime.diagnosis.rules.alignment import ALIGNMENT
 from propopt.lime.diagnosis.rules.cancellation import CANCELLATION
@@ -38,7 +39,7 @@ from propopt.lime.diagnosis.rules.quirks import (
 # that leave the reading of this row as it is, such as a near edge, and samples unlike
 # the data, have less, so that they come after a misreading with half of the largest
 # coefficient at stake; what only matters beside other tools has 0.2 and less.
-LIME_RULES: Final[tuple[Rule, ...]] = (
+LIME_RULES: Final[tuple[Rule[Case], ...]] = (
     ALIGNMENT,
     FRAGILITY,
     CANCELLATION,

@@ -1,0 +1,136 @@
+"""All rules on all documents of an explanation, as one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from propopt._typing import Values
+from propopt.checks import read_count
+from propopt.errors import Refused
+from propopt.lime.diagnosis.finding import LimeFinding, QuietRule
+from propopt.lime.diagnosis.result import LimeDiagnosis
+from propopt.lime.diagnosis.rule import Rule
+from propopt.lime.text.diagnosis.case import TextCase
+from propopt.lime.text.diagnosis.rules import TEXT_RULES
+from propopt.lime.text.diagnosis.seen import SeenWords
+from propopt.lime.text.limits import ExactWordLimits, WordLimits
+from propopt.lime.text.sampled import SampledWords
+from propopt.output.progress import progress_bar
+from propopt.structures.subsets import SetFunction
+from propopt.tables.names import Labels
+
+
+if TYPE_CHECKING:
+    from propopt.lime.text.explanation.result import TextLimeExplanation
+
+
+def diagnose_texts(
+    explanation: TextLimeExplanation,
+    n_samples: int | None = None,
+    *,
+    rows: Sequence[Hashable] | None = None,
+    progress: bool | None = None,
+) -> LimeDiagnosis:
+    """What these coefficients hide: findings with numbers, what misleads first.
+
+    Words that are one feature of the model, that it does not know or ignores; signs
+    that depend on the bandwidth; weights that collapse or leave one word out at a time;
+    noise, unstable ranks, ridge and words left out of a run; sums that are not f, and
+    what no sample shows.
+
+    Parameters
+    ----------
+    n_samples : int, optional
+        Of the runs that it is about; those of the explanation by default.
+    rows : sequence of labels or int, optional
+        Only these documents, by their names, or positions where they had no names.
+    progress : bool, optional
+        Show a bar; by default only on a terminal.
+
+    Returns
+    -------
+    LimeDiagnosis
+        Its columns are the words of all documents.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such document.
+    Refused
+        If the explanation was loaded, or LIME says nothing of any of the documents.
+    """
+    if rows is not None:
+        explanation = explanation.of_rows(rows)
+    n = explanation.n_samples if n_samples is None else n_samples
+    cases = _cases(explanation, read_count(n, "n_samples"))
+    if not cases:
+        raise Refused("diagnose: LIME says nothing of these documents")
+    place = {word: j for j, word in enumerate(explanation.vocabulary)}
+    told: list[LimeFinding | QuietRule] = []
+    with progress_bar("diagnosis", len(TEXT_RULES), progress) as bar:
+        for rule in TEXT_RULES:
+            told += _of_rule(rule, cases, place)
+            bar.advance(bar.task_ids[0])
+    findings = [item for item in told if isinstance(item, LimeFinding)]
+    return LimeDiagnosis(
+        findings=tuple(sorted(findings, key=lambda finding: -finding.severity)),
+        quiet=tuple(item for item in told if isinstance(item, QuietRule)),
+        shape=explanation.shape,
+        n_samples=n,
+        source=" and ".join(dict.fromkeys(explanation.sources)),
+        labels=Labels(explanation.names, explanation.vocabulary),
+    )
+
+
+def _cases(explanation: TextLimeExplanation, n_samples: int) -> dict[int, TextCase]:
+    """The documents that LIME says something of."""
+    subject = explanation.asked("diagnose")
+    vectorisers = subject.function.vectorisers
+    found = {}
+    for n, (row, means) in enumerate(zip(explanation.rows, subject.means, strict=True)):
+        if means is not None:
+            seen = SeenWords.of(vectorisers, row.document) if vectorisers else None
+            function, at = _known(means)
+            found[n] = TextCase(row, function, at, explanation.law, seen, n_samples)
+    return found
+
+
+def _known(means: Any) -> tuple[SetFunction | None, Callable[[Values], WordLimits]]:
+    """F, where it is known for all sets of words, and its limits at bandwidths."""
+    if isinstance(means, SampledWords):
+        return None, means.at
+    function: Any = means.function if isinstance(means, ExactWordLimits) else means
+    return function, ExactWordLimits(function).at
+
+
+def _of_rule(
+    rule: Rule[TextCase], cases: dict[int, TextCase], place: dict[str, int]
+) -> list[LimeFinding | QuietRule]:
+    """What one rule finds in all documents; else where it was nearest."""
+    told = [_placed(item, n, cases[n], place) for n, item in _items(rule, cases)]
+    findings = [item for item in told if isinstance(item, LimeFinding)]
+    if findings:
+        return [*findings]
+    sign = -1.0 if rule.below else 1.0
+    near = [-np.inf if np.isnan(item.number) else sign * item.number for item in told]
+    return [told[int(np.argmax(near))]]
+
+
+def _items(
+    rule: Rule[TextCase], cases: dict[int, TextCase]
+) -> Iterator[tuple[int, LimeFinding | QuietRule]]:
+    for n, case in cases.items():
+        for item in rule.findings(case):
+            yield n, item
+
+
+def _placed(
+    item: LimeFinding | QuietRule, n: int, case: TextCase, place: dict[str, int]
+) -> LimeFinding | QuietRule:
+    """An item about one document, at its place among all documents and words."""
+    column = None if item.column is None else place[case.words[item.column]]
+    return replace(item, row=n, column=column)

@@ -1,0 +1,187 @@
+"""What is found in coefficients of LIME on texts, with the numbers of the spec."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+
+from propopt.errors import Refused
+from propopt.functions import wrap
+from propopt.lime import TextLaw, text_limits
+from propopt.lime.text.diagnosis import SeenWords, diagnose_texts
+from propopt.tables.text import Document, PatternWords
+
+
+def words(d, *named):
+    """A text of d words, these first."""
+    return " ".join([*named, *(f"w{k}" for k in range(d - len(named)))])
+
+
+def tree(texts):
+    """The tree of Mardaoui and Garreau (2021): food, or about and Everything."""
+    found = [set(t.split()) for t in texts]
+    return [float("food" in t or {"about", "Everything"} <= t) for t in found]
+
+
+TREE = words(13, "food", "about", "Everything")
+
+
+def of(function, text, nu=0.25, n_samples=5000, **settings):
+    return diagnose_texts(
+        text_limits(function, [text], TextLaw(nu), **settings), n_samples
+    )
+
+
+def quiet(diagnosis, rule):
+    (found,) = [item for item in diagnosis.quiet if item.rule == rule]
+    return found
+
+
+def test_sign_that_the_bandwidth_turns():
+    # z_1 z_2 − 0.7 z_1 turns its sign where the coefficient of z_1 z_2 is 0.7
+    def f(texts):
+        return [("came" in t) * (("back" in t) - 0.7) for t in texts]
+
+    found = of(f, words(14, "came", "back"), 0.2).of("bandwidth fragility")
+    assert [item.column for item in found] == [0]
+    root = 0.2 * 2.0 ** found[0].number
+    other = 0.2 * 2.0 ** -found[0].number
+    near = [
+        abs(text_limits(f, [words(14, "came", "back")], TextLaw(nu)).coefficients[0][0])
+        for nu in (root, other)
+    ]
+    assert min(near) < 1e-4  # of 0.3 on both sides
+    assert quiet(of(tree, TREE), "bandwidth fragility").number is not None
+
+
+def test_tiny_bandwidth_leaves_one_out():
+    found = of(tree, TREE, 0.01)
+    (one,) = found.of("leaving one out")
+    law = np.exp(TextLaw(0.01).log_weights(13))
+    assert one.number == pytest.approx(law[-2] / law.sum())
+    assert "leaving one out" not in of(tree, TREE).rules
+
+
+def test_ridge_and_samples_that_count():
+    found = of(tree, TREE, 0.05, n_samples=50)
+    assert {"weight collapse: ridge", "weight collapse: samples"} <= set(found.rules)
+    fine = of(tree, TREE, n_samples=5000)
+    assert not {"weight collapse: ridge", "weight collapse: samples"} & set(fine.rules)
+    # the effective share of ν = 0.25 is 0.646 at d = 29, Σ⁻¹ has norm 26 at d = 500
+    share = quiet(of(tree, TREE), "weight collapse: samples").number * 140.0 / 5000
+    assert share == pytest.approx(0.646, abs=0.02)
+
+
+def test_sums_that_are_not_f_and_what_no_sample_shows():
+    every = [f"w{k}" for k in range(8)]
+
+    def f(texts):  # all words together
+        return [float(set(t.split()) == set(every)) for t in texts]
+
+    found = of(f, " ".join(every))
+    assert found.of("blind spot")[0].number == np.inf
+    assert found.of("low fidelity: local gap")[0].number == 1.0  # of largest 0: one
+    number = quiet(of(tree, TREE), "blind spot")
+    assert number.number == pytest.approx(0.0, abs=1e-12)
+    additive = of(lambda texts: [1.0 * ("w1" in t.split()) for t in texts], words(9))
+    assert quiet(additive, "blind spot").number == pytest.approx(1.0)
+    assert quiet(additive, "low fidelity: local gap").number < 1e-12
+
+
+NOTES = ["Food was good", "bad food", "good food not bad", "no food at all"]
+
+
+def pipeline(vectoriser):
+    return make_pipeline(vectoriser, Ridge()).fit(NOTES, [1.0, 0.0, 1.0, 0.3])
+
+
+def test_words_that_are_one_feature():
+    model = pipeline(CountVectorizer(binary=True))
+    found = of(model, "Food was good, food was bad")
+    shared = found.of("words that are one feature")
+    named = [found.labels.features[item.column] for item in shared]
+    assert sorted(named) == ["Food", "food"]
+    assert shared[0].number == 2.0
+    assert "'food' are one feature" in shared[0].sentence
+    apart = of(pipeline(CountVectorizer(lowercase=False)), "Food was good, food bad")
+    assert quiet(apart, "words that are one feature").number == 1.0
+    by_model = of(model, "Food was good, food was bad", words="lime")
+    assert by_model.of("words that are one feature")
+
+
+def test_unknown_words():
+    found = of(pipeline(CountVectorizer()), "food is a u, v and w")
+    (one,) = found.of("unknown words")
+    assert one.number == pytest.approx(6 / 7)
+    assert "knows 1 of 7 words" in one.sentence
+    assert quiet(found, "ignored words with coefficients").number < 1e-12
+
+
+def test_features_of_several_words():
+    found = of(pipeline(CountVectorizer(ngram_range=(1, 2))), "not good, food bad")
+    (one,) = found.of("features of several words")
+    assert one.number == 1.0
+    assert "n-grams" in one.sentence
+    assert "not looked for" in quiet(found, "unknown words").sentence
+    hidden = of(tree, TREE)
+    assert "not known" in quiet(hidden, "features of several words").sentence
+
+
+def test_noise_and_ranks():
+    few, many = of(tree, TREE, n_samples=40), of(tree, TREE, n_samples=10**7)
+    assert "unstable ranking" in few.rules
+    assert quiet(many, "unstable ranking").number > 0.99
+    assert few.of("noise")
+    ratio = {item.column: item.number for item in few.of("noise")}
+    more = {
+        item.column: item.number for item in of(tree, TREE, n_samples=80).of("noise")
+    }
+    assert set(more) <= set(ratio)
+
+
+def test_words_left_out_of_the_fit():
+    # ten of twenty words are kept, and the others do as much
+    def f(texts):
+        return [
+            np.prod([1.0 + 0.1 * (f"w{k}" in t.split()) for k in range(14)])
+            for t in texts
+        ]
+
+    found = of(f, words(14))
+    number = max(item.number for item in (*found.of("words left out"), *found.quiet))
+    assert number > 0.0
+    assert "no more than 10 words" in quiet(of(f, words(9)), "words left out").sentence
+
+
+def test_estimates_and_several_documents():
+    long = text_limits(tree, [words(20, "food"), words(5, "food")], n_samples=600)
+    found = diagnose_texts(long)
+    assert found.shape == (2, 20)
+    assert {item.row for item in (*found.findings, *found.quiet)} <= {0, 1}
+    assert "diagnosis" in type(found).__name__.lower()
+    assert set(diagnose_texts(long, rows=[1]).to_frame()["row"].dropna()) == {1}
+    with pytest.raises(Refused, match="says nothing"):
+        diagnose_texts(text_limits(tree, [TREE, "food"]), rows=[1])
+
+
+def test_result_is_saved(tmp_path):
+    found = of(pipeline(CountVectorizer()), "Food was good, food was bad", 0.02)
+    found.save(tmp_path / "found.npz")
+    assert repr(type(found).load(tmp_path / "found.npz")) == repr(found)
+    assert "Food" in found._repr_html_()
+
+
+def test_what_a_model_sees():
+    document = Document.of("Good, good food I say", PatternWords())
+    hashed = HashingVectorizer(n_features=2, norm=None)
+    seen = SeenWords.of([CountVectorizer().fit(["good food"]), hashed], document)
+    assert seen.known.tolist() == [True, True, True, False, True]
+    assert seen.alike.max() >= 2
+    assert not seen.crossing
+    unread = SeenWords.of([Ridge()], document)
+    assert unread.known.all()
+    assert "no pipeline" in unread.crossing[0]
+    assert wrap(pipeline(CountVectorizer()), data=NOTES).vectorisers
