@@ -59,8 +59,8 @@ def _check_ridge(case: TextCase) -> Checked:
         mean = case.expected().coefficients[top]
         return (
             f"the ridge of {PACKAGE_RIDGE:g} is {number:.2g} of the least that the "
-            f"samples tell: the mean of runs of {case.n_samples:,} gives {case.words[top]!r} "
-            f"{mean:.3g}, the limit is {case.beta[top]:.3g}"
+            f"samples tell: the mean of runs of {case.n_samples:,} gives "
+            f"{case.words[top]!r} {mean:.3g}, the limit is {case.beta[top]:.3g}"
         )
 
     return Checked(
