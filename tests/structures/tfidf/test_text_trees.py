@@ -207,3 +207,58 @@ def test_document_without_known_words_is_constant():
     structure = read_text_model(model, "value", None)
     found = structure.at(Document.of("nothing known here", PatternWords()))
     np.testing.assert_allclose(found.mean_by_size(), model.predict([""])[0])
+
+
+ODD = {
+    "emoji": "good 😀 food 👩‍🔬 bad food 😀",
+    "markup": "<b>good</b> &amp; bad<br/>food <script>slow</script>",
+    "right to left": "طعام جيد good food bad שירות",
+    "control characters": "good\x00food\x1b[31m bad\u202eslow\r\nnice",
+    "accents": "naïve good GOOD İstanbul food bad ΟΔΟΣ",
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_texts(name):
+    model = RandomForestClassifier(10, random_state=0)
+    vectoriser = CountVectorizer(strip_accents="unicode")
+    checked(make_pipeline(vectoriser, model), "probability", ODD[name])
+
+
+def test_many_leaves_and_words():
+    rng = np.random.default_rng(0)
+    words = np.array([f"w{k}" for k in range(400)])
+    texts = [" ".join(rng.choice(words, 30)) for _ in range(600)]
+    forest = RandomForestClassifier(60, random_state=0)
+    model = make_pipeline(CountVectorizer(binary=True), forest)
+    model.fit(texts, rng.integers(0, 2, 600))
+    assert sum(tree.get_n_leaves() for tree in forest.estimators_) > 3_000
+    structure = read_text_model(model, "probability", 1)
+    for text in (
+        " ".join(rng.choice(words, 150)),
+        " ".join(f"W{k}" for k in range(5000)),
+    ):
+        document = Document.of(text, PatternWords())
+        found = structure.at(document)
+        bits = rng.random((64, document.n_words)) < rng.random((64, 1))
+        expected = model.predict_proba(document.texts(bits))[:, 1]
+        np.testing.assert_allclose(found.value(bits), expected, rtol=0, atol=1e-12)
+        # means over sets of one size by draws; z below 5 with probability 1 − 6e-7
+        size = document.n_words // 2
+        order = rng.random((2000, document.n_words)).argsort(axis=1)
+        drawn = found.value(order < size)
+        error = drawn.std() / np.sqrt(len(drawn)) + 1e-12
+        assert abs(drawn.mean() - found.mean_by_size()[size]) < 5.0 * error
+
+
+def test_searches_and_votes_of_pipelines():
+    first = make_pipeline(CountVectorizer(), DecisionTreeClassifier(max_depth=3))
+    second = make_pipeline(
+        CountVectorizer(binary=True), RandomForestClassifier(4, random_state=0)
+    )
+    model = VotingClassifier([("one", first), ("two", second)], voting="soft")
+    model.fit(TEXTS, LABELS)
+    document = Document.of(CASES, PatternWords())
+    found = read_text_model(model, "probability", 1).at(document)
+    bits = masks(document.n_words)
+    assert_means(found, model.predict_proba(document.texts(bits))[:, 1], bits)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from propopt._typing import Array, Values
+from propopt.lime.text.diagnosis import diagnose_texts
 from propopt.lime.text.explanation.path import path_of_document
 from propopt.lime.text.explanation.places import (
     asked_texts,
@@ -187,5 +188,6 @@ class TextLimeExplanation:
     as_map = map_of_document
     path = path_of_document
     to_attributions = aligned_attributions
+    diagnose = diagnose_texts
     __repr__ = words_text
     _repr_html_ = words_html

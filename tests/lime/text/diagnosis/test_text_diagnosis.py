@@ -30,9 +30,7 @@ TREE = words(13, "food", "about", "Everything")
 
 
 def of(function, text, nu=0.25, n_samples=5000, **settings):
-    return diagnose_texts(
-        text_limits(function, [text], TextLaw(nu), **settings), n_samples
-    )
+    return text_limits(function, [text], TextLaw(nu), **settings).diagnose(n_samples)
 
 
 def quiet(diagnosis, rule):
