@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -79,6 +80,10 @@ def read_text_trees(
             "all words at once; with norm=None they are exact"
         )
     absent = _absent(vectoriser.rest)
+    if absent is None:
+        return NoSetFunction(
+            "a word that is absent is missing for some members and 0 for others"
+        )
     return TextTrees(LeavesOnWords.of(vectoriser, trees, absent))
 
 
@@ -96,15 +101,28 @@ def _no_boxes(
     return NoSetFunction(f"{name} is no sum of trees")
 
 
-def _absent(rest: Any) -> float:
-    """What is seen of a feature that does not come.
+def _absent(rest: Any) -> float | None:
+    """What is seen of a feature that does not come; None where members differ.
 
     What a sparse table does not hold is missing for XGBoost, and 0 for all others.
     """
-    package = type(last_step(rest)).__module__.partition(".")[0]
-    if package != "xgboost":
+    packages = {type(model).__module__.partition(".")[0] for model in _members(rest)}
+    if "xgboost" not in packages or not sp.issparse(_given(rest)):
         return 0.0
-    return np.nan if sp.issparse(_given(rest)) else 0.0
+    return np.nan if packages == {"xgboost"} else None
+
+
+def _members(model: Any) -> Iterator[Any]:
+    """The models that a model is made of; itself, where it is made of none."""
+    last = last_step(model)
+    parts = getattr(last, "estimators_", None)
+    if hasattr(last, "best_estimator_"):
+        yield from _members(last.best_estimator_)
+    elif isinstance(parts, list):
+        for part in parts:
+            yield from _members(part)
+    else:
+        yield last
 
 
 def _given(rest: Any) -> Any:

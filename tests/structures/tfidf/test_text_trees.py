@@ -12,6 +12,7 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
     RandomForestClassifier,
     VotingClassifier,
+    VotingRegressor,
 )
 from sklearn.feature_extraction.text import (
     CountVectorizer,
@@ -21,6 +22,7 @@ from sklearn.feature_extraction.text import (
 )
 from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -262,3 +264,21 @@ def test_searches_and_votes_of_pipelines():
     found = read_text_model(model, "probability", 1).at(document)
     bits = masks(document.n_words)
     assert_means(found, model.predict_proba(document.texts(bits))[:, 1], bits)
+
+
+def test_members_that_see_absent_words_otherwise():
+    # for XGBoost what a sparse table does not hold is missing, for forests it is 0
+    pytest.importorskip("xgboost")
+    boosted = BOOSTERS["xgboost"]()
+    members = [("one", boosted), ("two", ExtraTreesRegressor(3, random_state=0))]
+    for last in (
+        VotingRegressor(members),
+        GridSearchCV(boosted, {"max_depth": [2, 4]}, cv=2),
+    ):
+        model = make_pipeline(CountVectorizer(dtype=np.float32), last)
+        model.fit(TEXTS, LABELS)
+        document = Document.of(CASES, PatternWords())
+        found = read_text_model(model, "value", None).at(document)
+        bits = masks(document.n_words)
+        values = model.predict(document.texts(bits)).astype(float)
+        assert_means(found, values, bits, atol=2e-6)
