@@ -37,6 +37,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
     MaxAbsScaler,
+    Normalizer,
     PolynomialFeatures,
     StandardScaler,
 )
@@ -190,6 +191,42 @@ def test_linear_steps_in_between_are_exact(steps):
     check(
         make_pipeline(TfidfVectorizer(), *steps, LogisticRegression()), TWO, "log_odds"
     )
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [Normalizer("l1")],
+        [MaxAbsScaler(), Normalizer("l2"), SelectKBest(k=8)],
+        [SelectKBest(k=8), Normalizer("l1"), "passthrough", MaxAbsScaler()],
+        [SelectKBest(k=9), TfidfTransformer(), StandardScaler(with_mean=False)],
+        [TfidfTransformer(use_idf=False, norm=None), Normalizer()],
+    ],
+    ids=lambda steps: " ".join(type(step).__name__ for step in steps),
+)
+@pytest.mark.parametrize("first", [CountVectorizer(), TfidfVectorizer()])
+def test_norms_behind_other_steps_are_exact(first, steps):
+    check(make_pipeline(first, *steps, LogisticRegression()), TWO, "log_odds")
+
+
+@pytest.mark.parametrize(
+    ("steps", "what"),
+    [
+        ([TruncatedSVD(4), Normalizer()], "a norm is taken behind TruncatedSVD"),
+        ([Normalizer("max")], "a norm is taken behind Normalizer"),
+        ([MaxAbsScaler(), TfidfTransformer(sublinear_tf=True)], "TfidfTransformer"),
+        ([TfidfTransformer(norm=None, sublinear_tf=True)], "TfidfTransformer"),
+    ],
+)
+def test_norms_of_sums_over_words_are_refused(steps, what):
+    model = make_pipeline(TfidfVectorizer(), *steps, LogisticRegression())
+    assert what in reason(model, TWO, "log_odds", 1)
+
+
+@pytest.mark.parametrize("norm", [Normalizer(), TfidfTransformer()])
+def test_norms_of_members_are_exact(norm):
+    vote = VotingRegressor([("a", make_pipeline(norm, Ridge()))])
+    check(make_pipeline(CountVectorizer(), MaxAbsScaler(), vote), NUMBERS, "value")
 
 
 @pytest.mark.parametrize(

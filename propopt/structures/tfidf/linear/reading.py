@@ -16,6 +16,7 @@ from propopt.structures.subsets import (
 )
 from propopt.structures.tfidf.features import document_features
 from propopt.structures.tfidf.linear.models import linear_row
+from propopt.structures.tfidf.linear.norms import Normed, last_norm
 from propopt.structures.tfidf.linear.rows import LinearRow
 from propopt.structures.tfidf.linear.words import word_blocks
 from propopt.structures.tfidf.vectorisers import Vectoriser
@@ -91,17 +92,26 @@ def read_text_linear(
     if isinstance(vectoriser, NoSetFunction) or vectoriser.rest is None:
         return None
     try:
-        row = linear_row(vectoriser.rest, TreeOutput(output, index))
+        normed = last_norm(vectoriser)
+        if isinstance(normed, NoSetFunction):
+            return normed
+        row = linear_row(normed.vectoriser.rest, TreeOutput(output, index))
     except _BAD as error:
         name = type(vectoriser.rest).__name__
         return NoSetFunction(f"{name} cannot be read: {type(error).__name__}: {error}")
     if not isinstance(row, LinearRow):
         return row
-    if not _is_finite(row) or len(row.coefficients) != vectoriser.n_features:
+    return _at_features(normed, row)
+
+
+def _at_features(normed: Normed, row: LinearRow) -> TextLinear | NoSetFunction:
+    """A row of what is passed on, by the features of the vectoriser."""
+    if not _is_finite(row) or len(row.coefficients) != len(normed.columns):
         return NoSetFunction("a weight of a feature is not finite, or there is none")
+    wide = row.placed(normed.columns, normed.vectoriser.n_features)
     if row.thresholds is None:
-        return TextLinear(vectoriser, row)
-    return _of_presence(vectoriser, row)
+        return TextLinear(normed.vectoriser, wide)
+    return _of_presence(normed.vectoriser, wide)
 
 
 def _is_finite(row: LinearRow) -> bool:

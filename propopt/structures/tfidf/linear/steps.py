@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.feature_selection import SelectorMixin
-from sklearn.preprocessing import Binarizer
+from sklearn.preprocessing import Binarizer, Normalizer
 
-from propopt.structures.networks import Scaling
+from propopt.structures.networks import Network, Scaling
 from propopt.structures.pipelines import is_passthrough
 from propopt.structures.readers.transforms import SKLEARN_TRANSFORMS
 from propopt.structures.subsets import NoSetFunction
@@ -33,8 +34,7 @@ def before(step: Any, row: LinearRow) -> LinearRow | NoSetFunction:
         return row.placed(np.asarray(support).nonzero()[0], len(support))
     if type(step) is Binarizer:
         return _binarized(step, row)
-    read = SKLEARN_TRANSFORMS.get(type(step))
-    network = None if read is None else read(step)
+    network = None if takes_norm(step) else map_of(step)
     if network is None or not is_affine(network):
         return NoSetFunction(
             f"{type(step).__name__}, which stands between the vectoriser and the "
@@ -44,6 +44,21 @@ def before(step: Any, row: LinearRow) -> LinearRow | NoSetFunction:
         return _scaled(network, row, type(step).__name__)
     found = LinearRow.of_network(network, row.coefficients, step.n_features_in_)
     return replace(found, intercept=found.intercept + row.intercept)
+
+
+def takes_norm(step: Any) -> bool:
+    """Whether a step divides by a norm."""
+    tfidf = type(step) is TfidfTransformer and step.norm is not None
+    return tfidf or type(step) is Normalizer
+
+
+def map_of(step: Any) -> Network | None:
+    """The map of a fitted step without its norm; None where it is not known."""
+    if type(step) is TfidfTransformer and not step.sublinear_tf:
+        zeros = np.zeros(step.n_features_in_)
+        return Scaling(zeros, getattr(step, "idf_", zeros + 1.0), zeros)
+    read = SKLEARN_TRANSFORMS.get(type(step))
+    return None if read is None else read(step)
 
 
 def _binarized(step: Any, row: LinearRow) -> LinearRow | NoSetFunction:
