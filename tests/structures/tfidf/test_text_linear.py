@@ -323,3 +323,27 @@ def test_words_alone_have_one_and_nothing_with_case_kept():
     document = Document.of(" ".join(["Food", *words]), PatternWords())
     limits = ExactWordLimits(po.wrap(model, data=words).subsets(document)).at([0.25])
     assert limits.coefficients[0, :2] == pytest.approx([0.0, 1.0], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "food <b>w1</b> & w2",
+        "\u202bfood \u05e9\u05dc\u05d5\u05dd w1\u202c",
+        "food \x00 w1\x1b w2",
+        "\U0001f35f food \U0001f469\u200d\U0001f373 w1",
+        "w1 w1 w1",
+        "unseen words only",
+        "I\u0307stanbul \u0130stanbul food",
+    ],
+    ids=["html", "right to left", "control", "emoji", "one", "unknown", "dotted"],
+)
+@pytest.mark.parametrize("first", [TfidfVectorizer(), TfidfVectorizer(norm=None)])
+def test_any_text_is_read_as_the_model_sees_it(first, text):
+    model = make_pipeline(first, Ridge()).fit(DOCUMENTS, NUMBERS)
+    document = Document.of(text, PatternWords())
+    function = po.wrap(model, data=[text])
+    found, bits = function.subsets(document), masks(document.n_words)
+    assert not isinstance(found, NoSetFunction), found.reason
+    values = function.texts_value(document.texts(bits))
+    assert_means(found, values, bits, atol=1e-12)
