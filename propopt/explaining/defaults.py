@@ -15,7 +15,12 @@ from propopt.functions import Function
 from propopt.graphs.base import Graph
 from propopt.graphs.missing_patterns import share_across_patterns
 from propopt.graphs.points import knn_graph
-from propopt.losses import Constraint, Objective, PairwiseRobustness
+from propopt.losses import (
+    Constraint,
+    Objective,
+    PairwiseRobustness,
+    SharedRobustness,
+)
 from propopt.results.explanation import Explanation
 from propopt.sampling.laws import Reference
 from propopt.solvers import solve
@@ -82,7 +87,7 @@ def warn_of_patterns(graph: Graph, coordinates: Array) -> None:
 
 def optimum(
     rest: Objective,
-    robust: PairwiseRobustness,
+    robust: PairwiseRobustness | SharedRobustness,
     weight: float | None,
     progress: bool | None,
     subject_to: Sequence[Constraint] = (),
@@ -99,8 +104,7 @@ def optimum(
     if weight is not None:
         objective = rest + read_nonnegative(weight, "robustness") * robust
         return solve(objective, subject_to=subject_to)
-    degree = 2.0 * robust.graph.similarities.sum() / robust.n_points
-    weights = np.logspace(-_DECADES, _DECADES, _N_WEIGHTS) / degree
+    weights = np.logspace(-_DECADES, _DECADES, _N_WEIGHTS) / (2.0 * _degree(robust))
     curve = sweep(
         rest + 1.0 * robust,
         {robust.name: weights},
@@ -108,6 +112,14 @@ def optimum(
         progress=progress,
     )
     return curve.knee(rest.losses[0].name, robust.name)
+
+
+def _degree(robust: PairwiseRobustness | SharedRobustness) -> float:
+    """The mean degree; over shared words that of the words that are shared."""
+    if isinstance(robust, PairwiseRobustness):
+        return float(robust.graph.similarities.sum()) / robust.n_points
+    degrees = robust.entry_graph.similarities.sum(axis=1)
+    return float(degrees[degrees > 0.0].mean())
 
 
 def in_words(scale: Any) -> str:

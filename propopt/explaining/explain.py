@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -26,12 +27,20 @@ from propopt.explaining.defaults import (
 from propopt.explaining.explainer import Explainer
 from propopt.explaining.precision import Effort
 from propopt.explaining.target import LawChoice, target_rule
+from propopt.explaining.texts.explain import (
+    DocumentRequest,
+    refuse_settings_of_tables,
+    text_function,
+)
 from propopt.explaining.together import Together, stability_in_words
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.of_models import wrapped
+from propopt.functions.text import TextFunction
 from propopt.graphs.base import Graph
+from propopt.lime.text.law import TextLaw
 from propopt.results.explanation import Explanation
 from propopt.tables.schema import ColumnScale, TableSchema
+from propopt.tables.text import TextSchema, is_documents
 
 
 def explain(
@@ -40,12 +49,12 @@ def explain(
     *,
     target: Target = None,
     output: Output = "auto",
-    data: TableSchema | pd.DataFrame | Array | None = None,
+    data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None = None,
     scale: ColumnScale = "std",
     units: Literal["scaled", "output"] = "scaled",
     contributions: ContributionsLike = "shapley",
     metric: FeatureMetric = "uniform",
-    law: LawChoice = "auto",
+    law: LawChoice | TextLaw = "auto",
     graph: Graph | None = None,
     same_pattern: bool = False,
     robustness: float | None = None,
@@ -78,17 +87,31 @@ def explain(
                  (:meth:`propopt.TradeOffs.knee`)
     ============ =====================================================================
 
+    Documents have words of their own. A word is compared between the documents that it
+    stands in, Σ_{n,n'} S_nn' Σ_{j in both} (w_nj − w_n'j)², by
+    :class:`propopt.SharedRobustness`, and a word that is not in a document has the
+    attribution 0 there. S is the cosine similarity of tf-idf between each document and
+    the 8 nearest that share words with it (:func:`propopt.graphs.document_graph`). All
+    attributions are in units of the output. What they are faithful to is exact, and of
+    any model: f(x) less f of x without the word. With ``law=po.lime.TextLaw()`` it is
+    what LIME's coefficients tend to. With ``units="output"`` it is Shapley values by
+    deletion, against the empty text: exact for models that are read, by all sets of few
+    words else, or drawn; and the words of each document add up to f(x) less f of x
+    without any word. ``scale``, ``metric``, ``same_pattern``, ``precision`` and
+    ``max_evaluations`` have no meaning there, and are refused.
+
     Parameters
     ----------
     model : estimator, torch module, callable or Function
         See :func:`propopt.wrap`.
-    X : DataFrame or array (N, D)
-        At least two rows, whose attributions depend on each other; or one, with rows
+    X : DataFrame or array (N, D), or documents
+        A list or Series of texts, explained word by word as told above. Of a table at
+        least two rows, whose attributions depend on each other; or one, with rows
         of ``data`` to compare it with: see :class:`propopt.Explainer`, which is fitted
         to 500 of these, at most, and can be kept and asked for others.
     target, output
         Of :func:`propopt.wrap`: which class or column, and in which units.
-    data : DataFrame or TableSchema, optional
+    data : DataFrame, TableSchema, documents or TextSchema, optional
         The table that standard deviations, observed values and frequencies of
         categories come from, best the one that the model was fitted on; X by default.
         Categorical columns of numbers, and one-hot columns that are one feature, are
@@ -114,7 +137,7 @@ def explain(
     metric : {"uniform", "effects"}
         For ``units="output"``: how differences of features count. ``"effects"`` divides
         their squares by the mean of Φ_nd² over the rows.
-    law : {"auto", "data", "gaussian", "none"}
+    law : {"auto", "data", "gaussian", "none"} or TextLaw
         Over what the model is averaged before its slopes are taken: observed values
         near each row; gaussian noise of half of ``scale``; nothing. By default as
         above.
@@ -159,6 +182,30 @@ def explain(
     >>> best.to_frame().shape, best.parameters["weight rule"]
     ((30, 4), 'knee of the curve')
     """
+    if isinstance(model, TextFunction) or is_documents(X):
+        refuse_settings_of_tables(
+            {
+                "scale": (scale, "std"),
+                "metric": (metric, "uniform"),
+                "same_pattern": (same_pattern, False),
+                "precision": (precision, None),
+                "max_evaluations": (max_evaluations, None),
+            }
+        )
+        asked = DocumentRequest(
+            function=text_function(model, X, target, output, data, batch_rows),
+            X=X,
+            law=law,
+            graph=graph,
+            robustness=robustness,
+            rng=rng,
+            progress=progress,
+        )
+        return asked.explained(units, contributions)
+    if isinstance(law, TextLaw):
+        raise InvalidInput(
+            "law: a TextLaw deletes words of documents, and X is a table of rows"
+        )
     if units == "scaled" and graph is None and _is_alone(X, data):
         alone = Explainer(
             model,
