@@ -18,7 +18,10 @@ def _table(n_rows: int = 24) -> list[list[str]]:
     rows = [["age", "size", "city", "red", "blue", "y", "label"]]
     for _ in range(n_rows):
         age, size, red = rng.gauss(40, 9), rng.gauss(0, 1), rng.randrange(2)
-        city, label = rng.choice(["Bonn", "Oslo"]), rng.choice(["no", "yes"])
+        city, label = (
+            rng.choice(["Bonn it is", "Oslo by a sea"]),
+            rng.choice(["no", "yes"]),
+        )
         numbers = [f"{age:.4f}", f"{size:.4f}"]
         target = f"{2 * age - size + red:.4f}"
         rows.append([*numbers, city, str(red), str(1 - red), target, label])

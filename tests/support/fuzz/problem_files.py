@@ -142,7 +142,40 @@ LIME: dict[str, Any] = {
         "path": {"low": 0.5, "high": 2, "points": 3},
     },
 }
-BASES = (GRID, UNIFORM, LINEAR, IRIS, NETWORK, LOOK, LIME)
+TEXTS: dict[str, Any] = {
+    "data": {"csv": "table.csv", "text": "city", "target": "label", "explain": 8},
+    "model": {
+        "kind": "logistic",
+        "vectorizer": {
+            "kind": "tfidf",
+            "ngram_range": [1, 2],
+            "stop_words": ["is"],
+            "norm": "l1",
+            "max_df": 0.9,
+        },
+        "output": "log_odds",
+    },
+    "objective": {
+        "gradient_matching": 1,
+        "shared_robustness": {"graph": {"kind": "threshold", "threshold": 1.2}},
+        "smoothness": {"weight": 0.1, "graph": {"kind": "correlation"}},
+    },
+    "sweep": {"shared_robustness": [0.1, 10]},
+}
+LIME_OF_TEXTS: dict[str, Any] = {
+    "data": {"csv": "table.csv", "text": "city", "target": "y"},
+    "model": {
+        "kind": "forest",
+        "task": "regression",
+        "n_estimators": 2,
+        "vectorizer": {"kind": "counts", "lowercase": False, "min_df": 2},
+    },
+    "lime": {"rows": [1, 2], "bandwidth": 0.5, "words": "model", "path": [0.1, 1]},
+}
+BASES = (
+    *(GRID, UNIFORM, LINEAR, IRIS, NETWORK),
+    *(LOOK, LIME, TEXTS, LIME_OF_TEXTS),
+)
 
 NUMBERS = [
     "0", "-0", "-1", "1", "2", "3", "1.5", "-1e-3", "1e-320", "5e-324", "1e-8", "1e8",
@@ -181,7 +214,7 @@ KEYS = [
     "3", "~", "? [1]", "'<<'", "<<", '"a\\nb"', 3000 * "k", "on", "weight", "kind",
     "graph", "limits", "csv", "grid", "model", "function", "explain", "scale",
     "!!int 3", "standardize", "groups", "target", "sparsity", "a.b", '"\\ud800"', "''",
-    "inductive", "lime", "rows", "kernel_width",
+    "inductive", "lime", "rows", "kernel_width", "text", "vectorizer", "words",
 ]  # fmt: skip
 
 
