@@ -158,7 +158,12 @@ class Explain(Job):
     key: ClassVar[str] = "explain"
     command: ClassVar[str] = "propopt explain"
     keys: ClassVar[type[Section]] = ExplainKeys
-    suffixes: ClassVar[tuple[str, ...]] = (".npz", "_attributions.csv", ".json")
+    suffixes: ClassVar[tuple[str, ...]] = (
+        ".npz",
+        "_attributions.csv",
+        ".html",
+        ".json",
+    )
 
     def check(self, schema: ProblemSchema, source: Source) -> None:
         assert schema.explain is not None

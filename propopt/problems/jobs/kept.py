@@ -7,6 +7,7 @@ from functools import partial
 
 from propopt.errors import InvalidInput, SolverFailure, Unwritten
 from propopt.problems.jobs.artefacts import Artefacts, Writer
+from propopt.problems.jobs.page import page_writers
 from propopt.problems.problem import Problem
 from propopt.results.explanation import Explanation
 from propopt.tradeoffs.table import TradeOffs
@@ -70,7 +71,8 @@ class KeptAttributions:
             "_attributions.csv": partial(_write_table, best),
         }
         return cls(
-            {file.suffix: writers[file.suffix] for file in kept},
+            {file.suffix: writers[file.suffix] for file in kept}
+            | page_writers(best, problem.subject),
             best,
             tuple(file.left_out for file in files if file not in kept),
         )

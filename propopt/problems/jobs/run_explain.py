@@ -14,7 +14,7 @@ from propopt.explaining.explain import explain
 from propopt.explaining.explainer import Explainer
 from propopt.output.progress import PlainConsole
 from propopt.problems.file import ProblemFile
-from propopt.problems.jobs.artefacts import Artefacts, write_json
+from propopt.problems.jobs.artefacts import Artefacts, Writer, write_json
 from propopt.problems.jobs.explain import Explain, ExplainSection
 from propopt.problems.jobs.look_printout import (
     output_parts,
@@ -22,6 +22,7 @@ from propopt.problems.jobs.look_printout import (
     units_in_words,
 )
 from propopt.problems.jobs.manifest import manifest
+from propopt.problems.jobs.page import page_writers
 from propopt.problems.jobs.printout import print_subject, print_title, warnings_printed
 from propopt.problems.parts import part
 from propopt.problems.section import Section
@@ -119,6 +120,7 @@ def run_explain(
     ``<name>.npz``        the explanation: :meth:`Explanation.save`
     ``<name>_attributions.csv``
                           its attributions with their names: :meth:`Explanation.to_csv`
+    ``<name>.html``       of documents: the first with their words highlighted
     ``<name>.json``       what was explained and how, and the score of the model
     ===================== =============================================================
 
@@ -152,19 +154,19 @@ def run_explain(
             console.print(f"model: {look.model}", markup=False)
         best = look.solve(progress=False if quiet else None)
         content = _manifest(look, best)
-        unwritten = artefacts.write(
-            {
-                ".npz": best.save,
-                "_attributions.csv": best.to_csv,
-                ".json": partial(write_json, content),
-            }
-        )
+        writers: dict[str, Writer] = {
+            ".npz": best.save,
+            "_attributions.csv": best.to_csv,
+            **page_writers(best, look.subject),
+            ".json": partial(write_json, content),
+        }
+        unwritten = artefacts.write(writers)
         console.quiet = quiet and not unwritten
         print_look(best, look.section, console)
     if unwritten:
         raise Unwritten("; ".join(unwritten), best)
     seconds = time.perf_counter() - began
-    files = artefacts.in_words(Explain.suffixes)
+    files = artefacts.in_words(writers)
     console.print(f"wrote {files} in {seconds:.1f} s\n")
     return best
 

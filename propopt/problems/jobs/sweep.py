@@ -137,6 +137,7 @@ class Sweep(Job):
         ".svg",
         ".npz",
         "_attributions.csv",
+        ".html",
         ".json",
     )
 

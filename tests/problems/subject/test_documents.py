@@ -352,6 +352,9 @@ def test_a_sweep_of_documents_gives_absent_words_nothing(file, tmp_path):
     problem = po.problems.read_problem(path).build()
     found = po.problems.run_problem(problem, tmp_path / "out", quiet=True)
     assert found.certified(1e-6)
+    page = (tmp_path / "out" / "file.html").read_text(encoding="utf-8")
+    assert page.count("document ") >= 7
+    assert "<b>good" not in page
     faithful, robust = found.optimized
     table = problem.subject.table
     for best in (faithful, robust):

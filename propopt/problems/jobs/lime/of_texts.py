@@ -18,6 +18,7 @@ from propopt.problems.jobs.artefacts import Writer
 from propopt.problems.jobs.lime.figure import write_words_figure
 from propopt.problems.jobs.lime.report import LimeReport
 from propopt.problems.jobs.lime.text_printout import print_texts
+from propopt.problems.jobs.page import MOST_SHOWN
 
 
 class TextReport(LimeReport):
@@ -77,8 +78,6 @@ class TextReport(LimeReport):
         print_texts(self.found, console)
 
 
-MOST_SHOWN: Final = 1_000
-"""Documents on one page."""
 _OF_TABLES: Final = {"law", "n_bins", "weights", "kernel_width"}
 
 
