@@ -50,7 +50,7 @@ class MarkedText:
             _mark(axes, (start, line), len(word), weight / largest)
             start += len(piece) + 1
         axes.set_xlim(-1.0, _WIDTH + 1.0)
-        axes.set_ylim(line + 1.0, -1.0)
+        axes.set_ylim(max(line + 1.0, 5.0), -1.0)
         axes.set_axis_off()
 
     def _pieces(self) -> list[tuple[str, str, float]]:

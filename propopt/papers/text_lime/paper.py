@@ -33,10 +33,10 @@ TEXT_LIME = Paper(
         "fig15": linear.linear_bandwidths_figure,
         "fig16": linear.linear_samples_figure,
         "fig17": linear.larger_text_figure,
-        "package": package.package_figure,
         "rule": rule.rule_figure,
         "bounds": errors.bounds_figure,
         "errors": errors.wrong_formulas_figure,
+        "package": package.package_figure,
     },
     recorded=Path(__file__).with_name("recorded.csv"),
 )

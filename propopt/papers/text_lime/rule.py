@@ -173,11 +173,8 @@ def shares_are_known(found: OneOfMany) -> Invariant:
 
 
 def second_order_as_printed(found: OneOfMany) -> Claim:
-    """(3/8) Var X (1 − E X)^(−1/2); it needs the power −5/2."""
-    mean, variance = 1.0 / 3.0, 1.0 / 18.0
-    first = (1.0 - mean) ** -0.5
-    right = first + 0.375 * variance * (1.0 - mean) ** -2.5
-    printed = first + 0.375 * variance * first
+    """It needs the power −5/2 behind the variance."""
+    right, printed = second_order(-2.5), second_order(-0.5)
     return Claim(
         statement="Remark 3: E_j up to second order as printed: difference from the "
         "expansion",
@@ -187,6 +184,12 @@ def second_order_as_printed(found: OneOfMany) -> Claim:
         note=f"{printed:.4f} where the expansion has {right:.4f} and the mean is "
         f"{found.shares[0]:.4f}",
     )
+
+
+def second_order(power: float) -> float:
+    """(1 − E X)^(−1/2) + (3/8) Var X (1 − E X)^power of a share X of mean 1/3."""
+    mean, variance = 1.0 / 3.0, 1.0 / 18.0
+    return float((1.0 - mean) ** -0.5 + 0.375 * variance * (1.0 - mean) ** power)
 
 
 def own_by_shares(found: OneOfMany) -> Claim:
