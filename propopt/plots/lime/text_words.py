@@ -13,7 +13,7 @@ from propopt.lime.text.explanation.result import TextLimeExplanation
 from propopt.lime.text.explanation.row import DocumentLimits
 from propopt.output.text import drawn
 from propopt.plots.axes import LOWERS, RAISES, framed, given_or_new
-from propopt.plots.lime.runs import draw_whiskers, name_coefficients
+from propopt.plots.lime.runs import draw_runs, draw_whiskers, name_coefficients
 from propopt.plots.lime.words import shortened
 from propopt.plots.naming import largest
 
@@ -71,17 +71,22 @@ def lime_words(
             axes.barh(
                 places[some],
                 own[some],
-                height=0.62,
+                height=0.36,
                 color=colour,
                 edgecolor="white",
                 hatch=hatch,
-                zorder=2,
+                zorder=2.5,
                 label=_label(sign, is_exact),
             )
+    n = explanation.position(row)
+    means, noise = (
+        part[n][shown] for part in (explanation.runs.means, explanation.runs.deviations)
+    )
+    draw_runs(axes, places, means, noise, explanation.n_samples)
     if not is_exact:
         draw_whiskers(axes, places, own, found.errors[shown])
     name_coefficients(axes, [drawn(shortened(found.words[j])) for j in shown])
-    title = document_title(explanation, explanation.position(row))
+    title = document_title(explanation, n)
     axes.set_title(title, loc="right", fontsize="medium")
     return framed(axes)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
@@ -29,7 +28,8 @@ def lime_word_path(
 ) -> Axes:
     """Draw the coefficients of words over the bandwidth ν.
 
-    A dotted line marks the bandwidth of the law. Bands reach two standard errors, where
+    A dotted line marks the bandwidth of the law, and a circle each bandwidth at which a
+    coefficient that is drawn changes its sign. Bands reach two standard errors, where
     coefficients are estimated.
 
     Parameters
@@ -64,12 +64,12 @@ def lime_word_path(
     >>> axes.get_xscale(), axes.get_legend().get_texts()[0].get_text()
     ('log', 'a')
     """
-    path = explanation.path(row, bandwidths)
-    count = read_count(n_words, "n_words")
+    path, own_words = explanation.path(row, bandwidths), explanation.row(row).words
+    count, changes = read_count(n_words, "n_words"), path.sign_changes
     shown = (
         largest_curves(path.coefficients, count)
         if words is None
-        else [_place(path.words, word) for word in words]
+        else [_place(own_words, word) for word in words]
     )
     axes = given_or_new(ax, 6.8, 3.9)
     errors = path.standard_errors
@@ -77,10 +77,10 @@ def lime_word_path(
         draw_curve(
             axes,
             k,
-            drawn(shortened(path.words[j], 28)),
+            drawn(shortened(own_words[j], 28)),
             path.bandwidths,
             path.coefficients[:, j],
-            np.empty(0),
+            changes[j].crossings,
             None if errors is None else errors[:, j],
         )
     frame_curves(axes, explanation.law.bandwidth, "bandwidth of the law")

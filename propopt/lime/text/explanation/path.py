@@ -3,52 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from propopt._typing import Array, Values
 from propopt.errors import Refused
 from propopt.lime.paths.path import read_widths
+from propopt.lime.text.paths import WordPath, word_path
+from propopt.lime.text.paths.by_size import MeansBySize
+from propopt.lime.text.sampled import SampledWords
 
 
 if TYPE_CHECKING:
     from propopt.lime.text.explanation.result import TextLimeExplanation
-
-
-@final
-@dataclass(frozen=True, eq=False, repr=False)
-class WordPath:
-    """What LIME tends to for one document, at many bandwidths.
-
-    Parameters
-    ----------
-    words : tuple of str (d,)
-        The words.
-    bandwidths : array (M,)
-        ν, increasing.
-    coefficients : array (M, d)
-        β at each.
-    intercept : array (M,)
-        β_0.
-    standard_errors : array (M, d) or None
-        Of estimated coefficients; None where they are exact.
-    """
-
-    words: tuple[str, ...]
-    bandwidths: Values
-    coefficients: Array
-    intercept: Values
-    standard_errors: Array | None
-
-    def __repr__(self) -> str:
-        low, high = self.bandwidths[[0, -1]]
-        return (
-            f"{type(self).__name__}({len(self.bandwidths)} bandwidths from {low:.3g} "
-            f"to {high:.3g}, {len(self.words)} words)"
-        )
+    from propopt.structures.subsets import SetFunction
 
 
 def path_of_document(
@@ -57,6 +26,8 @@ def path_of_document(
     bandwidths: ArrayLike | None = None,
 ) -> WordPath:
     """Coefficients of a document at many bandwidths; the model is not asked again.
+
+    Estimated ones have standard errors; where their signs change is estimated too.
 
     Parameters
     ----------
@@ -79,11 +50,9 @@ def path_of_document(
         raise Refused(f"path: {explanation.rows[n].reason}")
     own = explanation.law.bandwidth
     grid = read_widths(bandwidths, own if np.isfinite(own) else 1.0)
-    found = means.at(grid)
-    return WordPath(
-        explanation.rows[n].words,
-        grid,
-        found.coefficients,
-        found.intercept,
-        found.standard_errors,
-    )
+    if not isinstance(means, SampledWords):
+        return word_path(means, grid)
+    limits = means.at(grid)
+    known = MeansBySize(cast("SetFunction", means))  # of which no value is asked
+    errors = limits.standard_errors
+    return WordPath(grid, limits.coefficients, limits.intercept, known, errors)

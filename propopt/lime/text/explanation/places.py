@@ -75,10 +75,12 @@ def explanation_of_documents(
         raise InvalidInput(f"rows: expected names of documents in a list, got {rows!r}")
     places = np.array([place_of_document(explanation, row) for row in rows], np.intp)
     subject = explanation.subject
+    scatter = vars(explanation).get("runs", explanation.scatter)
     return replace(
         explanation,
         rows=tuple(explanation.rows[n] for n in places),
         names=tuple(explanation.document_names[n] for n in places),
+        scatter=None if scatter is None else scatter.of_rows(places),
         subject=None if subject is None else subject.of_rows(places),
     )
 

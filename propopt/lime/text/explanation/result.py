@@ -23,6 +23,14 @@ from propopt.lime.text.explanation.places import (
     row_of_document,
 )
 from propopt.lime.text.explanation.row import DocumentLimits
+from propopt.lime.text.explanation.runs import (
+    WordRuns,
+    mean_of_words,
+    noise_of_words,
+    run_at_document,
+    runs_of,
+    samples_for_words,
+)
 from propopt.lime.text.explanation.saved import read_words, write_saved_words
 from propopt.lime.text.explanation.shown import words_html, words_text
 from propopt.lime.text.explanation.subject import TextSubject
@@ -59,6 +67,8 @@ class TextLimeExplanation:
     notes : tuple of str
         What a reader has to know, a sentence each: documents that LIME says nothing of,
         and why.
+    scatter : WordRuns or None
+        What is known of single runs, where it is not computed any more.
     subject : TextSubject or None
         The model, and what was found. They are not saved: of a loaded explanation it is
         None.
@@ -72,6 +82,7 @@ class TextLimeExplanation:
     names: tuple[Hashable, ...] | None = None
     evaluations: int = 0
     notes: tuple[str, ...] = ()
+    scatter: WordRuns | None = None
     subject: TextSubject | None = None
 
     @property
@@ -144,8 +155,17 @@ class TextLimeExplanation:
         """The law and its bandwidth."""
         return repr(self.law)
 
+    @cached_property
+    def runs(self) -> WordRuns:
+        """How single runs of the package come out, computed when first asked."""
+        return runs_of(self, self.n_samples) if self.scatter is None else self.scatter
+
     def to_frame(self) -> pd.DataFrame:
-        """One row for each word of each document: coefficient, error, source."""
+        """One row for each word of each document: coefficient, error, noise, source.
+
+        The deviation and the mean of single runs are those of the package with
+        ``n_samples``; they are NaN for documents of more than 500 words.
+        """
         return words_frame(self)
 
     def to_csv(self, path: str | Path) -> None:
@@ -180,6 +200,10 @@ class TextLimeExplanation:
         fields: dict[str, Any] = read_words(path)
         return cls(**fields)
 
+    single_run = run_at_document
+    noise = noise_of_words
+    expected = mean_of_words
+    required_n = samples_for_words
     position = place_of_document
     row = row_of_document
     of_rows = explanation_of_documents

@@ -12,6 +12,7 @@ import numpy as np
 from propopt._typing import Array, Positions
 from propopt.errors import InvalidInput
 from propopt.lime.text.explanation.row import NOTHING, DocumentLimits
+from propopt.lime.text.explanation.runs import WordRuns
 from propopt.lime.text.law import TextLaw
 from propopt.output.archives import Format, archive_path, as_json
 from propopt.results.header import Kinds, are_labels, check_header, is_text
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 _FORMAT: Final = Format("propopt text lime", "saved limits of LIME on texts", version=1)
 _OF_DOCUMENTS: Final = ("intercept", "value", "intercept_error", "estimated")
-_OF_WORDS: Final = ("coefficients", "errors")
+_OF_WORDS: Final = ("coefficients", "errors", "run_means", "run_deviations")
 _OF_PLACES: Final = ("starts", "ends", "places")
 _ALONE: Final = ("bandwidth", "n_occurrences")
 
@@ -61,6 +62,8 @@ def write_saved_words(path: str | Path, explanation: TextLimeExplanation) -> Non
         "estimated": np.array([row.standard_errors is not None for row in rows], float),
         "coefficients": np.concatenate(explanation.coefficients),
         "errors": np.concatenate(explanation.standard_errors),
+        "run_means": np.concatenate(explanation.runs.means),
+        "run_deviations": np.concatenate(explanation.runs.deviations),
         "starts": _whole(found.start for row in rows for found in _found(row)),
         "ends": _whole(found.end for row in rows for found in _found(row)),
         "places": _whole(place for row in rows for place in row.document.places),
@@ -116,11 +119,15 @@ def _fields(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str,
     lengths = _counted(arrays, "n_occurrences", N)
     if lengths.min(initial=0) < 0 or lengths.max(initial=0) > max(map(len, texts)):
         raise InvalidInput("n_occurrences: there are not so many words in a text")
-    rows = _rows(header, arrays, lengths.tolist())
+    rows = list(_rows(header, arrays, lengths.tolist()))
+    sizes = [row.document.n_words for row in rows]
+    n_samples = header["n_samples"]
+    runs = (_of_words(arrays, name, sizes) for name in ("run_means", "run_deviations"))
     return {
         "rows": tuple(rows),
         "law": TextLaw(float(bandwidth[0])),
-        "n_samples": header["n_samples"],
+        "n_samples": n_samples,
+        "scatter": WordRuns(n_samples, *map(tuple, runs)),
         "names": labels_of(header["labels"], (N, 0)).points,
         "evaluations": header["evaluations"],
         "notes": tuple(header["notes"]),
@@ -134,10 +141,7 @@ def _rows(
     N, words = len(lengths), header["words"]
     sizes = [len(own) for own in words]
     of_documents = {name: _floats(arrays, name, N) for name in _OF_DOCUMENTS}
-    beta, errors = (
-        np.split(_floats(arrays, name, sum(sizes)), np.cumsum(sizes)[:-1])
-        for name in _OF_WORDS
-    )
+    beta, errors = (_of_words(arrays, k, sizes) for k in ("coefficients", "errors"))
     starts, ends, places = (
         np.split(_counted(arrays, name, sum(lengths)), np.cumsum(lengths)[:-1])
         for name in _OF_PLACES
@@ -165,6 +169,11 @@ def _rows(
             source=source,
             reason=header["reasons"][n],
         )
+
+
+def _of_words(arrays: Mapping[str, Array], name: str, sizes: list[int]) -> list[Array]:
+    """The part of an array that each document has."""
+    return np.split(_floats(arrays, name, sum(sizes)), np.cumsum(sizes)[:-1])
 
 
 _KNOWN: Final = ("intercept", "value", "intercept_error")

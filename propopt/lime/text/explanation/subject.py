@@ -5,16 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypeAlias, final
 
-from propopt._typing import Positions
+from propopt._typing import Positions, Values
 from propopt.functions.text import TextFunction
 from propopt.lime.text.law import TextLaw
-from propopt.lime.text.limits import ExactWordLimits
+from propopt.lime.text.limits import ExactWordLimits, WordLimits
 from propopt.lime.text.sampled import SampledWords
+from propopt.structures.subsets import SetFunction
 from propopt.tables.text import Document
 
 
-WordMeans: TypeAlias = ExactWordLimits | SampledWords
-"""What knows the coefficients of a document at any bandwidth, by ``at``."""
+WordMeans: TypeAlias = SetFunction | SampledWords
+"""What knows the coefficients of a document at any bandwidth."""
+
+
+def limits_of(means: WordMeans, bandwidths: Values) -> WordLimits:
+    """Coefficients at bandwidths (K,), with standard errors where they have some."""
+    if isinstance(means, SampledWords):
+        return means.at(bandwidths)
+    return ExactWordLimits(means).at(bandwidths)
 
 
 @final

@@ -34,6 +34,9 @@ def words_frame(explanation: TextLimeExplanation) -> pd.DataFrame:
         "count": joined([row.document.counts for row in rows]).astype(np.int64),
         "coefficient": joined([row.coefficients for row in rows]),
         "standard_error": joined([row.errors for row in rows]),
+        "single_run_sd": joined(list(explanation.runs.deviations)),
+        "expected": joined(list(explanation.runs.means)),
+        "n_samples": explanation.n_samples,
     }
     of_documents = pd.DataFrame(
         {

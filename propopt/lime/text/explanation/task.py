@@ -13,8 +13,7 @@ from propopt.batches import Budget
 from propopt.errors import InvalidInput
 from propopt.functions.base import EXACT
 from propopt.lime.text.explanation.row import DocumentLimits
-from propopt.lime.text.explanation.subject import TextSubject, WordMeans
-from propopt.lime.text.limits import ExactWordLimits
+from propopt.lime.text.explanation.subject import TextSubject, WordMeans, limits_of
 from propopt.lime.text.reading import checked_subsets
 from propopt.lime.text.sampled import SampledWords, SizePlan, estimate_words
 from propopt.structures.subsets import NoSetFunction, SetFunction
@@ -102,7 +101,7 @@ class DocumentTask:
             means = self._means(told)
         except InvalidInput as error:
             return self._without(str(error))
-        found = means.at(np.array([self.subject.law.bandwidth]))
+        found = limits_of(means, np.array([self.subject.law.bandwidth]))
         errors, intercept_error = found.standard_errors, found.intercept_error
         limits = DocumentLimits(
             document=self.document,
@@ -125,12 +124,11 @@ class DocumentTask:
 
     def _means(self, told: Told) -> WordMeans:
         if not isinstance(self.read, NoSetFunction):
-            return ExactWordLimits(self.read)
+            return self.read
         evaluate = self._evaluate(told)
         plan = self.plan
         if plan is None:
-            every = Enumerated.of(evaluate, self.document.n_words)
-            return ExactWordLimits(every)
+            return Enumerated.of(evaluate, self.document.n_words)
         # the same numbers for all documents: answers do not depend on the others
         return estimate_words(evaluate, plan, np.random.default_rng(self.subject.seed))
 

@@ -8,7 +8,7 @@ from propopt._typing import Truths, Values
 from propopt.lime.text.finite.fit import TextFit
 from propopt.lime.text.law import TextLaw
 from propopt.lime.text.limits import WordLimits
-from propopt.structures.subsets import SetFunction
+from propopt.structures.subsets import SizeMeans
 
 
 class ExpectedWords(NamedTuple):
@@ -22,7 +22,7 @@ class ExpectedWords(NamedTuple):
 
 
 def expected_run(
-    function: SetFunction | WordLimits,
+    function: SizeMeans | WordLimits,
     law: TextLaw,
     value: float | None,
     n_samples: int,
@@ -46,7 +46,7 @@ def expected_run(
 
     Parameters
     ----------
-    function : SetFunction or WordLimits
+    function : SizeMeans or WordLimits
         f, as a function of which words are kept. Or its limits, which cannot be weighed
         anew, so that leverage is not counted.
     law : TextLaw

@@ -15,7 +15,7 @@ from propopt.lime.moments import ExchangeableBits
 from propopt.lime.text.finite.leverage import effective_log_weights
 from propopt.lime.text.law import TextLaw
 from propopt.lime.text.limits import ExactWordLimits, WordLimits
-from propopt.structures.subsets import SetFunction
+from propopt.structures.subsets import SizeMeans
 
 
 @final
@@ -38,7 +38,7 @@ class WeighedWords:
     bits: ExchangeableBits
 
     @classmethod
-    def of(cls, function: SetFunction, log_weights: Array) -> WeighedWords:
+    def of(cls, function: SizeMeans, log_weights: Array) -> WeighedWords:
         """Those of a function under log weights of sizes (n, d + 1)."""
         shares = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
         limits = ExactWordLimits(function).weighed(shares)
@@ -82,7 +82,7 @@ class TextFit:
     @classmethod
     def of(
         cls,
-        function: SetFunction | WordLimits,
+        function: SizeMeans | WordLimits,
         law: TextLaw,
         value: float | None,
         n_samples: int,

@@ -39,12 +39,15 @@ class WordPath:
         β_0.
     function : MeansBySize
         What they are made of.
+    standard_errors : array (M, d) or None
+        Of coefficients that samples told; None where they are exact.
     """
 
     bandwidths: Values
     coefficients: Array
     intercept: Values
     function: MeansBySize
+    standard_errors: Array | None = None
 
     def __repr__(self) -> str:
         low, high = self.bandwidths[[0, -1]]

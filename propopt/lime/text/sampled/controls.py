@@ -17,7 +17,7 @@ from propopt._typing import Array, Positions, Truths, Values
 from propopt.structures.subsets import WordPairs
 
 
-_DRAWS_PER_TERM: Final = 6
+_DRAWS_PER_TERM: Final = 4
 """A fit on fewer takes less scatter off than it adds."""
 
 _MOST_TERMS: Final = 800
@@ -65,8 +65,8 @@ class ControlTerms:
             parts.append((bits[:, one] & bits[:, other]).astype(float))
         return np.concatenate(parts, axis=1)
 
-    def function(self, weights: Values) -> WordPairs:
-        """The function that weights of the terms (p,) make."""
+    def function(self, weights: Values, base: float) -> WordPairs:
+        """The function that weights of the terms (p,) make, and a constant."""
         d = self.n_words
         slopes, pairs = np.zeros(d), np.zeros((d, d))
         rest = weights[_POWERS:]
@@ -74,7 +74,8 @@ class ControlTerms:
             slopes, rest = rest[:d], rest[d:]
         if self.pairs:
             pairs[np.triu_indices(d, 1)] = rest
-        return WordPairs(self._of_sizes @ weights[:_POWERS], slopes, pairs + pairs.T)
+        levels = base + self._of_sizes @ weights[:_POWERS]
+        return WordPairs(levels, slopes, pairs + pairs.T)
 
     @property
     def _of_sizes(self) -> Array:
@@ -88,6 +89,7 @@ def controls(
     bits: list[Truths],
     sizes: list[Positions],
     values: list[Values],
+    base: float,
 ) -> list[WordPairs]:
     """For each block the least squares fit to the samples of all others.
 
@@ -97,15 +99,17 @@ def controls(
         What is fitted.
     bits, sizes, values : lists of arrays (s, d), (s,), (s,)
         The samples of each block, and f there.
+    base : float
+        What is taken off f before fits, so that a large constant leaves no rounding.
     """
     grams, moments = [], []
     for z, m, f in zip(bits, sizes, values, strict=True):
         T = terms.at(z, m)
         grams.append(T.T @ T)
-        moments.append(T.T @ f)
+        moments.append(T.T @ (f - base))
     gram, moment = np.sum(grams, axis=0), np.sum(moments, axis=0)
     ridge = _RIDGE * float(gram.diagonal().max()) * np.eye(len(gram))
     return [
-        terms.function(np.linalg.solve(gram - G + ridge, moment - b))
+        terms.function(np.linalg.solve(gram - G + ridge, moment - b), base)
         for G, b in zip(grams, moments, strict=True)
     ]

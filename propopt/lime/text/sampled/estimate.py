@@ -10,6 +10,7 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array, Positions, Truths, Values
+from propopt.lime.text.finite.draws import WordDraws
 from propopt.lime.text.limits import ExactWordLimits, WordLimits
 from propopt.lime.text.sampled.controls import ControlTerms, controls
 from propopt.lime.text.sampled.plan import SET_BLOCKS, SizePlan
@@ -32,12 +33,28 @@ class SampledWords:
         What the other blocks told, for each block.
     left : list of _Weighted
         What they left over, at the samples of each block.
+    draws : WordDraws
+        All sets that were asked for, and f there.
     """
 
     plan: SizePlan
     full: _Weighted
     controls: list[WordPairs]
     left: list[_Weighted]
+    draws: WordDraws
+
+    @property
+    def n_words(self) -> int:
+        """The number of bits, d."""
+        return self.plan.n_words
+
+    def mean_by_size(self) -> Values:
+        """E_m f for m = 0, ..., d words kept, without bias, (d + 1,)."""
+        return np.mean([block.mean_by_size() for block in self.blocks], axis=0)
+
+    def kept(self, weights: Array, /) -> Array:
+        """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes, without bias: (K, d)."""
+        return np.mean([block.kept(weights) for block in self.blocks], axis=0)
 
     def at(self, bandwidths: Values) -> WordLimits:
         """Coefficients at bandwidths ν (K,), with standard errors.
@@ -169,11 +186,14 @@ def estimate_words(
         advance(len(bits))
         return values
 
-    full = _all_of(plan, asked)
+    whole = np.concatenate(
+        [sets_of_size(plan.n_words, int(m)) for m in np.flatnonzero(plan.full)]
+    )
+    known = asked(whole)
     bits, sizes = zip(*(plan.draw(rng) for _ in range(SET_BLOCKS)), strict=True)
     values = [asked(z) for z in bits]
     terms = ControlTerms.for_samples(plan.n_words, (SET_BLOCKS - 1) * plan.block_size)
-    fits = controls(terms, list(bits), list(sizes), values)
+    fits = controls(terms, list(bits), list(sizes), values, float(known[0]))
     factors = np.divide(
         1.0,
         plan.block_size * plan.chances,
@@ -184,16 +204,14 @@ def estimate_words(
         _Weighted(z, m, factors[m] * (f - fit.value(z)))
         for z, m, f, fit in zip(bits, sizes, values, fits, strict=True)
     ]
-    return SampledWords(plan, full, fits, left)
+    draws = WordDraws(np.concatenate([whole, *bits]), np.concatenate([known, *values]))
+    return SampledWords(plan, _all_of(whole, known), fits, left, draws)
 
 
-def _all_of(plan: SizePlan, evaluate: Callable[[Truths], Values]) -> _Weighted:
-    """F at all sets of the sizes that are asked for in full."""
-    parts = [sets_of_size(plan.n_words, int(m)) for m in np.flatnonzero(plan.full)]
-    bits = np.concatenate(parts)
+def _all_of(bits: Truths, values: Values) -> _Weighted:
+    """F at all sets of some sizes."""
     sizes = bits.sum(axis=1)
-    counts = np.bincount(sizes)
-    return _Weighted(bits, sizes, evaluate(bits) / counts[sizes])
+    return _Weighted(bits, sizes, values / np.bincount(sizes)[sizes])
 
 
 def _error(blocks: Array) -> Array:

@@ -63,7 +63,7 @@ class TextReport(LimeReport):
         columns: dict[str, Any] = {
             "document": [name] * (M * d),
             "bandwidth": np.repeat(found.bandwidths, d),
-            "word": list(found.words) * M,
+            "word": list(self.found.row(name).words) * M,
             "coefficient": found.coefficients.ravel(),
             "standard_error": 0.0 if errors is None else errors.ravel(),
         }
