@@ -74,7 +74,7 @@ def text_limits(
         is given for each document that has to be estimated.
     max_enumerated : int
         So many words have all their 2^d sets asked for, where the model is not read; up
-        to 16.
+        to 16. Texts with no more sets than ``n_samples`` have so anyway.
     rng : int, numpy.random.Generator or None
         For what is estimated; exact coefficients do not depend on it.
     progress : bool, optional

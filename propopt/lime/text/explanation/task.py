@@ -17,7 +17,7 @@ from propopt.lime.text.explanation.subject import TextSubject, WordMeans, limits
 from propopt.lime.text.reading import checked_subsets
 from propopt.lime.text.sampled import SampledWords, SizePlan, estimate_words
 from propopt.structures.subsets import NoSetFunction, SetFunction
-from propopt.structures.subsets.enumerated import Enumerated
+from propopt.structures.subsets.enumerated import MOST_ENUMERATED, Enumerated
 from propopt.tables.text import Document
 
 
@@ -75,7 +75,10 @@ class DocumentTask:
         """Which sets are sampled; None where nothing is."""
         d, n = self.document.n_words, self.subject.n_samples
         is_read = not isinstance(self.read, NoSetFunction)
-        if self.refusal or is_read or d <= self.subject.max_enumerated:
+        few = d <= max(
+            self.subject.max_enumerated, min(MOST_ENUMERATED, n.bit_length() - 1)
+        )
+        if self.refusal or is_read or few:
             return None
         return SizePlan.of(d, self.subject.law, n)
 

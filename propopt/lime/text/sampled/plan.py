@@ -90,8 +90,10 @@ class SizePlan:
         n_sets = comb(n_words, np.arange(n_words))
         full = n_sets <= np.maximum(1.0, n_samples * likely)
         full[-1] |= n_words <= _ALONE * n_samples
+        if full.all():  # of a text of which all sets could be asked for
+            full[np.argmax(n_sets)] = False
         chances = np.where(full, 0.0, likely)
-        left = n_samples - int(n_sets[full].sum())
+        left = max(n_samples - int(n_sets[full].sum()), FEWEST_SETS)
         return cls(n_words, full, chances / chances.sum(), -(-left // SET_BLOCKS))
 
     @property
