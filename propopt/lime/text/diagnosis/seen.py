@@ -27,8 +27,6 @@ class SeenWords:
         How many words, itself among them, feed a feature that it feeds: the most.
     beside : tuple of str (d,)
         That feature; empty where there is none.
-    n_features : array (d,)
-        How many features it feeds, of the vectoriser that makes most of it.
     crossing : tuple of str
         Why features are not made of single words, a sentence for each vectoriser.
 
@@ -46,7 +44,6 @@ class SeenWords:
     known: Truths
     alike: Positions
     beside: tuple[str, ...]
-    n_features: Positions
     crossing: tuple[str, ...]
 
     @classmethod
@@ -61,8 +58,7 @@ class SeenWords:
             Any.
         """
         d = document.n_words
-        alike, n_features = np.zeros(d, np.intp), np.zeros(d, np.intp)
-        beside, crossing = [""] * d, []
+        alike, beside, crossing = np.zeros(d, np.intp), [""] * d, []
         for one in vectorisers:
             vectoriser = Vectoriser.of(one)
             if isinstance(vectoriser, NoSetFunction):
@@ -72,8 +68,6 @@ class SeenWords:
             if isinstance(found, NoSetFunction):
                 crossing.append(found.reason)
                 continue
-            fed = np.bincount(found.word, minlength=d)
-            n_features = np.maximum(n_features, fed)
             _, place, often = np.unique(
                 found.feature, return_inverse=True, return_counts=True
             )
@@ -82,4 +76,4 @@ class SeenWords:
                 if count > alike[word]:
                     alike[word], beside[word] = count, vectoriser.name_of(int(feature))
         known = (alike > 0) | bool(crossing)
-        return cls(known, alike, tuple(beside), n_features, tuple(crossing))
+        return cls(known, alike, tuple(beside), tuple(crossing))

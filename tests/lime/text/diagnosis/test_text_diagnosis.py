@@ -12,6 +12,8 @@ from propopt.errors import Refused
 from propopt.functions import wrap
 from propopt.lime import TextLaw, text_limits
 from propopt.lime.text.diagnosis import SeenWords, diagnose_texts
+from propopt.lime.text.finite import expected_run, kept_words, single_text_run
+from propopt.structures.subsets import Enumerated
 from propopt.tables.text import Document, PatternWords
 
 
@@ -132,26 +134,36 @@ def test_noise_and_ranks():
     few, many = of(tree, TREE, n_samples=40), of(tree, TREE, n_samples=10**7)
     assert "unstable ranking" in few.rules
     assert quiet(many, "unstable ranking").number > 0.99
-    assert few.of("noise")
-    ratio = {item.column: item.number for item in few.of("noise")}
-    more = {
-        item.column: item.number for item in of(tree, TREE, n_samples=80).of("noise")
-    }
-    assert set(more) <= set(ratio)
+    for item in few.of("noise"):  # exact numbers, of the package's runs
+        limits = text_limits(tree, [TREE])
+        beta = limits.coefficients[0]
+        f = Enumerated.of(lambda z: z[:, 0] | z[:, 1] & z[:, 2], 13)
+        run = single_text_run(f, limits.law, 1.0, 40)
+        contrast = abs(beta[item.column] - np.median(beta))
+        sd = run.standard_deviations[0, item.column]
+        assert item.number == pytest.approx(contrast / sd, rel=1e-6)
+        assert item.number < 2.0
 
 
 def test_words_left_out_of_the_fit():
-    # ten of twenty words are kept, and the others do as much
+    # all of fourteen words do the same together: four that are left out leave a trace
     def f(texts):
-        return [
-            np.prod([1.0 + 0.1 * (f"w{k}" in t.split()) for k in range(14)])
-            for t in texts
-        ]
+        return [(len(set(t.split())) / 14) ** 6 for t in texts]
 
-    found = of(f, words(14))
-    number = max(item.number for item in (*found.of("words left out"), *found.quiet))
-    assert number > 0.0
-    assert "no more than 10 words" in quiet(of(f, words(9)), "words left out").sentence
+    limits = text_limits(f, [words(14)])
+    found = limits.diagnose()
+    every = Enumerated.of(lambda z: (z.sum(axis=1) / 14) ** 6, 14)
+    kept = kept_words(every, limits.law, 1.0, 10)
+    fitted, whole = (
+        expected_run(every, limits.law, 1.0, 5000, kept=some).coefficients
+        for some in (kept, None)
+    )
+    moved = np.abs(fitted - whole)[kept] / limits.coefficients[0].max()
+    numbers = [item.number for item in found.of("words left out")]
+    assert len(numbers) == 10
+    np.testing.assert_allclose(np.sort(numbers), np.sort(moved), rtol=1e-6)
+    few = text_limits(f, [words(9)]).diagnose()
+    assert "no more than 10 words" in quiet(few, "words left out").sentence
 
 
 def test_estimates_and_several_documents():
