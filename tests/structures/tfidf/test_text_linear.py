@@ -48,6 +48,8 @@ import propopt as po
 from propopt.lime.text import ExactWordLimits
 from propopt.structures.subsets import NormalisedSum, NoSetFunction, PlainSum
 from propopt.structures.tfidf import linear
+from propopt.structures.tfidf.linear.rows import LinearRow
+from propopt.structures.tfidf.linear.steps import before
 from propopt.tables.text import Document, PatternWords
 
 
@@ -347,3 +349,14 @@ def test_any_text_is_read_as_the_model_sees_it(first, text):
     assert not isinstance(found, NoSetFunction), found.reason
     values = function.texts_value(document.texts(bits))
     assert_means(found, values, bits, atol=1e-12)
+
+
+def test_thresholds_behind_a_scaler_are_those_of_what_it_is_given(rng):
+    X = rng.normal(size=(50, 3))
+    scaler = StandardScaler().fit(X + [1.0, -2.0, 0.5])
+    behind = LinearRow(np.array([1.0, 2.0, 4.0]), 0.3, np.array([0.1, -0.2, 0.3]))
+    row = before(scaler, behind)
+    seen = scaler.transform(X) > behind.thresholds
+    assert ((row.thresholds < X) == seen).all()
+    assert 0 < seen.sum() < seen.size
+    assert (row.intercept, *row.coefficients) == (0.3, 1.0, 2.0, 4.0)
