@@ -107,5 +107,6 @@ def test_five_thousand_words_have_the_means_of_samples(rng):
     error = values.std() / np.sqrt(len(values))
     assert abs(values.mean() - means[1500]) < 5.0 * error
     assert means[-1] == pytest.approx(f.value([text])[0], rel=1e-10)
-    limits = ExactWordLimits(function).at(np.array([0.25]))
-    assert np.isfinite(limits.coefficients).all()
+    weights = TextLaw(0.25).shares(5000)
+    total = (weights * np.arange(5001.0)) @ means  # Σ_j z_j is the size
+    assert function.kept(weights[None]).sum() == pytest.approx(total, rel=1e-10)

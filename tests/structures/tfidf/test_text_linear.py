@@ -353,7 +353,7 @@ def test_any_text_is_read_as_the_model_sees_it(first, text):
 
 def test_thresholds_behind_a_scaler_are_those_of_what_it_is_given(rng):
     X = rng.normal(size=(50, 3))
-    scaler = StandardScaler().fit(X + [1.0, -2.0, 0.5])
+    scaler = StandardScaler().fit(X + np.array([1.0, -2.0, 0.5]))
     behind = LinearRow(np.array([1.0, 2.0, 4.0]), 0.3, np.array([0.1, -0.2, 0.3]))
     row = before(scaler, behind)
     seen = scaler.transform(X) > behind.thresholds
