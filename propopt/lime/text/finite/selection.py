@@ -10,7 +10,7 @@ from propopt.lime.finite.selection import Selection, named_selection
 from propopt.lime.text.finite.fit import TextFit
 from propopt.lime.text.law import TextLaw
 from propopt.lime.text.limits import WordLimits
-from propopt.structures.subsets import SetFunction
+from propopt.structures.subsets import SizeMeans
 
 
 _RIDGE = 0.01
@@ -20,7 +20,7 @@ _ALIKE = 1e-12
 
 
 def kept_words(
-    function: SetFunction | WordLimits,
+    function: SizeMeans | WordLimits,
     law: TextLaw,
     value: float | None,
     n_kept: int,
@@ -39,7 +39,7 @@ def kept_words(
 
     Parameters
     ----------
-    function : SetFunction or WordLimits
+    function : SizeMeans or WordLimits
         f, as a function of which words are kept, or its limits.
     law : TextLaw
         How words are deleted.

@@ -8,8 +8,8 @@ from typing import Final, final
 
 import numpy as np
 
-from propopt._typing import Array, Truths, Values
-from propopt.structures.subsets import SetFunction
+from propopt._typing import Array, Values
+from propopt.structures.subsets import SizeMeans
 
 
 _LARGEST: Final = 2**24
@@ -23,20 +23,16 @@ class MeansBySize:
 
     Parameters
     ----------
-    function : SetFunction
-        f.
+    function : SizeMeans
+        f, or what samples told of it.
     """
 
-    function: SetFunction
+    function: SizeMeans
 
     @property
     def n_words(self) -> int:
         """The number of words, d."""
         return self.function.n_words
-
-    def value(self, bits: Truths, /) -> Values:
-        """Values at bits (n, d), (n,)."""
-        return self.function.value(bits)
 
     def mean_by_size(self) -> Values:
         """E_m f for m = 0, ..., d words kept, (d + 1,)."""

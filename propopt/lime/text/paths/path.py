@@ -17,7 +17,7 @@ from propopt.lime.text.limits import ExactWordLimits, WordLimits
 from propopt.lime.text.moments import TextMoments
 from propopt.lime.text.paths.by_size import MeansBySize
 from propopt.lime.text.paths.curve import WordCurve
-from propopt.structures.subsets import SetFunction
+from propopt.structures.subsets import SizeMeans
 
 
 _ALL_BUT_ONE: Final = 1e-100
@@ -97,14 +97,14 @@ class WordPath:
         return [TextMoments(TextLaw(float(nu)), d) for nu in self.bandwidths]
 
 
-def word_path(function: SetFunction, bandwidths: ArrayLike | None = None) -> WordPath:
+def word_path(function: SizeMeans, bandwidths: ArrayLike | None = None) -> WordPath:
     """Coefficients of the words of one document at many bandwidths.
 
     E_m f and E_m[z_j f] are computed once: only the weights of sizes change.
 
     Parameters
     ----------
-    function : SetFunction
+    function : SizeMeans
         f, as a function of which words are kept; or means of it that samples told.
     bandwidths : array (M,), optional
         ν; by default 50, evenly spaced in their logarithm, from a tenth of the

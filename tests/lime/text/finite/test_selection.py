@@ -26,17 +26,17 @@ def explained(function, law, n_samples, first_row, some):
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("first_row", [False, True])
-def test_forward_selection_adds_the_best_word(seed, first_row):
+@pytest.mark.parametrize(("n", "first_row"), [(30, False), (30, True), (3, True)])
+def test_forward_selection_adds_the_best_word(seed, n, first_row):
     f = AnyFunction(np.random.default_rng(seed).normal(size=2**7))
     law, order = TextLaw(0.15), []
     for k in range(1, 5):
         scores = [
-            explained(f, law, 30, first_row, [*order, j]) if j not in order else -np.inf
+            explained(f, law, n, first_row, [*order, j]) if j not in order else -np.inf
             for j in range(7)
         ]
         order.append(int(np.argmax(scores)))
-        kept = kept_words(f, law, None, k, n_samples=30, first_row=first_row)
+        kept = kept_words(f, law, None, k, n_samples=n, first_row=first_row)
         np.testing.assert_array_equal(np.flatnonzero(kept), np.sort(order))
 
 
