@@ -15,11 +15,13 @@ Laws say how LIME draws, codes and weights samples; each is a :class:`LimeLaw`:
 :func:`default_kernel_width` is the width where none is given.
 
 Texts have words: :func:`text_limits` explains documents, as a
-:class:`TextLimeExplanation`; :class:`TextLaw` says how words are deleted.
+:class:`TextLimeExplanation`; :class:`TextLaw` says how words are deleted, and
+:class:`TextMoments` has its constants.
 
 What n samples make of the limits: :func:`compare_with_package` holds runs of ``lime``
-against them, a :class:`PackageComparison`; :func:`stability_factor`,
-:func:`tabular_theorem_samples` and :func:`linear_theorem_samples`, which gives a
+against them, a :class:`PackageComparison`, :func:`compare_text_with_package` those on
+texts; :func:`stability_factor`, :func:`tabular_theorem_samples`,
+:func:`text_theorem_samples` and :func:`linear_theorem_samples`, which gives a
 :class:`LinearTheorem`, are what is proved.
 
 Of linear functions under normal samples all is known in closed form: :func:`gains` (a
@@ -56,7 +58,13 @@ from propopt.lime.laws import (
     TabularLaw,
 )
 from propopt.lime.laws.widths import default_kernel_width
-from propopt.lime.text import TextLaw, TextLimeExplanation, text_limits
+from propopt.lime.text import (
+    TextLaw,
+    TextLimeExplanation,
+    TextMoments,
+    text_limits,
+)
+from propopt.lime.text.finite import compare_text_with_package, text_theorem_samples
 
 
 __all__ = [
@@ -75,6 +83,8 @@ __all__ = [
     "TabularLaw",
     "TextLaw",
     "TextLimeExplanation",
+    "TextMoments",
+    "compare_text_with_package",
     "compare_with_package",
     "critical_bandwidths",
     "default_kernel_width",
@@ -86,4 +96,5 @@ __all__ = [
     "stability_factor",
     "tabular_theorem_samples",
     "text_limits",
+    "text_theorem_samples",
 ]

@@ -17,8 +17,14 @@ from propopt.lime.text.finite.expected import expected_run
 from propopt.lime.text.finite.selection import kept_words
 from propopt.lime.text.law import TextLaw
 from propopt.lime.text.limits import ExactWordLimits
+from propopt.lime.text.reading import checked_subsets
 from propopt.output.progress import progress_bar
-from propopt.structures.subsets import Enumerated, NoSetFunction, SetFunction
+from propopt.structures.subsets import (
+    Enumerated,
+    NoSetFunction,
+    SetFunction,
+    SizeMeans,
+)
 from propopt.tables.text import Document, PatternWords
 
 
@@ -34,7 +40,7 @@ def compare_text_with_package(
     bandwidth: float = 0.25,
     *,
     num_features: int | None = None,
-    words: SetFunction | None = None,
+    words: SizeMeans | None = None,
     rng: int = 0,
     progress: bool | None = None,
 ) -> PackageComparison:
@@ -58,9 +64,10 @@ def compare_text_with_package(
     num_features : int, optional
         How many words are kept, chosen as the package does by default; by default all
         words, without a choice.
-    words : SetFunction, optional
+    words : SizeMeans, optional
         F as a function of which of these words are kept. By default what the model was
-        read as, or its answers for all texts where there are at most 12 words.
+        read as, once it was found to be that, or its answers for all texts where there
+        are at most 12 words.
     rng : int
         The seed of the runs.
     progress : bool, optional
@@ -108,7 +115,7 @@ def compare_text_with_package(
 
 
 def _function_of_words(function: TextFunction, document: Document) -> SetFunction:
-    read = function.subsets(document)
+    read = checked_subsets(function, document)
     if not isinstance(read, NoSetFunction):
         return read
     if document.n_words > _MOST_ASKED:
@@ -118,7 +125,7 @@ def _function_of_words(function: TextFunction, document: Document) -> SetFunctio
         )
 
     def value(bits: Truths) -> Array:
-        return function.texts_value(document.texts(bits))
+        return function.texts_value(document.each(bits))
 
     return Enumerated.of(value, document.n_words)
 
@@ -170,7 +177,7 @@ class _Package:
 class _Theory:
     """What runs give in their mean, and what they would without a part of it."""
 
-    words: SetFunction
+    words: SizeMeans
     law: TextLaw
     n_samples: int
     n_kept: int | None
