@@ -14,6 +14,7 @@ from propopt.functions.text import TextFunction
 from propopt.lime.text.explanation.result import TextLimeExplanation
 from propopt.lime.text.explanation.shown import highlighted_rows, spans_of
 from propopt.output.marked import HighlightedText, MarkedText, highlighted
+from propopt.results.conclusions.words import plural
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import AttributionsLike, explanation_of
 from propopt.tables.names import Labels
@@ -144,10 +145,10 @@ def _marked(result: Explanation, n: int, document: Document) -> MarkedText:
     errors = result.standard_errors
     own_errors = None if errors is None else np.append(errors[n], np.nan)[known]
     name = n if result.labels.points is None else result.labels.points[n]
-    missing = f"{len(unknown)} words have no attribution" if unknown else ""
+    missing = f"{plural(len(unknown), 'word')} without an attribution"
     return MarkedText(
         name=f"document {name}",
-        facts=(missing,) if missing else (),
+        facts=(missing,) if unknown else (),
         text=document.text,
         spans=spans_of(document),
         words=document.words,

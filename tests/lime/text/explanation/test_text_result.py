@@ -1,0 +1,281 @@
+"""The result on documents: tables, cards, files, runs, paths."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from crafted_archives import craft, header_of, members_of, npy, with_header, write
+from exact_csv import read_csv
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from propopt.errors import InvalidInput, Refused
+from propopt.lime import TextLaw, TextLimeExplanation, text_limits
+from propopt.results.result import Result
+
+
+TEXTS = pd.Series(
+    [
+        "good good food, <b>fair</b> price",
+        "",
+        "so a long, quite cold and bad meal of odd food that \u202ewe had had, all in",
+        "bad food",
+    ],
+    index=["p", "q", "r", "s"],
+)
+
+
+@pytest.fixture(scope="module")
+def model():
+    texts = [
+        "good food",
+        "bad food",
+        "cold meal",
+        "fair price",
+        "good meal",
+        "bad price",
+    ]
+    pipeline = make_pipeline(CountVectorizer(), LogisticRegression())
+    return pipeline.fit(texts, [1, 0, 0, 1, 1, 0])
+
+
+@pytest.fixture(scope="module")
+def lime(model):
+    """One document by all sets, one that LIME says nothing of, one estimated."""
+    return text_limits(model, TEXTS, n_samples=300, max_enumerated=7)
+
+
+def test_it_is_a_result(lime):
+    assert isinstance(lime, Result)
+    assert lime.shape == (4, 20)
+    assert lime.names == ("p", "q", "r", "s")
+
+
+def test_the_surrogate_at_a_document_is_the_sum(lime):
+    row = lime.row("p")
+    assert row.at_row == pytest.approx(row.intercept + row.coefficients.sum())
+    assert lime.at_row[0] == row.at_row
+    assert lime.local_gap[0] == pytest.approx(lime.values[0] - row.at_row)
+
+
+def test_lists_are_those_of_the_package(lime):
+    order = lime.as_map("p")[1]
+    weights = [weight for _, weight in order]
+    assert sorted(map(abs, weights), reverse=True) == [abs(w) for w in weights]
+    names = [lime.row("p").words[j] for j, _ in order]
+    assert lime.as_list("p") == list(zip(names, weights, strict=True))
+    assert lime.as_list() == lime.as_list("p")
+    with pytest.raises(InvalidInput, match="there is no row 'z'"):
+        lime.as_list("z")
+
+
+def test_the_table_has_a_line_for_each_word_of_each_document(lime):
+    frame = lime.to_frame()
+    assert frame["document"].tolist() == ["p"] * 5 + ["r"] * 16 + ["s"] * 2
+    assert frame["word"].tolist()[:5] == ["good", "food", "b", "fair", "price"]
+    assert frame["count"].tolist()[0] == 2
+    own = frame[frame["document"] == "r"]
+    assert own["coefficient"].tolist() == lime.row("r").coefficients.tolist()
+    assert own["standard_error"].tolist() == lime.row("r").errors.tolist()
+    assert (own["standard_error"] > 0.0).any()
+    assert (frame[frame["document"] == "p"]["standard_error"] == 0.0).all()
+    assert own["single_run_sd"].tolist() == lime.noise()[2].tolist()
+    assert own["expected"].tolist() == lime.expected()[2].tolist()
+    assert (frame["units"] == "units of the output").all()
+
+
+def test_attributions_are_aligned_and_absent_words_have_none(lime):
+    found = lime.of_rows(["p", "s"]).to_attributions()
+    frame = found.to_frame()
+    assert frame.index.tolist() == ["p", "s"]
+    assert frame.loc["s", "bad"] == dict(lime.as_list("s"))["bad"]
+    assert frame.loc["s", "price"] == 0.0
+    assert found.units == "output"
+    assert found.standard_errors is None
+    with_errors = lime.of_rows(["p", "r"]).to_attributions()
+    assert with_errors.standard_errors.max() == lime.row("r").errors.max()
+    assert (with_errors.standard_errors[0] == 0.0).all()
+
+
+def test_json_and_csv_read_back(lime, tmp_path):
+    lime.to_json(tmp_path / "lime.json")
+    records = json.loads((tmp_path / "lime.json").read_text(encoding="utf-8"))
+    frame = lime.to_frame()
+    assert [r["coefficient"] for r in records] == frame["coefficient"].tolist()
+    lime.to_csv(tmp_path / "lime.csv")
+    same = read_csv(tmp_path / "lime.csv")
+    assert same["coefficient"].tolist() == frame["coefficient"].tolist()
+
+
+def test_what_is_exact_and_what_is_estimated_stands_in_text_and_card(lime):
+    for text in (repr(lime), lime._repr_html_()):
+        assert "exact in 2 of 4 documents" in text
+        assert "1 document estimated, standard errors up to" in text
+        assert "log_odds" in text
+        assert "units of the output" in text
+    card = lime._repr_html_()
+    assert "no coefficients: there is no word in it" in card
+    assert "1 more document not shown" in card
+    assert "&lt;" in card
+    assert "<b>fair" not in card
+    assert "\u202e" not in card
+    assert "RIGHT-TO-LEFT OVERRIDE" in card
+
+
+def test_a_path_at_the_bandwidth_of_the_law_is_the_explanation(lime):
+    for name in ("p", "r"):
+        path = lime.path(name, [0.1, 0.25])
+        np.testing.assert_allclose(
+            path.coefficients[1], lime.row(name).coefficients, atol=1e-13
+        )
+    assert lime.path("p").standard_errors is None
+    errors = lime.path("r", [0.25]).standard_errors
+    np.testing.assert_allclose(errors[0], lime.row("r").standard_errors, rtol=1e-12)
+
+
+def test_runs_near_the_limit_with_more_samples(lime):
+    apart = [
+        np.abs(lime.expected(n)[row] - lime.coefficients[row]).max()
+        for row in (0, 2)
+        for n in (40, 40_000)
+    ]
+    assert apart[1] < 0.02 * apart[0]
+    assert apart[3] < 0.02 * apart[2]
+    noise = [own[0] for own in (lime.noise(400)[0], lime.noise(1600)[0])]
+    assert noise[0] / noise[1] == pytest.approx(2.0, rel=0.1)
+    n = lime.required_n(0.001)[0]
+    np.testing.assert_allclose(n, np.ceil(300 * (lime.noise()[0] / 0.001) ** 2))
+    run = lime.single_run("p", 400)
+    np.testing.assert_allclose(run.standard_deviations[0], lime.noise(400)[0])
+
+
+@pytest.mark.slow
+def test_estimated_noise_is_that_of_the_package(model):
+    """40 runs: ratios of deviations within 4.5 of theirs, once in 1e4 seeds."""
+    explainers = pytest.importorskip("lime.lime_text")
+    text = TEXTS["r"] + " and a good price, fair or not"
+    ours = text_limits(model, [text], n_samples=600, max_enumerated=0)
+    runs = []
+    for seed in range(40):
+        explainer = explainers.LimeTextExplainer(
+            kernel_width=25, feature_selection="none", random_state=seed
+        )
+        found = explainer.explain_instance(
+            text, model.predict_proba, num_features=50, num_samples=600
+        )
+        runs.append([weight for _, weight in sorted(found.as_map()[1])])
+    deviations = np.std(runs, axis=0, ddof=1)
+    z = (np.mean(runs, axis=0) - ours.expected()[0]) / np.hypot(
+        deviations / np.sqrt(40), ours.rows[0].errors
+    )
+    assert np.abs(z).max() < 4.8
+    assert 0.6 < np.sqrt(np.mean(z**2)) < 1.5
+    ratios = np.log(deviations / ours.noise()[0])
+    assert np.abs(ratios).max() < 4.5 / np.sqrt(78) + 0.05
+
+
+def test_a_loaded_explanation_is_the_same_and_says_what_needs_the_model(lime, tmp_path):
+    lime.save(tmp_path / "lime")
+    loaded = TextLimeExplanation.load(tmp_path / "lime")
+    pd.testing.assert_frame_equal(loaded.to_frame(), lime.to_frame())
+    assert loaded._repr_html_() == lime._repr_html_()
+    assert repr(loaded) == repr(lime)
+    assert loaded.law == lime.law
+    assert loaded.row("r").document.without([False] * 16) == lime.row(
+        "r"
+    ).document.without([False] * 16)
+    assert loaded.of_rows(["r"]).to_frame().equals(lime.of_rows(["r"]).to_frame())
+    for ask in (loaded.path, loaded.single_run, lambda: loaded.noise(7)):
+        with pytest.raises(Refused, match="make it anew"):
+            ask()
+
+
+def test_an_infinite_bandwidth_is_saved(model, tmp_path):
+    lime = text_limits(model, ["good food"], TextLaw(np.inf))
+    lime.save(tmp_path / "lime")
+    assert TextLimeExplanation.load(tmp_path / "lime").law == TextLaw(np.inf)
+
+
+def test_a_text_that_cannot_be_written_is_not_saved(model, tmp_path):
+    lime = text_limits(model, ["good \ud800 food"])
+    assert "\\ud800" in lime._repr_html_()
+    with pytest.raises(InvalidInput, match="cannot be saved: texts: expected"):
+        lime.save(tmp_path / "lime")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def sound(lime, tmp_path_factory):
+    path = tmp_path_factory.mktemp("sound") / "sound.npz"
+    lime.save(path)
+    return path
+
+
+def is_sound(path):
+    """Whether it is loaded; else it is refused in one sentence."""
+    try:
+        found = TextLimeExplanation.load(path)
+    except InvalidInput as error:
+        refusal = str(error)
+    else:
+        refusal = ""
+    if refusal:
+        assert refusal.startswith(f"{path}: ")
+        assert "\n" not in refusal
+        return False
+    assert len(found.to_frame()) == sum(map(len, found.words))
+    assert found._repr_html_().encode()
+    return True
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_mutated_file_is_refused_in_one_sentence_or_sound(seed, sound, tmp_path):
+    rng, path, outcomes = np.random.default_rng(seed), tmp_path / "crafted.npz", []
+    for _ in range(80):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # zipfile: two of one name
+            mutation = craft(rng, sound, path)
+        try:
+            outcomes.append(is_sound(path))
+        except Exception as error:
+            raise AssertionError(mutation) from error
+    assert 0 < sum(outcomes) < 80
+
+
+def changed(path, sound, arrays=None, **header):
+    members = members_of(sound)
+    members |= {f"{name}.npy": npy(array) for name, array in (arrays or {}).items()}
+    write(path, with_header(members, header_of(members) | header))
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"n_samples": 0}, "n_samples: expected an integer >= 1"),
+        ({"texts": []}, "texts: expected a list of texts"),
+        ({"texts": ["good"]}, "words: expected one for each of 1 texts"),
+        ({"texts": ["x", "", "y", "z"]}, "there are not so many words in a text"),
+        (
+            {"arrays": {"bandwidth": np.array([-1.0])}},
+            "bandwidth: expected a number > 0",
+        ),
+        ({"arrays": {"value": np.full(4, np.nan)}}, "expected finite numbers"),
+        ({"arrays": {"errors": np.full(23, -1.0)}}, "errors: expected numbers >= 0"),
+        ({"arrays": {"starts": np.zeros(25, np.int64)}}, "one behind the other|whole"),
+        ({"arrays": {"more": np.zeros(1)}}, "it also has the array 'more'"),
+    ],
+)
+def test_a_file_with_something_wrong_is_refused(sound, tmp_path, change, match):
+    changed(tmp_path / "wrong.npz", sound, **change)
+    with pytest.raises(InvalidInput, match=match):
+        TextLimeExplanation.load(tmp_path / "wrong.npz")
+
+
+def test_arrays_are_read_only(lime):
+    with pytest.raises(ValueError, match="read-only"):
+        lime.coefficients[0][0] = 1.0
