@@ -279,3 +279,11 @@ def test_a_file_with_something_wrong_is_refused(sound, tmp_path, change, match):
 def test_arrays_are_read_only(lime):
     with pytest.raises(ValueError, match="read-only"):
         lime.coefficients[0][0] = 1.0
+
+
+def test_a_diagnosis_is_of_what_lime_says_something_of(lime):
+    found = lime.diagnose(progress=False)
+    assert found.shape == lime.shape
+    assert {finding.row for finding in found.findings} <= {0, 2, 3}
+    with pytest.raises(Refused, match="says nothing of these documents"):
+        lime.diagnose(rows=["q"])
