@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,10 @@ from propopt.tables.names import read_points
 
 Background: TypeAlias = Array | pd.DataFrame | int | Literal["mean"]
 """Rows; how many rows of X to draw; or one row of means."""
+
+
+N_ROWS: Final = 100
+"""Rows of X, where nothing else is said."""
 
 
 def read_background(background: object) -> Background:
@@ -39,6 +43,13 @@ def read_background(background: object) -> Background:
     if isinstance(background, int | np.integer):
         return read_count(background, "background")
     return checked_background(background)
+
+
+def background_refusal(background: Background) -> str | None:
+    """Why it has no meaning for documents; None where it is that by default."""
+    if isinstance(background, int) and background == N_ROWS:
+        return None
+    return "background: of documents it is the text without any word; leave it out"
 
 
 def background_rows(background: Background, request: Request) -> Points:

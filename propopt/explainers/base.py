@@ -16,14 +16,19 @@ import pandas as pd
 
 from propopt._typing import Array, Attributions
 from propopt.checks import read_array, read_rng
+from propopt.errors import InvalidInput
 from propopt.estimates import Units
 from propopt.explainers.request import Request
+from propopt.explainers.texts.each import DocumentTable, WordsFound
 from propopt.functions import Function
 from propopt.functions.base import read_function
 from propopt.functions.cost import cost_of
+from propopt.functions.text import TextFunction
 from propopt.output.progress import progress_bar
 from propopt.results.coordinates import EFFECTS
 from propopt.results.explanation import Explanation, Parameter
+from propopt.tables.names import Labels
+from propopt.tables.text import Document
 
 
 WORTH_TIMING: Final = 200_000
@@ -86,9 +91,12 @@ class Baseline(ABC):
         ----------
         function : Function
             f; see :func:`propopt.wrap` for models and callables.
-        X : array or DataFrame (N, D)
+        X : array or DataFrame (N, D), or documents
             The points. A DataFrame reaches the function as a DataFrame, and its names
-            are kept in the result.
+            are kept in the result. Of a :class:`~propopt.functions.TextFunction` a list
+            or Series of texts, each of which is explained as a function of which of its
+            words are kept, beside the text without any: attributions are in units of
+            the output, and 0 for words that are not in a document.
         rng : int, numpy.random.Generator or None
             A seed, or a generator, which is then advanced. None is seed 0: a result
             never changes from run to run unless another seed is asked for.
@@ -113,6 +121,8 @@ class Baseline(ABC):
         """
         start = time.perf_counter()
         function = read_function(function)
+        if isinstance(function, TextFunction):
+            return self._explained_texts(function, X, read_rng(rng), progress)
         points, labels = function.read(X)
         before = function.calls.rows
         with progress_bar(self.method, len(points), progress) as bar:
@@ -150,6 +160,77 @@ class Baseline(ABC):
             seconds=seconds,
         )
 
+    def _explained_texts(
+        self,
+        function: TextFunction,
+        X: object,
+        rng: np.random.Generator,
+        progress: bool | None,
+    ) -> Explanation:
+        """Each document by itself, with a generator of its own."""
+        start, before = time.perf_counter(), function.calls.rows
+        reason = self._texts_refusal()
+        if reason is not None:
+            raise InvalidInput(f"{self.method}: {reason}")
+        table = DocumentTable.of(function, X)
+        asked = [self._request_of(function, x, rng) for x in table.documents]
+        self._announce_texts(asked, progress)
+        found = []
+        with progress_bar(self.method, len(asked), progress) as bar:
+            for request in asked:
+                has_words = request.points.shape[1] > 0
+                found.append(self._words(request) if has_words else _NO_WORDS)
+                bar.advance(bar.task_ids[0])
+        return Explanation(
+            attributions=table.attributions(found),
+            method=self.method,
+            labels=table.labels,
+            parameters=self.parameters,
+            standard_errors=table.standard_errors(found),
+            details=table.details(found),
+            units="output",
+            evaluations=function.calls.rows - before,
+            seconds=time.perf_counter() - start,
+        )
+
+    def _request_of(
+        self, function: TextFunction, document: Document, rng: np.random.Generator
+    ) -> Request:
+        at = function.of_document(document)
+        return Request(
+            function=at,
+            points=np.ones((1, at.n_words)),
+            labels=Labels(features=at.features),
+            rng=np.random.default_rng(rng.integers(2**63)),
+        )
+
+    def _announce_texts(self, asked: list[Request], progress: bool | None) -> None:
+        requests = [request for request in asked if request.points.shape[1] > 0]
+        expected = sum(map(self._expected, requests))
+        if expected >= WORTH_TIMING:
+            longest = max(requests, key=lambda request: request.points.shape[1])
+            at, ones = longest.function, longest.points
+            cost = cost_of(at, ones, longest.labels, expected)
+            cost.announce(self.method, progress)
+
+    def _texts_refusal(self) -> str | None:
+        """Why these settings have no meaning for documents; None if they have."""
+        return None
+
+    def _words(self, request: Request) -> WordsFound:
+        """What is said of a document: the request has one row, of ones."""
+        found = self._findings(request)
+        errors = found.standard_errors
+        return WordsFound(
+            attributions=found.attributions[0],
+            standard_errors=None if errors is None else errors[0],
+            details={
+                name: float(values[0])
+                for name, values in found.details.items()
+                if values.ndim == 1
+            },
+        )
+
     @property
     def units(self) -> Units:
         """What the attributions of numbers are: slopes, unless a method says other."""
@@ -179,6 +260,10 @@ class Baseline(ABC):
     @abstractmethod
     def _findings(self, request: Request) -> Findings:
         """The attributions of the request's points, and what is known of them."""
+
+
+_NO_WORDS: Final = WordsFound(attributions=np.zeros(0))
+"""Of a document without words."""
 
 
 def _plain(value: Any) -> Parameter:

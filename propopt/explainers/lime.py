@@ -16,8 +16,12 @@ from propopt.estimates import Units
 from propopt.explainers.base import Baseline, Findings
 from propopt.explainers.local_fit import LocalFit
 from propopt.explainers.request import Request
+from propopt.explainers.texts.each import WordsFound, refuse_one_word
+from propopt.explainers.texts.neighbourhoods import TextNeighbourhoods
+from propopt.functions.text import DocumentFunction
 from propopt.lime.laws import LimeLaw
 from propopt.lime.surrogates.neighbourhoods import LawNeighbourhoods
+from propopt.lime.text.law import TextLaw
 from propopt.memory import require_memory
 from propopt.results.explanation import Parameter
 from propopt.sampling.neighbourhoods import Neighbourhoods
@@ -87,8 +91,9 @@ class Lime(Baseline):
     relative : bool
         Whether ``scale`` and ``kernel_width`` are in units of the standard deviations
         of the function's schema, see :func:`propopt.wrap` and its ``data``.
-    law : LimeLaw or None
-        How samples are drawn, coded as bits and weighted, in place of ``scale``.
+    law : LimeLaw, TextLaw or None
+        How samples are drawn, coded as bits and weighted, in place of ``scale``. Of
+        documents a TextLaw: words are deleted, and f is regressed on which are kept.
     first_row : bool
         With a law: whether the point itself is the first of the S samples.
 
@@ -125,7 +130,7 @@ class Lime(Baseline):
     ridge: float = 0.0
     fit_intercept: bool = True
     relative: bool = False
-    law: LimeLaw | None = None
+    law: LimeLaw | TextLaw | None = None
     first_row: bool = False
 
     def __post_init__(self) -> None:
@@ -152,7 +157,8 @@ class Lime(Baseline):
             left_out = {"law", "first_row"}
         else:
             left_out = {"scale", "distribution", "relative", "kernel_width"}
-            told["law"] = repr(self._law(self.law))
+            law = self.law
+            told["law"] = repr(law if isinstance(law, TextLaw) else self._law(law))
         return {name: told[name] for name in told if name not in left_out}
 
     def _expected(self, request: Request) -> int:
@@ -177,6 +183,12 @@ class Lime(Baseline):
         )
 
     def _neighbourhoods(self, request: Request) -> Neighbourhoods:
+        if isinstance(self.law, TextLaw):
+            if not isinstance(request.function, DocumentFunction):
+                raise InvalidInput(
+                    "law: a TextLaw deletes words of documents, and X is a table"
+                )
+            return TextNeighbourhoods(self.law, self.n_samples, self.first_row)
         if self.law is not None:
             width = request.points.shape[1]
             law = self._law(self.law).aligned(request.labels, width)
@@ -220,11 +232,29 @@ class Lime(Baseline):
         if self.first_row:
             raise InvalidInput("first_row: only with a law")
 
-    def _check_law(self, law: LimeLaw) -> None:
-        if not isinstance(law, LimeLaw):
+    def _texts_refusal(self) -> str | None:
+        if isinstance(self.law, TextLaw):
+            return None
+        return (
+            "words of documents are deleted; give law=po.lime.TextLaw() in place of a "
+            "scale or a law of tables"
+        )
+
+    def _words(self, request: Request) -> WordsFound:
+        assert isinstance(request.function, DocumentFunction), "see Baseline"
+        refuse_one_word("lime", request.function.document)
+        return super()._words(request)
+
+    def _check_law(self, law: LimeLaw | TextLaw) -> None:
+        if not isinstance(law, LimeLaw | TextLaw):
             raise InvalidInput(
                 "law: expected a law of propopt.lime, such as TabularLaw, got "
                 f"{type(law).__name__}"
+            )
+        if isinstance(law, TextLaw) and self.kernel_width is not None:
+            raise InvalidInput(
+                "kernel_width: a TextLaw has a bandwidth, which is a hundredth of the "
+                "package's kernel width; give TextLaw(bandwidth)"
             )
         if read_count(self.n_samples, "n_samples") <= self.first_row:
             raise InvalidInput(

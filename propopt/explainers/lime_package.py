@@ -14,6 +14,8 @@ from propopt.errors import InvalidInput
 from propopt.explainers.background import checked_background, same_columns
 from propopt.explainers.base import Baseline, Findings, PackageUnits
 from propopt.explainers.request import Request
+from propopt.explainers.texts.each import WordsFound
+from propopt.explainers.texts.package import package_on_text
 from propopt.extras import require
 from propopt.tables.columns import Coded
 from propopt.tables.names import listed
@@ -93,6 +95,19 @@ class LimePackage(Baseline):
         self._check_discretize()
         if self.background is not None:
             object.__setattr__(self, "background", checked_background(self.background))
+
+    def _texts_refusal(self) -> str | None:
+        asked = (self.discretize, self.sample_around, self.units)
+        if asked != (True, False, "output") or self.background is not None:
+            return (
+                "discretize, sample_around, units and background are about tables; of "
+                "documents leave them out"
+            )
+        return None
+
+    def _words(self, request: Request) -> WordsFound:
+        """By ``LimeTextExplainer``, with all words and no selection among them."""
+        return package_on_text(request, self.kernel_width, self.n_samples)
 
     def _findings(self, request: Request) -> Findings:
         background = self._background(request)

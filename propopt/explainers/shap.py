@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -14,12 +14,14 @@ from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.explainers.background import (
     Background,
+    background_refusal,
     background_rows,
     n_background_rows,
     read_background,
 )
 from propopt.explainers.base import Baseline, Findings, PackageUnits
 from propopt.explainers.request import Request
+from propopt.explainers.texts.each import WordsFound
 from propopt.extras import require
 from propopt.sampling import perturbations
 
@@ -72,6 +74,9 @@ class Shap(Baseline):
     n_permutations : int
         Random orders per point, each walked in both directions (2D + 1 subsets).
 
+    Of documents the background is the text without any word, and the features are its
+    words.
+
     Raises
     ------
     InvalidInput
@@ -106,6 +111,15 @@ class Shap(Baseline):
                 )
         read_count(self.n_permutations, "n_permutations")
         object.__setattr__(self, "background", read_background(self.background))
+
+    def _texts_refusal(self) -> str | None:
+        return background_refusal(self.background)
+
+    def _words(self, request: Request) -> WordsFound:
+        """Against the text without any word."""
+        assert request.function.schema is not None, "a document has one"
+        empty = request.function.schema.decode(np.zeros(request.points.shape))
+        return super(Shap, replace(self, background=empty))._words(request)
 
     def _expected(self, request: Request) -> int:
         N, D = request.points.shape

@@ -73,6 +73,12 @@ class SmoothGrad(Baseline):
             )
         self._perturbations()
 
+    def _texts_refusal(self) -> str:
+        return (
+            "words get no noise; Gradient is the effect of each word, and "
+            "Lime(law=po.lime.TextLaw()) is about texts in which others are deleted too"
+        )
+
     def _findings(self, request: Request) -> Findings:
         moments = _Moments(request.points.shape)
         noise = self._perturbations()

@@ -11,13 +11,18 @@ from propopt.errors import InvalidInput
 from propopt.estimates import Units
 from propopt.explainers.background import (
     Background,
+    background_refusal,
     background_rows,
     read_background,
 )
 from propopt.explainers.base import Baseline, Findings
 from propopt.explainers.request import Request
+from propopt.explainers.texts.each import WordsFound
 from propopt.functions.smoothing.checked import CheckedBoxes
+from propopt.functions.text import DocumentFunction
+from propopt.lime.text.reading import checked_subsets
 from propopt.structures.boxes.shapley import BoxShapley
+from propopt.structures.subsets import NoSetFunction, WordShapley
 
 
 _ROWS = 64
@@ -37,6 +42,10 @@ class TreeShap(Baseline):
     CatBoost, and pipelines, votes and sums of these, with categories and missing
     values. Of a boosted classifier that is the margin or the log-odds, not the
     probability. A column that no tree asks for has exactly zero.
+
+    Of documents it takes every model that is read as a function of which words are kept
+    (:func:`propopt.lime.text_limits` says so), however many they are: trees on words,
+    and linear models. The background is the text without any word.
 
     ============================ ====== ==============================================
     ``details["base_value"]``    (N,)   mean of f over the background, in each row
@@ -77,6 +86,26 @@ class TreeShap(Baseline):
     @property
     def units(self) -> Units:
         return "output"
+
+    def _texts_refusal(self) -> str | None:
+        return background_refusal(self.background)
+
+    def _words(self, request: Request) -> WordsFound:
+        """Of whatever is read as a function of sets of words, as trees are."""
+        at = request.function
+        assert isinstance(at, DocumentFunction), "see Baseline"
+        read = checked_subsets(at.function, at.document)
+        if isinstance(read, NoSetFunction):
+            raise InvalidInput(
+                f"tree_shap: {read.reason}; of any model Shap(algorithm='permutation') "
+                "samples Shapley values"
+            )
+        phi = WordShapley(read).values
+        ends = np.array([request.points[0], np.zeros(at.n_words)])
+        whole, base = request.value(ends).tolist()
+        gap = float(phi.sum()) - (whole - base)
+        details = {"base_value": base, "completeness_gap": gap}
+        return WordsFound(attributions=phi, details=details)
 
     def _findings(self, request: Request) -> Findings:
         boxes = CheckedBoxes.of(request.function).at(request.points, request.labels)

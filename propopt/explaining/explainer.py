@@ -22,10 +22,12 @@ from propopt.explaining.target import LawChoice
 from propopt.functions import Function
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.of_models import wrapped
+from propopt.functions.text import TextFunction
 from propopt.losses import Objective, PropertyLoss
 from propopt.results.explanation import Explanation
 from propopt.tables.frames import is_frame, rows_of
 from propopt.tables.schema import ColumnScale, TableSchema
+from propopt.tables.text import is_documents
 
 
 MOST_REFERENCE_ROWS = 500
@@ -325,6 +327,12 @@ class Explainer:
         table = (
             X if self.data is None or isinstance(self.data, TableSchema) else self.data
         )
+        if is_documents(table) or isinstance(self.model, TextFunction):
+            raise InvalidInput(
+                "fit: words of new documents need not be in those that are fitted, and "
+                "an Explainer remembers columns of a table; po.explain(model, "
+                "documents) explains documents together"
+            )
         if table is None:
             raise InvalidInput(
                 "fit: expected reference rows, X, or a table of them, "

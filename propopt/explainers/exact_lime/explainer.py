@@ -15,11 +15,14 @@ from propopt.explainers.base import Baseline, Findings, PackageUnits
 from propopt.explainers.exact_lime.family import family_of_widths
 from propopt.explainers.exact_lime.units import found_limits, warn_of_estimates
 from propopt.explainers.request import Request
+from propopt.explainers.texts.each import WordsFound
+from propopt.explainers.texts.limits import limits_of_words
 from propopt.lime.explanation.reading import checked_products
 from propopt.lime.explanation.subject import LimeSubject, limits_or_estimates
 from propopt.lime.laws import LimeLaw
 from propopt.lime.laws.from_data import BinWeights
 from propopt.lime.laws.named import LimeLawName, check_law_name, law_named
+from propopt.lime.text.law import TextLaw
 from propopt.results.explanation import Explanation, Parameter
 from propopt.structures.products import NoProducts
 from propopt.tables.schema import TableSchema
@@ -76,7 +79,8 @@ class ExactLime(Baseline):
         quantiles coincide. 4 are the package's quartiles.
     weights : {"frequency", "uniform"}
         Whether bins are drawn as often as in the background, or all alike.
-    law : "tabular", "gaussian" or LimeLaw
+    law : "tabular", "gaussian", LimeLaw or TextLaw
+        Of documents a TextLaw, which deletes words. Of tables
         That of the package, bins drawn and weighted by bits; normal numbers weighted by
         their distance; or a law of :mod:`propopt.lime`, which has bins of its own, so
         that ``n_bins``, ``weights`` and ``background`` have to be left out.
@@ -113,7 +117,7 @@ class ExactLime(Baseline):
     kernel_width: float | None = None
     n_bins: int = 4
     weights: BinWeights = "frequency"
-    law: LimeLawName | LimeLaw = "tabular"
+    law: LimeLawName | LimeLaw | TextLaw = "tabular"
     units: PackageUnits = "output"
     n_samples: int = 5000
     background: Array | pd.DataFrame | None = None
@@ -139,6 +143,8 @@ class ExactLime(Baseline):
         """The settings as plain values; a law by its name and its kernel width."""
         law = self.law
         told = super().parameters
+        if isinstance(law, TextLaw):
+            told = {"law": repr(law), "n_samples": self.n_samples}
         if isinstance(law, LimeLaw):
             told |= {
                 "law": law.method,
@@ -152,6 +158,10 @@ class ExactLime(Baseline):
         """The law of LIME's samples, its bins those of points (B, D)."""
         if isinstance(self.law, LimeLaw):
             return self._with_width(self.law)
+        if isinstance(self.law, TextLaw):
+            raise InvalidInput(
+                "law: a TextLaw deletes words of documents, and X is a table"
+            )
         return law_named(
             self.law,
             points if schema is None else schema.decode(points),
@@ -205,8 +215,27 @@ class ExactLime(Baseline):
         width = self.kernel_width
         return law if width is None else law.with_width(width)
 
+    def _texts_refusal(self) -> str | None:
+        if isinstance(self.law, TextLaw):
+            return None
+        return (
+            "words of documents are deleted; give law=po.lime.TextLaw() in place of a "
+            "law of tables"
+        )
+
+    def _words(self, request: Request) -> WordsFound:
+        """What LIME on texts tends to, in units of the output."""
+        assert isinstance(self.law, TextLaw), "see _texts_refusal"
+        return limits_of_words(request, self.law, self.n_samples)
+
     def _check_law(self) -> None:
-        if not isinstance(self.law, LimeLaw):
+        if isinstance(self.law, TextLaw):
+            if (self.kernel_width, self.units) != (None, "output"):
+                raise InvalidInput(
+                    "kernel_width, units: a TextLaw has a bandwidth, and coefficients "
+                    "of words are in units of the output"
+                )
+        elif not isinstance(self.law, LimeLaw):
             check_law_name(self.law, self.weights)
             return
         chosen = (self.n_bins, self.weights) != (4, "frequency")

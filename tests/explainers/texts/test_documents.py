@@ -1,0 +1,186 @@
+"""Every baseline on documents: each by itself, in one table of all words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from text_models import DOCUMENTS, called, forest, linear
+
+import propopt as po
+from propopt.errors import EstimatedWarning, InvalidInput
+from propopt.explainers import (
+    BASELINES,
+    ExactLime,
+    Gradient,
+    Lime,
+    LimePackage,
+    Shap,
+    SmoothGrad,
+    TreeShap,
+)
+from propopt.tables.text import PatternWords, TextSchema
+
+
+LAW = po.lime.TextLaw()
+LONG = [text for text in DOCUMENTS if len(text.split()) > 1]
+METHODS = {
+    "gradient": Gradient(),
+    "lime": Lime(law=LAW, n_samples=200),
+    "exact_lime": ExactLime(law=LAW),
+    "shap": Shap(),
+    "lime_package": LimePackage(n_samples=100),
+    "tree_shap": TreeShap(),
+}
+REFUSED = {"smoothgrad": SmoothGrad(scale=0.1)}
+each_method = pytest.mark.parametrize("method", METHODS)
+
+
+@pytest.fixture(scope="module")
+def function():
+    words = TextSchema.of([*LONG, ""], PatternWords())
+    return po.wrap(forest(), data=words)
+
+
+def needs(method: str) -> None:
+    package = {"shap": "shap", "lime_package": "lime"}.get(method)
+    if package is not None:
+        pytest.importorskip(package)
+
+
+def test_every_baseline_takes_documents_or_refuses_them():
+    assert METHODS.keys() | REFUSED.keys() == BASELINES.keys()
+
+
+@each_method
+def test_words_that_are_not_in_a_document_have_exactly_zero(method, function):
+    needs(method)
+    names = [f"review {n}" for n in range(len(LONG) + 1)]
+    X = pd.Series([*LONG, ""], index=names)
+    found = METHODS[method].explain(function, X, progress=False)
+    counts, _ = function.read(X)
+    assert found.attributions.shape == counts.shape
+    assert not found.attributions[counts == 0].any()
+    assert found.attributions[:-1].any()
+    assert not found.attributions[-1].any()
+    assert found.labels.points == tuple(names)
+    assert found.labels.features == function.text_schema.vocabulary
+    assert (found.units, found.method) == ("output", method)
+
+
+@each_method
+def test_a_document_is_explained_by_itself(method, function):
+    needs(method)
+    alone = METHODS[method].explain(function, LONG[:1], progress=False)
+    among = METHODS[method].explain(function, LONG, progress=False)
+    np.testing.assert_allclose(
+        alone.attributions[0], among.attributions[0], rtol=0, atol=1e-12
+    )
+
+
+@each_method
+def test_the_seed_tells_what_is_drawn(method, function):
+    needs(method)
+    first, again, other = (
+        METHODS[method].explain(function, LONG[:2], rng=seed, progress=False)
+        for seed in (3, 3, 4)
+    )
+    np.testing.assert_array_equal(first.attributions, again.attributions)
+    drawn = (first.attributions != other.attributions).any()
+    assert drawn == (method in ("lime", "lime_package"))
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        *REFUSED.values(),
+        Lime(scale=0.1),
+        ExactLime(),
+        Shap(background=5),
+        TreeShap(background="mean"),
+        LimePackage(sample_around=True, discretize=False),
+    ],
+    ids=lambda method: method.method,
+)
+def test_what_has_no_meaning_for_documents_is_refused(method, function):
+    with pytest.raises(InvalidInput, match=f"^{method.method}: "):
+        method.explain(function, LONG)
+
+
+@pytest.mark.parametrize("method", [Lime(law=LAW), ExactLime(law=LAW)])
+def test_a_law_of_words_is_refused_for_tables(method):
+    with pytest.raises(InvalidInput, match="TextLaw deletes words"):
+        method.explain(po.functions.Power(2), np.ones((3, 2)))
+
+
+@pytest.mark.parametrize("method", [Lime(law=LAW), ExactLime(law=LAW)])
+def test_one_word_has_no_coefficient(method):
+    function = po.wrap(called, data=["good food", "good"])
+    with pytest.raises(InvalidInput, match="'good', which has one word"):
+        method.explain(function, ["good"])
+
+
+def test_limits_are_those_of_text_limits(function):
+    found = ExactLime(law=LAW).explain(function, LONG)
+    table = po.lime.text_limits(function, LONG, LAW).to_attributions()
+    own = found.to_frame()[list(table.labels.features)]
+    np.testing.assert_allclose(own, table.attributions, atol=1e-12)
+
+
+def test_samples_scatter_about_the_limits(function):
+    sampled = Lime(law=LAW, n_samples=4000).explain(function, LONG, rng=0)
+    exact = ExactLime(law=LAW).explain(function, LONG)
+    counts, _ = function.read(LONG)
+    there = (counts > 0) & (sampled.standard_errors > 1e-9)
+    z = (sampled.attributions - exact.attributions)[there]
+    z /= sampled.standard_errors[there]
+    # 30 normal numbers: beyond 5 once in 60,000 times
+    assert np.abs(z).max() < 5.0
+    assert 0.5 < np.sqrt((z**2).mean()) < 1.6
+
+
+def test_shapley_values_of_trees_are_those_of_the_package(function):
+    pytest.importorskip("shap")
+    trees = TreeShap().explain(function, LONG)
+    package = Shap().explain(function, LONG, progress=False)
+    np.testing.assert_allclose(trees.attributions, package.attributions, atol=1e-9)
+    assert np.abs(trees.details["completeness_gap"]).max() < 1e-12
+
+
+def test_shapley_values_of_a_model_that_is_not_read_are_refused_with_the_reason():
+    function = po.wrap(linear(), data=LONG)  # of probabilities
+    with pytest.raises(InvalidInput, match=r"^tree_shap: .*log_odds"):
+        TreeShap().explain(function, LONG)
+
+
+def test_long_documents_of_a_model_that_is_called_are_estimated_with_a_warning():
+    text = " ".join(f"w{k}" for k in range(20)) + " not bad at"
+    function = po.wrap(called, data=[text])
+    with pytest.warns(EstimatedWarning, match="exact_lime"):
+        found = ExactLime(law=LAW, n_samples=500).explain(function, [text])
+    assert found.standard_errors.shape == found.attributions.shape
+
+
+def test_words_by_another_rule_are_refused_for_the_package():
+    pytest.importorskip("lime")
+    function = po.wrap(linear(), data=LONG)  # its words have two letters
+    with pytest.raises(InvalidInput, match="finds words by itself"):
+        LimePackage().explain(function, LONG)
+
+
+def test_the_package_is_near_its_limit(function):
+    pytest.importorskip("lime")
+    text = ["the food was not bad at all"]
+    runs = [
+        LimePackage(n_samples=1000).explain(function, text, rng=seed, progress=False)
+        for seed in range(8)
+    ]
+    mean = np.mean([run.attributions for run in runs], axis=0)
+    exact = ExactLime(law=LAW).explain(function, text).attributions
+    np.testing.assert_allclose(mean, exact, atol=0.03)
+    assert np.abs(exact).max() > 0.1
+
+
+def test_an_explainer_refuses_documents_in_one_sentence():
+    with pytest.raises(InvalidInput, match="explains documents together"):
+        po.Explainer(forest(), data=DOCUMENTS).fit()
