@@ -19,7 +19,11 @@ from propopt.checks import read_array, read_rng
 from propopt.errors import InvalidInput
 from propopt.estimates import Units
 from propopt.explainers.request import Request
-from propopt.explainers.texts.each import DocumentTable, WordsFound
+from propopt.explainers.texts.each import (
+    DocumentTable,
+    WordsFound,
+    request_of_document,
+)
 from propopt.functions import Function
 from propopt.functions.base import read_function
 from propopt.functions.cost import cost_of
@@ -27,8 +31,6 @@ from propopt.functions.text import TextFunction
 from propopt.output.progress import progress_bar
 from propopt.results.coordinates import EFFECTS
 from propopt.results.explanation import Explanation, Parameter
-from propopt.tables.names import Labels
-from propopt.tables.text import Document
 
 
 WORTH_TIMING: Final = 200_000
@@ -173,7 +175,7 @@ class Baseline(ABC):
         if reason is not None:
             raise InvalidInput(f"{self.method}: {reason}")
         table = DocumentTable.of(function, X)
-        asked = [self._request_of(function, x, rng) for x in table.documents]
+        asked = [request_of_document(function, x, rng) for x in table.documents]
         self._announce_texts(asked, progress)
         found = []
         with progress_bar(self.method, len(asked), progress) as bar:
@@ -191,17 +193,6 @@ class Baseline(ABC):
             units="output",
             evaluations=function.calls.rows - before,
             seconds=time.perf_counter() - start,
-        )
-
-    def _request_of(
-        self, function: TextFunction, document: Document, rng: np.random.Generator
-    ) -> Request:
-        at = function.of_document(document)
-        return Request(
-            function=at,
-            points=np.ones((1, at.n_words)),
-            labels=Labels(features=at.features),
-            rng=np.random.default_rng(rng.integers(2**63)),
         )
 
     def _announce_texts(self, asked: list[Request], progress: bool | None) -> None:

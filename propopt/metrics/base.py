@@ -13,10 +13,12 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from propopt._typing import Array, Attributions
-from propopt.errors import PropoptWarning
+from propopt.errors import InvalidInput, PropoptWarning
 from propopt.explainers.request import Request
+from propopt.explainers.texts.each import DocumentTable, request_of_document
 from propopt.functions import Function
 from propopt.functions.base import read_function
+from propopt.functions.text import TextFunction
 from propopt.metrics.methods import ExplanationMethod, MethodAtPoints
 from propopt.metrics.reading import attributions_of, metric_rng, read_task
 from propopt.results.foreign import AttributionsLike
@@ -138,8 +140,10 @@ class FaithfulnessMetric(Metric):
             W (N, D); rows and columns with names are put in the order of X.
         function : Function
             f; see :func:`propopt.wrap`.
-        X : array or DataFrame (N, D)
-            The points; a DataFrame reaches the function as a DataFrame.
+        X : array or DataFrame (N, D), or documents
+            The points; a DataFrame reaches the function as a DataFrame. A list or
+            Series of texts, of a function of these: a document is then compared with
+            what is left of it without words, in place of a mean.
         rng : int, numpy.random.Generator or None
             A seed, or a generator, which is then advanced. None is seed 0.
 
@@ -148,9 +152,39 @@ class FaithfulnessMetric(Metric):
         InvalidInput
             If an argument cannot be used, or if W and X differ in shape or in names.
         """
-        task = read_task(function, X, rng)
+        f = read_function(function)
+        if isinstance(f, TextFunction):
+            rows = self._of_texts(f, explanation, X, metric_rng(rng))
+            return warn_undefined(rows, self.name)
+        task = read_task(f, X, rng)
         attributions = attributions_of(explanation, task.points, task.labels)
         return warn_undefined(self._rows(task, attributions), self.name)
+
+    def _of_texts(
+        self,
+        function: TextFunction,
+        explanation: AttributionsLike,
+        X: object,
+        rng: np.random.Generator,
+    ) -> Array:
+        """Each document by itself, as a function of which of its words are kept."""
+        reason = self._texts_refusal()
+        if reason is not None:
+            raise InvalidInput(f"{self.name}: {reason}")
+        points, labels = function.read(X)
+        W = attributions_of(explanation, points, labels)
+        table = DocumentTable.of(function, X)
+        rows = np.full(len(W), np.nan)
+        for n, document in enumerate(table.documents):
+            if document.n_words > 0:
+                words = W[n : n + 1, function.text_schema.columns_of(document)]
+                task = request_of_document(function, document, rng)
+                rows[n] = self._rows(task, words)[0]
+        return rows
+
+    def _texts_refusal(self) -> str | None:
+        """Why it says nothing of documents; None if it does."""
+        return "it adds noise to numbers, and words of documents are present or absent"
 
     @abstractmethod
     def _rows(self, task: Request, attributions: Attributions) -> Array:

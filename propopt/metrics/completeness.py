@@ -12,7 +12,12 @@ from propopt._typing import Array, Attributions
 from propopt.explainers.background import checked_background, same_columns
 from propopt.explainers.request import Request
 from propopt.metrics.base import Better, FaithfulnessMetric, quotient
-from propopt.metrics.reading import AbsoluteOrRelative, mean_point, read_units
+from propopt.metrics.reading import (
+    BACKGROUND_OF_TEXTS,
+    AbsoluteOrRelative,
+    mean_point,
+    read_units,
+)
 
 
 @final
@@ -50,6 +55,9 @@ class CompletenessGap(FaithfulnessMetric):
         read_units(self.units)
         if self.background is not None:
             object.__setattr__(self, "background", checked_background(self.background))
+
+    def _texts_refusal(self) -> str | None:
+        return None if self.background is None else BACKGROUND_OF_TEXTS
 
     def _rows(self, task: Request, attributions: Attributions) -> Array:
         change = task.value(task.points) - task.value(self._background(task)).mean()

@@ -14,7 +14,7 @@ from propopt.checks import read_array, read_count
 from propopt.errors import InvalidInput
 from propopt.explainers.request import Request
 from propopt.metrics.base import Better, FaithfulnessMetric, quotient
-from propopt.metrics.reading import mean_point, read_size
+from propopt.metrics.reading import BACKGROUND_OF_TEXTS, mean_point, read_size
 from propopt.metrics.sampling import Sampling, Statistic
 from propopt.sampling.perturbations import Perturbations
 from propopt.tables.alignment import aligned_vector
@@ -66,6 +66,9 @@ class FaithfulnessCorrelation(FaithfulnessMetric):
             raise InvalidInput("n_samples: expected at least 2, got 1")
         if self.baseline is not None:
             object.__setattr__(self, "baseline", _own(self.baseline))
+
+    def _texts_refusal(self) -> str | None:
+        return None if self.baseline is None else BACKGROUND_OF_TEXTS
 
     def _rows(self, task: Request, attributions: Attributions) -> Array:
         values = task.value(task.points)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from propopt.checks import read_seed
 from propopt.errors import InvalidInput
 from propopt.explainers.request import Request
 from propopt.functions.base import read_function
+from propopt.functions.text import DocumentFunction
 from propopt.tables.alignment import aligned
 from propopt.tables.names import Labels
 
@@ -62,8 +63,18 @@ def read_units(units: object) -> None:
         raise InvalidInput(f"units: expected 'absolute' or 'relative', got {units!r}")
 
 
+BACKGROUND_OF_TEXTS: Final = (
+    "of documents the background is the text without any word; leave it out"
+)
+
+
 def mean_point(task: Request) -> Array:
-    """The mean of X, (D,); refused for categories, which have none."""
+    """The mean of X, (D,); refused for categories, which have none.
+
+    Of a document what is left of it without words.
+    """
+    if isinstance(task.function, DocumentFunction):
+        return np.zeros(task.points.shape[1])
     if task.categorical.any():
         raise InvalidInput(
             "baseline: categories have no mean; give a baseline, or a background"

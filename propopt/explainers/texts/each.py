@@ -16,6 +16,7 @@ import numpy as np
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
+from propopt.explainers.request import Request
 from propopt.functions.text import TextFunction
 from propopt.tables.names import Labels
 from propopt.tables.text import Document
@@ -91,6 +92,19 @@ class DocumentTable:
         for row, document, values in zip(table, self.documents, of_words, strict=True):
             row[schema.columns_of(document)] = values
         return table
+
+
+def request_of_document(
+    function: TextFunction, document: Document, rng: np.random.Generator
+) -> Request:
+    """What a method is asked of one document: a row of ones, and draws of its own."""
+    at = function.of_document(document)
+    return Request(
+        function=at,
+        points=np.ones((1, at.n_words)),
+        labels=Labels(features=at.features),
+        rng=np.random.default_rng(rng.integers(2**63)),
+    )
 
 
 def _errors(words: WordsFound) -> Array:

@@ -1,0 +1,70 @@
+"""Metrics of faithfulness on documents, by the words of each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from text_models import DOCUMENTS, called, forest
+
+import propopt as po
+from propopt.errors import InvalidInput
+from propopt.explainers import Gradient, TreeShap
+from propopt.metrics import (
+    CompletenessGap,
+    FaithfulnessCorrelation,
+    Infidelity,
+    UndefinedRowsWarning,
+)
+
+
+TEXTS = [text for text in DOCUMENTS if text]
+
+
+@pytest.fixture(scope="module")
+def function():
+    return po.wrap(forest(), data=DOCUMENTS)
+
+
+@pytest.fixture(scope="module")
+def shapley(function):
+    return TreeShap().explain(function, TEXTS)
+
+
+def test_shapley_values_are_complete_and_effects_are_not(function, shapley):
+    assert CompletenessGap()(shapley, function, TEXTS).max() < 1e-12
+    effects = Gradient().explain(function, TEXTS)
+    assert CompletenessGap()(effects, function, TEXTS).max() > 0.01
+
+
+def test_a_gap_is_the_sum_less_what_all_words_change():
+    function = po.wrap(called, data=["a bad not at"])
+    gap = CompletenessGap()(
+        np.array([[1.0, 1.0, 1.0, 1.0]]), function, ["a bad not at"]
+    )
+    assert gap == pytest.approx([3.0])
+
+
+def test_additive_attributions_are_perfectly_correlated():
+    texts = ["one two three four five", "six seven eight nine"]
+    function = po.wrap(lambda t: [3.0 * x.count("o") for x in t], data=texts)
+    effects = Gradient().explain(function, texts[:1])
+    found = FaithfulnessCorrelation(k=2)(effects, function, texts[:1])
+    assert found == pytest.approx([1.0])
+
+
+def test_noise_says_nothing_of_words(function, shapley):
+    with pytest.raises(InvalidInput, match="present or absent"):
+        Infidelity(scale=0.1)(shapley, function, TEXTS)
+
+
+def test_a_background_is_refused(function, shapley):
+    metric = CompletenessGap(background=np.zeros((1, 3)))
+    with pytest.raises(InvalidInput, match="text without any word"):
+        metric(shapley, function, TEXTS)
+
+
+def test_a_document_without_words_is_undefined(function):
+    found = TreeShap().explain(function, DOCUMENTS)
+    with pytest.warns(UndefinedRowsWarning):
+        gaps = CompletenessGap()(found, function, DOCUMENTS)
+    assert np.flatnonzero(np.isnan(gaps)).tolist() == [DOCUMENTS.index("")]
