@@ -127,7 +127,10 @@ def test_a_printout_says_what_is_exact_and_shows_each_text(run, folder):
     assert "Good food <b>good</b> price 😀" in said
     assert re.search(r"Document 0: f [-\d.]+, surrogate [-\d.]+ with intercept", said)
     word, weight = max(known.as_list(0), key=lambda pair: abs(pair[1]))
-    assert re.search(rf"\n{word} +\d +{re.escape(f'{weight:.4g}')}\n", said)
+    noise = known.noise()[0][known.words[0].index(word)]
+    numbers = " +".join(re.escape(f"{x:.4g}") for x in (weight, noise))
+    assert re.search(rf"\n{word} +\d +{numbers} ", said)
+    assert "What these coefficients hide" in said
     assert "LIME says nothing of document 3: of one word" in said
     assert ".html, .npz and .json in" in said
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from propopt.explaining.contributions import FeatureMetric
 from propopt.explaining.target import LawChoice
 from propopt.functions import Function
+from propopt.lime import TextLaw
 from propopt.problems.extent import Extent
 from propopt.problems.graphs import PointGraph
 from propopt.problems.jobs.base import Job
@@ -48,11 +49,12 @@ class ExplainSection(Section):
     same_pattern: bool = Field(
         False, description="leave out neighbours in which other columns are missing"
     )
-    law: LawChoice = Field(
+    law: Literal[LawChoice, "lime"] = Field(
         "auto",
         description="over what a model is averaged before its slopes are taken: "
         "observed values near each row, gaussian noise, or nothing; by default "
-        "observed values where it jumps",
+        "observed values where it jumps. Of documents none, for effects of words, "
+        "which is the default, or lime, for what the lime package tends to",
     )
     units: Literal["scaled", "output"] = Field(
         "scaled",
@@ -128,8 +130,12 @@ class ExplainSection(Section):
         return {
             "scale": None if self.scale == "none" else self.scale,
             "robustness": self.robustness,
-            "law": "none" if chosen else self.law,
+            "law": "none" if chosen else self._law,
         }
+
+    @property
+    def _law(self) -> LawChoice | TextLaw:
+        return TextLaw() if self.law == "lime" else self.law
 
 
 _OF_OUTPUT = ("units", "contributions", "metric")
@@ -167,6 +173,7 @@ class Explain(Job):
 
     def check(self, schema: ProblemSchema, source: Source) -> None:
         assert schema.explain is not None
+        _check_documents(schema.explain, schema.data.text is not None, source)
         smoothed = schema.model is not None and schema.model.smooth is not None
         if smoothed and "law" in schema.explain.model_fields_set:
             raise source.error(
@@ -185,3 +192,27 @@ class Explain(Job):
     ) -> None:
         del schema
         function.gradient(points)
+
+
+# ---- documents
+
+_OF_COLUMNS: Final = ("scale", "metric", "same_pattern", "precision", "max_evaluations")
+
+
+def _check_documents(section: ExplainSection, is_text: bool, source: Source) -> None:
+    """Refuse what has no meaning for words, and for columns what is of words."""
+    given = section.model_fields_set
+    if not is_text:
+        if section.law == "lime":
+            message = "lime deletes words of documents, and there is no data.text"
+            raise source.error(("explain", "law"), message)
+        return
+    for name in _OF_COLUMNS:
+        if name in given:
+            raise source.error(("explain", name), "has no effect with data.text")
+    if section.reference is not None:
+        message = "documents are explained together; leave it out"
+        raise source.error(("explain", "reference"), message)
+    if section.law in ("data", "gaussian"):
+        message = "words are deleted, not moved; expected 'auto', 'none' or 'lime'"
+        raise source.error(("explain", "law"), message)

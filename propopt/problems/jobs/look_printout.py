@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from propopt.output.gaps import gap_in_words
 from propopt.output.progress import PlainConsole
 from propopt.output.terminal import print_table
 from propopt.problems.jobs.explain import ExplainSection
+from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
 
 
@@ -19,7 +21,10 @@ _SHOWN = 12
 
 
 def print_look(
-    best: Explanation, section: ExplainSection, console: PlainConsole
+    best: Explanation,
+    section: ExplainSection,
+    subject: Subject,
+    console: PlainConsole,
 ) -> None:
     """How an explanation was made, and the features that matter most."""
     for name, value in best.parameters.items():
@@ -28,14 +33,19 @@ def print_look(
     console.print(f"{losses}; {gap_in_words(best)}", markup=False)
     for line in (*_shares_in_words(best), *_parts_in_words(best)):
         console.print(line, markup=False)
-    console.print(f"attributions: {units_in_words(section)}", markup=False)
-    _print_sizes(best, console)
+    console.print(f"attributions: {units_in_words(section, subject)}", markup=False)
+    if subject.is_text:
+        _print_words(best, subject, console)
+    else:
+        _print_sizes(best, console)
 
 
-def units_in_words(section: ExplainSection) -> str:
+def units_in_words(section: ExplainSection, subject: Subject) -> str:
     """What attributions are, as a phrase."""
     if section.units == "output":
         return "parts of the output that add up to f(x) − base in every row"
+    if subject.is_text:
+        return "changes of the output by the words of each document"
     given = "given scale"
     if isinstance(section.scale, str):
         given = {"std": "standard deviation", "none": "unit"}[section.scale]
@@ -78,6 +88,20 @@ def _parts_in_words(best: Explanation) -> Iterator[str]:
 def _range(values: Any) -> str:
     low, high = f"{np.min(values):.4g}", f"{np.max(values):.4g}"
     return low if low == high else f"{low} to {high}"
+
+
+def _print_words(best: Explanation, subject: Subject, console: PlainConsole) -> None:
+    """Words that many documents have, or that matter much, by their total size."""
+    W = best.to_frame()
+    totals = np.abs(W).sum().sort_values(ascending=False)[:_SHOWN]
+    times = pd.Series((subject.table > 0.0).sum(axis=0), index=W.columns)
+    rows = [
+        [str(name), str(times[name]), f"{W[name].sum() / times[name]:.4g}"]
+        for name in totals.index
+    ]
+    title = "Words by the total size of their attributions"
+    head = ["word", "documents", "mean where it stands"]
+    print_table(console, title, head, rows)
 
 
 def _print_sizes(best: Explanation, console: PlainConsole) -> None:

@@ -162,7 +162,7 @@ def run_explain(
         }
         unwritten = artefacts.write(writers)
         console.quiet = quiet and not unwritten
-        print_look(best, look.section, console)
+        print_look(best, look.section, look.subject, console)
     if unwritten:
         raise Unwritten("; ".join(unwritten), best)
     seconds = time.perf_counter() - began
@@ -181,7 +181,7 @@ def _manifest(look: FirstLook, best: Explanation) -> dict[str, Any]:
         best,
         gradient=str(next(filter(None, aims))),
         model=look.model,
-        units=units_in_words(look.section),
+        units=units_in_words(look.section, look.subject),
         **output_parts(best),
     )
 

@@ -85,8 +85,7 @@ def _report(
     progress: bool | None,
 ) -> LimeReport:
     """With what coefficients hide, if that was asked."""
-    if isinstance(found, TextLimeExplanation):
-        return TextReport(look, found)
     asked = look.section.diagnose
     diagnosis = found.diagnose(progress=progress) if asked else None
-    return TableReport(look, found, diagnosis)
+    is_text = isinstance(found, TextLimeExplanation)
+    return (TextReport if is_text else TableReport)(look, found, diagnosis)

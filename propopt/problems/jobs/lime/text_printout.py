@@ -41,6 +41,10 @@ def texts_in_words(found: TextLimeExplanation) -> Iterator[str]:
         why = f", as {reason}" if reason else ", for infinitely many samples"
         if found.rows[some[0]].is_known:
             yield f"coefficients{whose}: {source}{why}"
+    yield (
+        f"runs: of {found.n_samples:,} samples, with ridge 1 and the document itself "
+        "as a sample, as in the package"
+    )
     yield from found.notes
 
 
@@ -53,9 +57,11 @@ def _print_document(found: TextLimeExplanation, n: int, console: PlainConsole) -
     if not row.is_known:
         console.print(f"\n{title}\n{row.reason}")
         return
-    head, lines = ["word", "times", "coefficient", "standard error"], _lines(found, n)
-    width = 3 if row.is_exact else 4
-    print_table(console, title, head[:width], (line[:width] for line in lines))
+    head = ["word", "times", "coefficient", "sd of one run", "mean of runs"]
+    if not row.is_exact:
+        head.append("standard error")
+    lines = (line[: len(head)] for line in _lines(found, n))
+    print_table(console, title, head, lines)
 
 
 _ROUNDING: Final = 1e-12
@@ -63,13 +69,14 @@ _ROUNDING: Final = 1e-12
 
 
 def _lines(found: TextLimeExplanation, n: int) -> Iterator[list[str]]:
-    """The largest coefficients with their errors."""
-    row = found.rows[n]
+    """The largest coefficients, their noise, the mean of runs, their errors."""
+    row, noise, mean = found.rows[n], found.noise()[n], found.expected()[n]
     own, counts = row.coefficients, row.document.counts
     own = np.where(np.abs(own) > _ROUNDING * np.abs(own).max(), own, 0.0)
     order = np.argsort(-np.abs(own), kind="stable").tolist()
     for j in order[:_WORDS]:
-        yield [row.words[j], str(counts[j]), f"{own[j]:.4g}", f"{row.errors[j]:.2g}"]
+        numbers = [f"{x:.4g}" for x in (own[j], noise[j], mean[j])]
+        yield [row.words[j], str(counts[j]), *numbers, f"{row.errors[j]:.2g}"]
     if len(order) > _WORDS:
         most = np.abs(own[order[_WORDS:]]).max()
-        yield [f"{len(order) - _WORDS} others", "", f"≤ {most:.4g}", ""]
+        yield [f"{len(order) - _WORDS} others", "", f"≤ {most:.4g}", "", "", ""]
