@@ -64,7 +64,7 @@ def test_a_run_has_the_verdicts_on_record(name):
     assert report.changed == []
 
 
-@pytest.mark.parametrize("name", ["tabular-lime", "linear-lime"])
+@pytest.mark.parametrize("name", ["tabular-lime", "linear-lime", "text-lime"])
 def test_every_verdict_on_papers_on_lime_stands_in_the_docs(name):
     text = DOCS.with_name("lime_papers.md").read_text(encoding="utf-8")
     sections = dict(

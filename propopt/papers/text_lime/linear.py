@@ -26,7 +26,7 @@ RULE: Final = 1.36
 """By the paper, of λ_j φ(ξ)_j."""
 
 
-def linear_figure() -> PaperFigure:
+def linear_words_figure() -> PaperFigure:
     """Figure 7."""
     return PaperFigure(
         title="A linear model on TF-IDF",

@@ -25,7 +25,7 @@ TEXT_LIME = Paper(
         "fig4": bandwidth.widths_figure,
         "fig5": forests.forests_figure,
         "fig6": trees.tree_figure,
-        "fig7": linear.linear_figure,
+        "fig7": linear.linear_words_figure,
         "fig9": constants.constants_figure,
         "fig12": trees.bandwidths_figure,
         "fig13": trees.samples_figure,
