@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 PACKAGE_RIDGE: Final = 1.0
 """The package's."""
 
+MANY_WORDS: Final = 500
+"""Of documents with more neither runs nor paths are computed."""
+
+TOO_MANY: Final = f"there are more than {MANY_WORDS} words"
+
 _ROUNDING: Final = 1e-12
 """Of f at the document."""
 
@@ -75,6 +80,11 @@ class TextCase:
     def beta(self) -> Values:
         """Coefficients (d,)."""
         return self.limits.coefficients
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it has so many words that runs and paths take long."""
+        return self.n_words > MANY_WORDS
 
     @cached_property
     def largest(self) -> float:

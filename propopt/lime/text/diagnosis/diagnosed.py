@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from propopt._typing import Values
 from propopt.checks import read_count
 from propopt.errors import Refused
 from propopt.lime.diagnosis.finding import LimeFinding, QuietRule
@@ -17,10 +16,9 @@ from propopt.lime.diagnosis.rule import Rule
 from propopt.lime.text.diagnosis.case import TextCase
 from propopt.lime.text.diagnosis.rules import TEXT_RULES
 from propopt.lime.text.diagnosis.seen import SeenWords
-from propopt.lime.text.limits import ExactWordLimits, WordLimits
+from propopt.lime.text.limits import ExactWordLimits
 from propopt.lime.text.sampled import SampledWords
 from propopt.output.progress import progress_bar
-from propopt.structures.subsets import SetFunction
 from propopt.tables.names import Labels
 
 
@@ -94,17 +92,12 @@ def _cases(explanation: TextLimeExplanation, n_samples: int) -> dict[int, TextCa
     for n, (row, means) in enumerate(zip(explanation.rows, subject.means, strict=True)):
         if means is not None:
             seen = SeenWords.of(vectorisers, row.document) if vectorisers else None
-            function, at = _known(means)
+            if isinstance(means, SampledWords):
+                function, at = None, means.at
+            else:
+                function, at = means, ExactWordLimits(means).at
             found[n] = TextCase(row, function, at, explanation.law, seen, n_samples)
     return found
-
-
-def _known(means: Any) -> tuple[SetFunction | None, Callable[[Values], WordLimits]]:
-    """F, where it is known for all sets of words, and its limits at bandwidths."""
-    if isinstance(means, SampledWords):
-        return None, means.at
-    function: Any = means.function if isinstance(means, ExactWordLimits) else means
-    return function, ExactWordLimits(function).at
 
 
 def _of_rule(

@@ -195,3 +195,11 @@ def test_what_a_model_sees():
     assert unread.known.all()
     assert "no pipeline" in unread.crossing[0]
     assert wrap(pipeline(CountVectorizer()), data=NOTES).vectorisers
+
+
+def test_long_documents():
+    model = pipeline(CountVectorizer())
+    found = of(model, words(600, "food", "good"), n_samples=10**6)
+    for rule in ("noise", "unstable ranking", "words left out", "bandwidth fragility"):
+        assert "more than 500 words" in quiet(found, rule).sentence
+    assert found.of("unknown words")

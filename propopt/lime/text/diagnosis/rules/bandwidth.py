@@ -8,7 +8,7 @@ import numpy as np
 
 from propopt._typing import Values
 from propopt.lime.diagnosis.rule import Checked, Rule
-from propopt.lime.text.diagnosis.case import TextCase
+from propopt.lime.text.diagnosis.case import TOO_MANY, TextCase
 
 
 _OCTAVE: Final = 1.0
@@ -17,6 +17,8 @@ _SMALL: Final = 0.01
 
 
 def _check_signs(case: TextCase) -> Checked | str:
+    if case.is_long:
+        return TOO_MANY
     if not np.isfinite(case.law.bandwidth):
         return "there are no weights"
     if case.limits.standard_errors is not None:

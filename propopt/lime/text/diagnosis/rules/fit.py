@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from propopt.lime.diagnosis.rule import Checked, Rule
-from propopt.lime.text.diagnosis.case import PACKAGE_RIDGE, TextCase
+from propopt.lime.text.diagnosis.case import PACKAGE_RIDGE, TOO_MANY, TextCase
 from propopt.lime.text.finite import kept_words
 
 
@@ -82,6 +82,8 @@ COLLAPSE: Final = Rule(
 
 
 def _check_selection(case: TextCase) -> Checked | str:
+    if case.is_long:
+        return TOO_MANY
     if case.n_words <= N_KEPT:
         return f"there are no more than {N_KEPT} words"
     own, n = case.limits.value, case.n_samples

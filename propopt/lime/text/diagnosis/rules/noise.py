@@ -8,7 +8,7 @@ import numpy as np
 
 from propopt.lime.diagnosis.rule import Checked, Rule
 from propopt.lime.finite.ranking import ranking_chances
-from propopt.lime.text.diagnosis.case import TextCase
+from propopt.lime.text.diagnosis.case import TOO_MANY, TextCase
 
 
 _TOP: Final = 3
@@ -16,6 +16,8 @@ _ESTIMATED: Final = "coefficients are estimated"
 
 
 def _check_noise(case: TextCase) -> Checked | str:
+    if case.is_long:
+        return TOO_MANY
     if case.run is None:
         return _ESTIMATED
     sd = case.run.standard_deviations[0]
@@ -55,6 +57,8 @@ WORD_NOISE: Final = Rule(
 
 
 def _check_ranking(case: TextCase) -> Checked | str:
+    if case.is_long:
+        return TOO_MANY
     if case.run is None:
         return _ESTIMATED
     if case.n_words <= _TOP:
