@@ -30,8 +30,8 @@ class WordPairs:
         g of m = 0, ..., d.
     slopes : array (d,)
         γ.
-    pairs : array (d, d)
-        B, symmetric with zeros on its diagonal.
+    pairs : array (d, d), optional
+        B, symmetric with zeros on its diagonal; by default zeros, which take no room.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class WordPairs:
 
     levels: Values
     slopes: Values
-    pairs: Array
+    pairs: Array | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n_words} words)"
@@ -56,27 +56,36 @@ class WordPairs:
     def value(self, bits: Truths, /) -> Values:
         """Values at bits (n, d), (n,)."""
         z = np.asarray(bits, float)
-        of_pairs = 0.5 * np.einsum("nj,nj->n", z @ self.pairs, z)
         sizes = z.sum(axis=1).astype(int)
-        return np.asarray(self.levels[sizes] + z @ self.slopes + of_pairs)
+        values = self.levels[sizes] + z @ self.slopes
+        if self.pairs is not None:
+            values += 0.5 * np.einsum("nj,nj->n", z @ self.pairs, z)
+        return np.asarray(values)
 
     def mean_by_size(self) -> Values:
         """E_m f for m = 0, ..., d words kept, (d + 1,)."""
         one, two, _ = self._shares
-        a, b = self.slopes.sum(), 0.5 * self.pairs.sum()
+        a, b = self.slopes.sum(), 0.5 * self._of_words.sum()
         return np.asarray(self.levels + a * one + b * two)
 
     def kept(self, weights: Array, /) -> Array:
         """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes m = 0, ..., d: (K, d)."""
         one, two, three = self._shares
-        a, b = self.slopes.sum(), 0.5 * self.pairs.sum()
+        a, b = self.slopes.sum(), 0.5 * self._of_words.sum()
         level = weights @ (self.levels * one + a * two + b * three)
         alone, paired = weights @ (one - two), weights @ (two - three)
         return np.asarray(
             level[:, None]
             + alone[:, None] * self.slopes
-            + paired[:, None] * self.pairs.sum(axis=1)
+            + paired[:, None] * self._of_words
         )
+
+    @cached_property
+    def _of_words(self) -> Values:
+        """B_j of each word, (d,)."""
+        if self.pairs is None:
+            return np.zeros(self.n_words)
+        return np.asarray(self.pairs.sum(axis=1))
 
     @cached_property
     def _shares(self) -> tuple[Values, Values, Values]:

@@ -68,14 +68,16 @@ class ControlTerms:
     def function(self, weights: Values, base: float) -> WordPairs:
         """The function that weights of the terms (p,) make, and a constant."""
         d = self.n_words
-        slopes, pairs = np.zeros(d), np.zeros((d, d))
+        slopes, pairs = np.zeros(d), None
         rest = weights[_POWERS:]
         if self.words:
             slopes, rest = rest[:d], rest[d:]
         if self.pairs:
-            pairs[np.triu_indices(d, 1)] = rest
+            above = np.zeros((d, d))
+            above[np.triu_indices(d, 1)] = rest
+            pairs = above + above.T
         levels = base + self._of_sizes @ weights[:_POWERS]
-        return WordPairs(levels, slopes, pairs + pairs.T)
+        return WordPairs(levels, slopes, pairs)
 
     @property
     def _of_sizes(self) -> Array:

@@ -266,7 +266,7 @@ def changed(path, sound, arrays=None, **header):
         ),
         ({"arrays": {"value": np.full(4, np.nan)}}, "expected finite numbers"),
         ({"arrays": {"errors": np.full(23, -1.0)}}, "errors: expected numbers >= 0"),
-        ({"arrays": {"starts": np.zeros(25, np.int64)}}, "one behind the other|whole"),
+        ({"arrays": {"starts": np.zeros(99, np.int64)}}, "whole numbers"),
         ({"arrays": {"more": np.zeros(1)}}, "it also has the array 'more'"),
     ],
 )
@@ -287,3 +287,12 @@ def test_a_diagnosis_is_of_what_lime_says_something_of(lime):
     assert {finding.row for finding in found.findings} <= {0, 2, 3}
     with pytest.raises(Refused, match="says nothing of these documents"):
         lime.diagnose(rows=["q"])
+
+
+@pytest.mark.parametrize("name", ["starts", "places"])
+def test_words_of_a_file_stand_one_behind_the_other(sound, tmp_path, name):
+    with np.load(sound) as archive:
+        turned = archive[name][::-1]
+    changed(tmp_path / "wrong.npz", sound, {name: turned})
+    with pytest.raises(InvalidInput, match=r"one behind the other|somewhere in it"):
+        TextLimeExplanation.load(tmp_path / "wrong.npz")
