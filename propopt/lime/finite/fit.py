@@ -109,7 +109,8 @@ class FiniteFit:
     @cached_property
     def alpha(self) -> Array:
         """Q(z_j = 1), (n, D)."""
-        return self.limits.bits.alpha
+        # sums are the same to the last digit, however limits lie in memory
+        return np.ascontiguousarray(self.limits.bits.alpha)
 
     @cached_property
     def pull(self) -> Array:
@@ -129,7 +130,7 @@ class FiniteFit:
     def _solved(self, vectors: Array) -> Array:
         """R x of vectors (n, D)."""
         found = self.limits.bits.solved(vectors[:, None], self.penalty, self.kept)
-        return np.asarray(found[:, 0])
+        return np.ascontiguousarray(found[:, 0])
 
     @cached_property
     def leverage(self) -> Values:

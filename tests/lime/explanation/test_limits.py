@@ -116,7 +116,8 @@ def test_it_is_loaded_as_it_was_saved(forest, table, tmp_path):
     found = limits(forest, table[:2], data=table, n_samples=500)
     found.save(tmp_path / "lime")
     same = LimeExplanation.load(tmp_path / "lime.npz")
-    assert same.to_frame().equals(found.to_frame())
+    # the mean of runs is made anew of the intercept, so that its last digit may differ
+    pd.testing.assert_frame_equal(same.to_frame(), found.to_frame(), rtol=1e-14)
     assert repr(same) == repr(found)
     assert same.r2 == pytest.approx(found.r2, abs=0)
     with pytest.raises(Refused, match="make it anew"):
