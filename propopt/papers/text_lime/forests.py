@@ -19,8 +19,8 @@ from propopt.papers.lime.charts import Bars
 from propopt.papers.lime.runs import Runs, RunSettings
 from propopt.papers.lime.statements import equals, mean_is_expected
 from propopt.papers.lime.studies import study_of_runs
+from propopt.papers.text_lime.coloured import ColouredText
 from propopt.papers.text_lime.corpus import generated_corpus, review_of
-from propopt.papers.text_lime.marked import MarkedText
 from propopt.papers.text_lime.runs import run_words
 from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.findings import Invariant
@@ -138,7 +138,7 @@ def _highlighted_charts(runs: Runs) -> Sequence[Chart]:
     largest = np.abs(first) >= np.sort(np.abs(first))[-6]
     return (
         Bars(title="one run", values=first, runs=runs),
-        MarkedText(
+        ColouredText(
             title="six largest coefficients in the text: blue for pleased, underlined "
             "orange against",
             document=review_of(29),

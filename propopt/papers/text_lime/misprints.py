@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, final
 
 import numpy as np
@@ -15,8 +16,9 @@ from propopt.papers.lime.runs import RunSettings
 from propopt.papers.lime.statements import equals
 from propopt.papers.text_lime import formulas
 from propopt.papers.text_lime.runs import expected_words, limit_of
+from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.findings import Claim, Invariant
-from propopt.reproduce.studies import Study
+from propopt.reproduce.studies import Study, draw_charts
 from propopt.structures.subsets import Conjunctions
 
 
@@ -43,6 +45,17 @@ class ProductLimits:
     limits: Array
     sizes: Values
     outside: Array
+
+
+def wrong_formulas_figure() -> PaperFigure:
+    """What is printed."""
+    return PaperFigure(
+        title="Formulas that do not hold as printed",
+        about="Products of indicators of 29 words, ν = 0.25; coefficients of words "
+        "outside a product of two, times d; and how many words are kept.",
+        panels=(products_study(), empty_study()),
+        draw=partial(draw_charts, size=(4.6, 3.0)),
+    )
 
 
 def products_study() -> Study[ProductLimits]:

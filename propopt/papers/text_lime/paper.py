@@ -4,10 +4,11 @@ from pathlib import Path
 
 from propopt.papers.text_lime import (
     bandwidth,
+    bounds,
     constants,
-    errors,
     forests,
     linear,
+    misprints,
     package,
     rule,
     trees,
@@ -34,8 +35,8 @@ TEXT_LIME = Paper(
         "fig16": linear.linear_samples_figure,
         "fig17": linear.larger_text_figure,
         "rule": rule.rule_figure,
-        "bounds": errors.bounds_figure,
-        "errors": errors.wrong_formulas_figure,
+        "bounds": bounds.bounds_figure,
+        "errors": misprints.wrong_formulas_figure,
         "package": package.package_figure,
     },
     recorded=Path(__file__).with_name("recorded.csv"),

@@ -20,7 +20,7 @@ _WIDTH: Final = 92
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MarkedText:
+class ColouredText:
     """A text whose words stand on colours, by the sign and size of their weights.
 
     Parameters
