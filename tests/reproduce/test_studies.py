@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import propopt as po
+import propopt.cli
 from propopt.errors import InvalidInput
 from propopt.papers import PAPERS, read_choice, read_choices
 from propopt.reproduce import Claim, Invariant, Paper, Study, run
