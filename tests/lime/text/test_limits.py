@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import comb
 
 from propopt.lime.text import ExactWordLimits, TextLaw
 from propopt.structures.subsets import Conjunctions
@@ -49,3 +50,100 @@ def test_extreme_bandwidth_is_leaving_one_out():
     tiny = ExactWordLimits(tree(4)).at(np.array([1e-4]))
     np.testing.assert_allclose(tiny.coefficients[0], 1 / 3, atol=1e-14)
     assert abs(tiny.intercept[0]) < 1e-14
+
+
+def product(d: int, p: int) -> Conjunctions:
+    """z_1 ... z_p."""
+    return Conjunctions.of([1.0], [list(range(p))], [[]], d)
+
+
+PRODUCTS = {  # ν, p: intercept, words of the product, others; d = 29
+    (0.25, 2): (-0.369461, 0.642806, -0.000401),
+    (0.25, 3): (-0.500034, 0.442019, -0.001104),
+    (np.inf, 2): (-0.155172, 0.498768, -0.001232),
+}
+
+
+@pytest.mark.parametrize("case", PRODUCTS)
+def test_products(case):
+    nu, p = case
+    intercept, inside, outside = PRODUCTS[case]
+    found = ExactWordLimits(product(29, p)).at(np.array([nu]))
+    assert found.intercept[0] == pytest.approx(intercept, abs=6e-7)
+    expected = [inside] * p + [outside] * (29 - p)
+    np.testing.assert_allclose(found.coefficients[0], expected, rtol=0, atol=6e-7)
+
+
+@pytest.mark.parametrize("d", [2, 3, 7, 40])
+def test_products_without_weights_have_a_closed_form(d):
+    for p in range(1, d):
+        found = ExactWordLimits(product(d, p)).at(np.array([np.inf]))
+        parts = d * (d - 1) * (p + 1) * (p + 2)
+        inside = 6 * (d - p) * (d + p - 1) / parts
+        outside = -6 * p * (p - 1) / parts
+        intercept = -2 * (d - p) * (p - 1) / (d * (p + 1) * (p + 2))
+        expected = [inside] * p + [outside] * (d - p)
+        np.testing.assert_allclose(found.coefficients[0], expected, rtol=0, atol=1e-12)
+        assert found.intercept[0] == pytest.approx(intercept, abs=1e-12)
+
+
+@pytest.mark.parametrize("d", [6, 10])
+@pytest.mark.parametrize("nu", [0.05, 0.25, 1.0, np.inf])
+def test_products_are_least_squares_over_all_sets(d, nu):
+    bits = np.array([[i >> j & 1 for j in range(d)] for i in range(2**d - 1)], float)
+    sizes = bits.sum(axis=1).astype(int)
+    weights = TextLaw(nu).shares(d)[sizes] / comb(d, sizes)
+    roots = np.sqrt(weights)[:, None]
+    design = np.column_stack([np.ones(len(bits)), bits])
+    for p in range(d + 1):
+        f = product(d, p)
+        y = f.value(bits.astype(bool))
+        least = np.linalg.lstsq(roots * design, roots[:, 0] * y, rcond=None)[0]
+        found = ExactWordLimits(f).at(np.array([nu]))
+        own = np.append(found.intercept, found.coefficients)
+        np.testing.assert_allclose(own, least, rtol=0, atol=1e-10)
+
+
+def test_tree_with_two_more_words():
+    # tree + 1bad + 1bad 1character
+    f = Conjunctions.of(
+        [1.0, 1.0, 1.0, 1.0], [[0], [1, 2], [3], [3, 4]], [[], [0], [], []], 29
+    )
+    found = ExactWordLimits(f).at(np.array([0.25]))
+    expected = [0.55718, 0.20039, 0.20039, 1.64351, 0.64351, *[0.00030] * 24]
+    np.testing.assert_allclose(found.coefficients[0], expected, rtol=0, atol=6e-6)
+    assert found.intercept[0] == pytest.approx(-0.23889, abs=6e-6)
+
+
+NU = np.array([0.01, 0.25, 1.0, np.inf])
+
+
+def test_a_word_alone_has_its_effect_at_any_bandwidth():
+    found = ExactWordLimits(product(12, 1)).at(NU)
+    np.testing.assert_allclose(found.coefficients, np.eye(12)[[0] * 4], atol=1e-12)
+    np.testing.assert_allclose(found.intercept, 0.0, atol=1e-11)
+
+
+def test_constants_move_the_intercept_alone_and_factors_scale():
+    f = Conjunctions.of([2.0, -1.0], [[0, 3], [1]], [[2], []], 9)
+    more = Conjunctions.of([6.0, -3.0], [[0, 3], [1]], [[2], []], 9, base=5.0)
+    one, three = ExactWordLimits(f).at(NU), ExactWordLimits(more).at(NU)
+    np.testing.assert_allclose(three.coefficients, 3 * one.coefficients, atol=1e-11)
+    np.testing.assert_allclose(three.intercept, 3 * one.intercept + 5.0, atol=1e-10)
+
+
+def test_words_in_another_order_have_the_same_coefficients():
+    order = np.random.default_rng(0).permutation(9)
+    f = Conjunctions.of([2.0, -1.0], [[0, 3], [1]], [[2], []], 9)
+    place = np.argsort(order)
+    other = Conjunctions.of(
+        [2.0, -1.0], [place[[0, 3]].tolist(), [place[1]]], [[place[2]], []], 9
+    )
+    one, two = ExactWordLimits(f).at(NU), ExactWordLimits(other).at(NU)
+    np.testing.assert_allclose(two.coefficients, one.coefficients[:, order], rtol=1e-10)
+
+
+def test_all_words_together_are_never_seen():
+    found = ExactWordLimits(product(5, 5)).at(NU)
+    assert not found.coefficients.any()
+    assert not found.intercept.any()
