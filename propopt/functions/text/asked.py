@@ -120,11 +120,14 @@ class AskedModel:
         bad = ~np.isfinite(values)
         if bad.any():
             n = int(bad.argmax())
-            raise InvalidInput(
-                f"{self.name}: the value is {values[n]} for the text "
-                f"{shown(texts[n])}; texts in which words are deleted, and the empty "
-                "one, need finite values too"
-            )
+            raise InvalidInput(self.no_value(float(values[n]), texts[n]))
+
+    def no_value(self, value: float, text: str) -> str:
+        """What is said where a value is not finite."""
+        return (
+            f"{self.name}: the value is {value} for the text {shown(text)}; texts in "
+            "which words are deleted, and the empty one, need finite values too"
+        )
 
 
 def as_texts(texts: Any, _: Labels) -> list[str]:

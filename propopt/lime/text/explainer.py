@@ -126,7 +126,7 @@ def explanation_of_texts(
         Show a bar while the model is asked; by default only on a terminal.
     """
     before = subject.function.calls.rows
-    tasks = [DocumentTask.of(subject, document) for document in subject.documents]
+    tasks = DocumentTask.all_of(subject)
     expected = sum(task.evaluations for task in tasks)
     if expected >= _WORTH_TIMING and progress is not False:
         _announce(tasks, expected, progress)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, final
 
 import numpy as np
 
-from propopt._typing import Truths
+from propopt._typing import Truths, Values
+from propopt.errors import InvalidInput
 from propopt.functions.text import TextFunction
 from propopt.structures.subsets import NoSetFunction, SetFunction
 from propopt.structures.subsets.sets import random_sets
@@ -18,6 +21,27 @@ _N_COMPARED: Final = 16
 
 _TOLERANCE: Final = 1e-5
 """Of max(1, |f|): what boosted trees in single precision may differ by."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class DocumentReading:
+    """What is known of a function at a document before more of it is asked.
+
+    Parameters
+    ----------
+    value : float
+        f of the document; NaN where it is not finite.
+    words : SetFunction or NoSetFunction
+        What f is there, as a function of which words are kept, or why that is not
+        known.
+    refusal : str
+        The text for which f has no finite value; empty if there is none.
+    """
+
+    value: float
+    words: SetFunction | NoSetFunction
+    refusal: str = ""
 
 
 def checked_subsets(
@@ -45,20 +69,92 @@ def checked_subsets(
     InvalidInput
         If the model has no finite value there.
     """
-    read = function.subsets(document)
-    if isinstance(read, NoSetFunction):
-        return read
-    bits = compared_sets(document.n_words)
-    told, values = read.value(bits), function.texts_value(document.each(bits))
-    errors = np.abs(told - values) / np.maximum(1.0, np.abs(values))
+    (found,) = read_documents(function, [document])
+    if found.refusal:
+        raise InvalidInput(found.refusal)
+    return found.words
+
+
+def read_documents(
+    function: TextFunction, documents: Sequence[Document]
+) -> list[DocumentReading]:
+    """The same of many documents, for which the model is called together.
+
+    A model that is read is given 34 texts for each document, and any other the document
+    itself.
+
+    Parameters
+    ----------
+    function : TextFunction
+        f.
+    documents : sequence of Document
+        Any.
+    """
+    words = [_words(function, document) for document in documents]
+    values = function.asked.values(
+        text
+        for document, found in zip(documents, words, strict=True)
+        for text in document.each(_asked(document, found))
+    )
+    parts = _parted(values, documents, words)
+    return [
+        _believed(function, *own) for own in zip(documents, words, parts, strict=True)
+    ]
+
+
+def _words(function: TextFunction, document: Document) -> SetFunction | NoSetFunction:
+    if document.n_words == 0:
+        return NoSetFunction("there is no word in it")
+    return function.subsets(document)
+
+
+def _asked(document: Document, words: SetFunction | NoSetFunction) -> Truths:
+    """What the model is asked: the document itself comes first."""
+    if isinstance(words, NoSetFunction):
+        return np.ones((1, document.n_words), bool)
+    return compared_sets(document.n_words)
+
+
+def _parted(
+    values: Values,
+    documents: Sequence[Document],
+    words: Sequence[SetFunction | NoSetFunction],
+) -> Iterator[Values]:
+    """The values that belong to each document."""
+    start = 0
+    for document, found in zip(documents, words, strict=True):
+        end = start + len(_asked(document, found))
+        yield values[start:end]
+        start = end
+
+
+def _believed(
+    function: TextFunction,
+    document: Document,
+    words: SetFunction | NoSetFunction,
+    values: Values,
+) -> DocumentReading:
+    """What was read, if it is what the model answered."""
+    bits = _asked(document, words)
+    value = float(values[0]) if np.isfinite(values[0]) else np.nan
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if len(wrong) > 0:
+        text = document.without(bits[wrong[0]])
+        return DocumentReading(
+            value, words, function.asked.no_value(values[wrong[0]], text)
+        )
+    if isinstance(words, NoSetFunction):
+        return DocumentReading(value, words)
+    errors = np.abs(words.value(bits) - values) / np.maximum(1.0, np.abs(values))
     worst = int(np.argmax(errors))
     if errors[worst] <= _TOLERANCE:
-        return read
-    return NoSetFunction(
-        f"what the model was read as, {read!r}, differs from its answer by "
+        return DocumentReading(value, words)
+    reason = (
+        f"what the model was read as, {words!r}, differs from its answer by "
         f"{errors[worst]:.2g} of max(1, |f|) with {int(bits[worst].sum())} of "
         f"{document.n_words} words kept"
     )
+    return DocumentReading(value, NoSetFunction(reason))
 
 
 def compared_sets(n_words: int) -> Truths:

@@ -14,7 +14,7 @@ from propopt.errors import InvalidInput
 from propopt.functions.base import EXACT
 from propopt.lime.text.explanation.row import DocumentLimits
 from propopt.lime.text.explanation.subject import TextSubject, WordMeans, limits_of
-from propopt.lime.text.reading import checked_subsets
+from propopt.lime.text.reading import DocumentReading, read_documents
 from propopt.lime.text.sampled import SampledWords, SizePlan, estimate_words
 from propopt.structures.subsets import NoSetFunction, SetFunction
 from propopt.structures.subsets.enumerated import MOST_ENUMERATED, Enumerated
@@ -54,21 +54,22 @@ class DocumentTask:
     refusal: str = ""
 
     @classmethod
-    def of(cls, subject: TextSubject, document: Document) -> DocumentTask:
-        """A document, with f there, and what f was read as and found to be."""
-        nothing = NoSetFunction("")
-        try:
-            value = float(subject.function.texts_value([document.text])[0])
-        except InvalidInput as error:
-            return cls(subject, document, np.nan, nothing, str(error))
-        if document.n_words < 2:
-            return cls(subject, document, value, nothing, _TOO_SHORT[document.n_words])
-        try:
-            return cls(
-                subject, document, value, checked_subsets(subject.function, document)
-            )
-        except InvalidInput as error:
-            return cls(subject, document, value, nothing, str(error))
+    def all_of(cls, subject: TextSubject) -> list[DocumentTask]:
+        """The documents, with f there, and what f was read as and found to be."""
+        found = read_documents(subject.function, subject.documents)
+        return [
+            cls._of(subject, document, own)
+            for document, own in zip(subject.documents, found, strict=True)
+        ]
+
+    @classmethod
+    def _of(
+        cls, subject: TextSubject, document: Document, found: DocumentReading
+    ) -> DocumentTask:
+        refusal = found.refusal
+        if not refusal and document.n_words < 2:
+            refusal = _TOO_SHORT[document.n_words]
+        return cls(subject, document, found.value, found.words, refusal)
 
     @property
     def plan(self) -> SizePlan | None:
