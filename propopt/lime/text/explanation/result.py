@@ -182,7 +182,7 @@ class TextLimeExplanation:
         Raises
         ------
         InvalidInput
-            If the folder is not there, or a text is none that can be written.
+            If the folder is not there, or a name or text is none that can be written.
         """
         write_saved_words(path, self)
 

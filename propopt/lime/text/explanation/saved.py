@@ -38,7 +38,8 @@ def write_saved_words(path: str | Path, explanation: TextLimeExplanation) -> Non
     Raises
     ------
     InvalidInput
-        If the folder is not there, or a field is not what can be loaded again.
+        If the folder is not there, or a field is not what can be loaded again. A text
+        may hold half a character, which JSON escapes, but not two side by side.
     """
     target = archive_path(path)
     rows = explanation.rows
@@ -71,6 +72,8 @@ def write_saved_words(path: str | Path, explanation: TextLimeExplanation) -> Non
     try:
         plain = json.loads(as_json(header))
         check_header(plain, _KINDS)
+        if plain["texts"] != header["texts"]:  # JSON makes one character of two halves
+            raise InvalidInput("texts: two halves of characters stand side by side")
         _fields(plain, arrays)
     except (TypeError, ValueError, RecursionError) as error:
         raise _FORMAT.unsavable(target, error) from None
@@ -221,12 +224,17 @@ def _are_texts(value: object) -> bool:
     return isinstance(value, list) and all(map(is_text, value))
 
 
+def _are_strings(value: object) -> bool:
+    """Also with halves of characters, as documents and their words may have them."""
+    return isinstance(value, list) and all(isinstance(part, str) for part in value)
+
+
 def _is_some(value: object) -> bool:
-    return _are_texts(value) and bool(value)
+    return _are_strings(value) and bool(value)
 
 
 def _are_words(value: object) -> bool:
-    return isinstance(value, list) and all(map(_are_texts, value))
+    return isinstance(value, list) and all(map(_are_strings, value))
 
 
 def _is_size_of(least: int) -> Any:

@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from propopt.errors import InvalidInput, Refused
 from propopt.lime import TextLaw, TextLimeExplanation, text_limits
 from propopt.results.result import Result
+from propopt.tables.text import PatternWords
 
 
 TEXTS = pd.Series(
@@ -201,10 +202,19 @@ def test_an_infinite_bandwidth_is_saved(model, tmp_path):
     assert TextLimeExplanation.load(tmp_path / "lime").law == TextLaw(np.inf)
 
 
-def test_a_text_that_cannot_be_written_is_not_saved(model, tmp_path):
-    lime = text_limits(model, ["good \ud800 food"])
+def test_half_a_character_is_saved(model, tmp_path):
+    rule = PatternWords(r"[\w\ud800-\udfff]+")
+    lime = text_limits(model, ["good \ud800 food", "bad food"], words=rule)
     assert "\\ud800" in lime._repr_html_()
-    with pytest.raises(InvalidInput, match="cannot be saved: texts: expected"):
+    lime.save(tmp_path / "lime")
+    loaded = TextLimeExplanation.load(tmp_path / "lime")
+    assert loaded.words == lime.words == (("good", "\ud800", "food"), ("bad", "food"))
+    assert loaded.rows[0].document.text == "good \ud800 food"
+
+
+def test_halves_side_by_side_would_be_read_as_one_character(model, tmp_path):
+    lime = text_limits(model, ["good \ud83d\udc4d food"])
+    with pytest.raises(InvalidInput, match="cannot be saved: texts: two halves"):
         lime.save(tmp_path / "lime")
     assert list(tmp_path.iterdir()) == []
 
