@@ -108,11 +108,16 @@ class Vectoriser:
         return len(self.counter.vocabulary_)
 
     def counts(self, texts: Sequence[str]) -> Sparse:
-        """How often each feature comes in texts, (n, V); hashed ones have signs."""
+        """How often each feature comes in texts, (n, V); hashed ones have signs.
+
+        Where the features are binary they have none: words whose signs cancel are 1 to
+        scikit-learn, as they are there.
+        """
         counter = copy(self.counter)
         counter.binary = False
         if type(counter) is HashingVectorizer:
             counter.norm = None
+            counter.alternate_sign = counter.alternate_sign and not self.binary
             return sp.csr_array(counter.transform(texts), dtype=np.float64)
         return sp.csr_array(CountVectorizer.transform(counter, texts), dtype=np.float64)
 

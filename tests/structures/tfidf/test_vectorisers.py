@@ -34,6 +34,7 @@ VECTORISERS = {
     "no idf": TfidfVectorizer(norm=None, use_idf=False, binary=True),
     "steps": make_pipeline(CountVectorizer(), TfidfTransformer(norm=None)),
     "hashed": HashingVectorizer(n_features=16, norm=None),
+    "hashed presence": HashingVectorizer(n_features=4, norm=None, binary=True),
     "letters": CountVectorizer(analyzer="char_wb", ngram_range=(2, 3)),
 }
 SPACED = "good food is good for bad food"
