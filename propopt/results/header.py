@@ -32,8 +32,19 @@ def _is_price(value: object) -> bool:
     return is_size(value) or value == math.inf
 
 
-def _is_count(value: object) -> bool:
+def is_count(value: object) -> bool:
+    """True for an integer >= 0."""
     return is_size(value) and isinstance(value, int)
+
+
+def is_positive(value: object) -> bool:
+    """True for an integer >= 1."""
+    return is_count(value) and value != 0
+
+
+def are_texts(value: object) -> bool:
+    """True for a list of text."""
+    return isinstance(value, list) and all(map(is_text, value))
 
 
 def _is_setting(value: object) -> bool:
@@ -96,7 +107,7 @@ def _is_target(value: object) -> bool:
         rest.keys() == {"value", "scale", "spread", "degrees"}
         and all(is_size(size) or size is None for size in rest.values())  # None: NaN
         and is_text(source)
-        and _is_count(n_blocks)
+        and is_count(n_blocks)
         and relation in ("about", "at most")
     )
 
@@ -126,7 +137,7 @@ KINDS: Kinds = {
     "solver": (_is_solver, "text or null"),
     "seconds": (is_size, "a finite number >= 0"),
     "units": (_is_unit, "'gradient', 'output' or 'scaled'"),
-    "evaluations": (_is_count, "an integer >= 0"),
+    "evaluations": (is_count, "an integer >= 0"),
     "target": (_is_target, "the numbers of a target error, or null"),
 }
 """Of an explanation."""

@@ -18,6 +18,7 @@ from propopt.checks import read_array
 from propopt.errors import InvalidInput
 from propopt.output.archives import Format, archive_path, as_json
 from propopt.results.arrays import own_standard_errors
+from propopt.results.checked_file import Arrays
 from propopt.results.header import KINDS, check_header, is_text
 from propopt.results.target_error import TargetError
 from propopt.tables.names import Labels, plain_name
@@ -37,7 +38,6 @@ _ROUNDING = 1e-9
 """Relative: how far a certificate may be from the losses beside it."""
 
 Fields: TypeAlias = Mapping[str, Any]
-Arrays: TypeAlias = Mapping[str, Array]
 
 
 def write_fields(path: str | Path, fields: Fields) -> None:

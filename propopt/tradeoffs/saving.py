@@ -16,7 +16,13 @@ from propopt.errors import InvalidInput
 from propopt.output.archives import Format, archive_path, as_json
 from propopt.results.conclusions.saved_ends import are_ends
 from propopt.results.explanation import Explanation
-from propopt.results.header import Kinds, are_labels, check_header, is_text
+from propopt.results.header import (
+    Kinds,
+    are_labels,
+    check_header,
+    is_count,
+    is_text,
+)
 from propopt.results.later import settled
 from propopt.results.saving import (
     WITHOUT_TARGET,
@@ -145,15 +151,11 @@ def _are_names(value: object) -> bool:
     return _are_texts(value) and 0 < len(set(value)) == len(value)  # type: ignore[call-overload,arg-type]
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
 _OWN: Kinds = {
     "losses": (_are_names, "names of losses"),
     "failures": (_are_texts, "a list of text"),
     "interrupted": (lambda value: isinstance(value, bool), "true or false"),
-    "optimized": (_is_count, "an integer >= 0"),
+    "optimized": (is_count, "an integer >= 0"),
     "ends": (are_ends, "losses at both ends, or null"),
     "units": (
         lambda value: value in (None, "gradient", "output", "scaled"),

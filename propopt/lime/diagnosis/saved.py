@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 from propopt.errors import InvalidInput
 from propopt.lime.diagnosis.finding import LimeFinding, QuietRule
 from propopt.output.archives import Format
+from propopt.results.checked_file import Arrays, CheckedFile, Header, without_arrays
 from propopt.results.conclusions.saved_shares import with_nan
-from propopt.results.header import Kinds, are_labels, is_number, is_text
-from propopt.results.header_file import HeaderFile
+from propopt.results.header import (
+    Kinds,
+    are_labels,
+    is_count,
+    is_number,
+    is_positive,
+    is_text,
+)
 from propopt.results.saving import labels_of, plain_labels
 
 
@@ -51,21 +58,19 @@ def read_diagnosis(path: str | Path) -> dict[str, Any]:
     FileNotFoundError
         If there is none.
     """
-    fields = _FILE.read(path)
-    N, D = fields["shape"]
-    try:
-        for item in [*fields["findings"], *fields["quiet"]]:
-            _refuse_outside(item, (N, D))
-        labels = labels_of(fields["labels"], (N, D))
-    except InvalidInput as error:
-        raise _FILE.form.refusal(Path(path), str(error)) from None
+    return _FILE.read(path)
+
+
+def _fields(header: Header, arrays: Arrays) -> dict[str, Any]:
+    N, D = header["shape"]
+    for item in [*header["findings"], *header["quiet"]]:
+        _refuse_outside(item, (N, D))
     return {
-        "findings": tuple(LimeFinding(**_known(item)) for item in fields["findings"]),
-        "quiet": tuple(QuietRule(**_known(item)) for item in fields["quiet"]),
+        **without_arrays(header, arrays),
+        "findings": tuple(LimeFinding(**_known(item)) for item in header["findings"]),
+        "quiet": tuple(QuietRule(**_known(item)) for item in header["quiet"]),
         "shape": (N, D),
-        "n_samples": fields["n_samples"],
-        "source": fields["source"],
-        "labels": labels,
+        "labels": labels_of(header["labels"], (N, D)),
     }
 
 
@@ -107,14 +112,10 @@ def _fits(name: str, part: object) -> bool:
         case "rule" | "sentence" | "remedy":
             return is_text(part)
         case "row" | "column":
-            return part is None or _is_count(part)
+            return part is None or is_count(part)
         case "number":
             return part is None or part in ("inf", "-inf") or is_number(part)
     return is_number(part)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _listed(fits: Callable[[object], bool]) -> Callable[[object], bool]:
@@ -122,7 +123,7 @@ def _listed(fits: Callable[[object], bool]) -> Callable[[object], bool]:
 
 
 def _is_shape(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(map(_is_count, value))
+    return isinstance(value, list) and len(value) == 2 and all(map(is_count, value))
 
 
 _QUIET: Final = {"rule", "row", "column", "number", "threshold", "sentence"}
@@ -130,10 +131,12 @@ _KINDS: Final[Kinds] = {
     "findings": (_listed(_is_item(_QUIET | {"remedy", "severity"})), "findings"),
     "quiet": (_listed(_is_item(_QUIET)), "rules that found nothing"),
     "shape": (_is_shape, "two integers >= 0"),
-    "n_samples": (lambda value: _is_count(value) and value != 0, "an integer >= 1"),
+    "n_samples": (is_positive, "an integer >= 1"),
     "source": (is_text, "text"),
     "labels": (are_labels, "names of points and features, or null"),
 }
-_FILE: Final = HeaderFile(
-    form=Format("propopt lime diagnosis", "a saved diagnosis", version=1), kinds=_KINDS
+_FILE: Final = CheckedFile(
+    form=Format("propopt lime diagnosis", "a saved diagnosis", version=1),
+    kinds=_KINDS,
+    fields=_fields,
 )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,8 +13,17 @@ from propopt._typing import Array
 from propopt.checks import sealed
 from propopt.errors import InvalidInput
 from propopt.lime.explanation.scatter import RunScatter
-from propopt.output.archives import Format, archive_path, as_json
-from propopt.results.header import Kinds, are_labels, check_header, is_size, is_text
+from propopt.output.archives import Format
+from propopt.results.checked_file import Arrays, CheckedFile, Header
+from propopt.results.header import (
+    Kinds,
+    are_labels,
+    are_texts,
+    is_count,
+    is_positive,
+    is_size,
+    is_text,
+)
 from propopt.results.saving import labels_of, plain_labels
 
 
@@ -23,7 +31,6 @@ if TYPE_CHECKING:
     from propopt.lime.explanation.result import LimeExplanation
 
 
-_FORMAT: Final = Format("propopt lime", "saved limits of LIME", version=1)
 _TABLES: Final = ("coefficients", "alpha", "points")
 _COLUMNS: Final = ("intercept", "log_weight", "effective_share", "values")
 _MAYBE: Final = ("standard_errors", "deviations", "variance")
@@ -37,7 +44,6 @@ def write_lime(path: str | Path, explanation: LimeExplanation) -> None:
     InvalidInput
         If the folder is not there, or a field is not what can be loaded again.
     """
-    target = archive_path(path)
     arrays = {name: getattr(explanation, name) for name in (*_TABLES, *_COLUMNS)}
     if explanation.standard_errors is not None:
         arrays["standard_errors"] = explanation.standard_errors
@@ -49,13 +55,7 @@ def write_lime(path: str | Path, explanation: LimeExplanation) -> None:
         runs = explanation.runs
         arrays["deviations"], arrays["variance"] = runs.deviations, runs.variance
         header["n_draws"] = runs.n_draws
-    try:
-        plain = json.loads(as_json(header))
-        check_header(plain, _KINDS)
-        _fields(plain, arrays)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise _FORMAT.unsavable(target, error) from None
-    _FORMAT.write(target, plain, arrays)
+    _FILE.write(path, header, arrays)
 
 
 def read_lime(path: str | Path) -> dict[str, Any]:
@@ -68,16 +68,10 @@ def read_lime(path: str | Path) -> dict[str, Any]:
     FileNotFoundError
         If there is none.
     """
-    source = archive_path(path)
-    _, header, arrays = _FORMAT.read(source)
-    try:
-        check_header(header, _KINDS)
-        return _fields(header, arrays)
-    except InvalidInput as error:
-        raise _FORMAT.refusal(source, str(error)) from None
+    return _FILE.read(path)
 
 
-def _fields(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str, Any]:
+def _fields(header: Header, arrays: Arrays) -> dict[str, Any]:
     for name in sorted(arrays.keys() - {*_TABLES, *_COLUMNS, *_MAYBE}):
         raise InvalidInput(f"it also has the array {name!r}")
     shape = _shape(arrays)
@@ -103,7 +97,7 @@ def _fields(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str,
 def _scatter(
     n_draws: int | None,
     n_samples: int,
-    arrays: Mapping[str, Array],
+    arrays: Arrays,
     shape: tuple[int, int],
 ) -> RunScatter | None:
     if n_draws is None:
@@ -113,7 +107,7 @@ def _scatter(
     return RunScatter(deviations, variance, n_samples, n_draws)
 
 
-def _shape(arrays: Mapping[str, Array]) -> tuple[int, int]:
+def _shape(arrays: Arrays) -> tuple[int, int]:
     if "coefficients" not in arrays or arrays["coefficients"].ndim != 2:
         raise InvalidInput("it has no table of coefficients")
     N, D = arrays["coefficients"].shape
@@ -122,7 +116,7 @@ def _shape(arrays: Mapping[str, Array]) -> tuple[int, int]:
     return N, D
 
 
-def _numbers(arrays: Mapping[str, Array], name: str, shape: tuple[int, ...]) -> Array:
+def _numbers(arrays: Arrays, name: str, shape: tuple[int, ...]) -> Array:
     """Numbers of a shape; only values of columns may be missing."""
     if name not in arrays:
         raise InvalidInput(f"it has no {name}")
@@ -165,16 +159,8 @@ def _is_cell(value: object) -> bool:
     return value is None or isinstance(value, int | float) or is_text(value)
 
 
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(map(is_text, value))
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
 def _is_draws(value: object) -> bool:
-    return value is None or _is_whole(value)
+    return value is None or is_count(value)
 
 
 _PLAIN: Final = (
@@ -195,10 +181,15 @@ _KINDS: Final[Kinds] = {
     "cells": (_is_rows(_is_cell), "rows of numbers, text or null"),
     "bins": (_is_rows(is_text), "rows of text"),
     "law_in_words": (is_text, "text"),
-    "n_samples": (lambda value: _is_whole(value) and value != 0, "an integer >= 1"),
+    "n_samples": (is_positive, "an integer >= 1"),
     "ridge": (is_size, "a finite number >= 0"),
     "first_row": (lambda value: isinstance(value, bool), "true or false"),
-    "evaluations": (_is_whole, "an integer >= 0"),
-    "notes": (_is_texts, "a list of sentences"),
+    "evaluations": (is_count, "an integer >= 0"),
+    "notes": (are_texts, "a list of sentences"),
     "n_draws": (_is_draws, "an integer >= 0, or null"),
 }
+_FILE: Final = CheckedFile(
+    form=Format("propopt lime", "saved limits of LIME", version=1),
+    kinds=_KINDS,
+    fields=_fields,
+)

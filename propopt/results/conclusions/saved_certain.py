@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 import numpy as np
 
 from propopt._typing import Array
 from propopt.checks import read_array
 from propopt.errors import InvalidInput
-from propopt.output.archives import Format, archive_path, as_json
+from propopt.output.archives import Format
+from propopt.results.checked_file import CheckedFile
 from propopt.results.conclusions.orders import OrderBy
-from propopt.results.header import Kinds, are_labels, check_header, is_size, is_text
+from propopt.results.header import Kinds, are_labels, are_texts, is_size
 from propopt.results.saving import labels_of, plain_labels
 
 
-_CERTAIN = Format("propopt certain", "saved certain statements", version=1)
 _NUMBERS = ("attributions", "half_widths", "prices", "order_prices")
 _RANKS = ("best_ranks", "worst_ranks")
 _SIGNS = "signs"
@@ -32,15 +31,10 @@ def write_certain(path: str | Path, fields: Mapping[str, Any]) -> None:
     InvalidInput
         If the folder is not there, or a field is not what can be loaded again.
     """
-    target = archive_path(path)
     header = {key: fields[key] for key in _KINDS}
     header["labels"] = plain_labels(fields["labels"])
     arrays = {name: fields[name] for name in (*_NUMBERS, *_RANKS, _SIGNS)}
-    try:
-        _unpacked(json.loads(as_json(header)), arrays)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise _CERTAIN.unsavable(target, error) from None
-    _CERTAIN.write(target, header, arrays)
+    _FILE.write(path, header, arrays)
 
 
 def read_certain(path: str | Path) -> dict[str, Any]:
@@ -53,16 +47,10 @@ def read_certain(path: str | Path) -> dict[str, Any]:
     FileNotFoundError
         If there is none.
     """
-    source = archive_path(path)
-    _, header, arrays = _CERTAIN.read(source)
-    try:
-        return _unpacked(header, arrays)
-    except InvalidInput as error:
-        raise _CERTAIN.refusal(source, str(error)) from None
+    return _FILE.read(path)
 
 
-def _unpacked(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str, Any]:
-    check_header(header, _KINDS)
+def _fields(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str, Any]:
     names = {*_NUMBERS, *_RANKS, _SIGNS}
     for name in sorted(arrays.keys() ^ names):
         raise InvalidInput(f"it has {'no' if name in names else 'also'} {name}")
@@ -100,8 +88,10 @@ _KINDS: Kinds = {
     "order": (lambda value: value in get_args(OrderBy), "'size' or 'value'"),
     "budget": (is_size, "a finite number >= 0"),
     "optimum": (is_size, "a finite number >= 0"),
-    "notes": (
-        lambda value: isinstance(value, list | tuple) and all(map(is_text, value)),
-        "a list of text",
-    ),
+    "notes": (are_texts, "a list of text"),
 }
+_FILE: Final = CheckedFile(
+    form=Format("propopt certain", "saved certain statements", version=1),
+    kinds=_KINDS,
+    fields=_fields,
+)

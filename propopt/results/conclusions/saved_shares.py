@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from propopt.output.archives import Format
-from propopt.results.header import Kinds, is_number, is_text
-from propopt.results.header_file import HeaderFile
+from propopt.results.checked_file import CheckedFile
+from propopt.results.header import Kinds, is_count, is_number, is_text
 
 
 def write_shares(path: str | Path, fields: Mapping[str, Any]) -> None:
-    """Write the fields of shares to an ``.npz`` file, as :class:`HeaderFile` does."""
+    """Write the fields of shares to an ``.npz`` file."""
     _FILE.write(path, with_nulls(fields))
 
 
 def read_shares(path: str | Path) -> dict[str, Any]:
-    """The fields that :func:`write_shares` wrote, as :class:`HeaderFile` reads them."""
+    """The fields that :func:`write_shares` wrote."""
     return {name: with_nan(value) for name, value in _FILE.read(path).items()}
 
 
@@ -53,14 +53,10 @@ def are_shares(value: object) -> bool:
     )
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
 _Kind = tuple[Callable[[object], bool], str]
 _MAPPING: _Kind = (are_shares, "numbers, or null, by name")
 _NUMBER: _Kind = (_defined, "a finite number, or null")
-_COUNT: _Kind = (_is_count, "an integer >= 0")
+_COUNT: _Kind = (is_count, "an integer >= 0")
 _KINDS: Kinds = {
     "kept": _MAPPING,
     "removed": _MAPPING,
@@ -72,6 +68,6 @@ _KINDS: Kinds = {
     "n_zero": _COUNT,
     "size": _COUNT,
 }
-_FILE = HeaderFile(
+_FILE = CheckedFile(
     form=Format("propopt shares", "saved shares", version=1), kinds=_KINDS
 )

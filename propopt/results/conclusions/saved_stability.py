@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from propopt.output.archives import Format
+from propopt.results.checked_file import CheckedFile
 from propopt.results.conclusions.agreement import MEASURES
-from propopt.results.header import Kinds, is_number, is_text
-from propopt.results.header_file import HeaderFile
+from propopt.results.header import Kinds, is_number, is_positive, is_text
 
 
 def _is_agreement(value: object) -> bool:
@@ -21,10 +21,6 @@ def _is_agreement(value: object) -> bool:
     )
 
 
-def _is_positive(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
 _KINDS: Kinds = {
     "agreements": (
         lambda value: (
@@ -34,8 +30,8 @@ _KINDS: Kinds = {
         ),
         "a list of agreements",
     ),
-    "k": (_is_positive, "an integer >= 1"),
+    "k": (is_positive, "an integer >= 1"),
 }
-STABILITY_FILE = HeaderFile(
+STABILITY_FILE = CheckedFile(
     form=Format("propopt stability", "a saved stability", version=1), kinds=_KINDS
 )

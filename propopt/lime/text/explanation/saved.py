@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +15,14 @@ from propopt.lime.text.explanation.row import NOTHING, DocumentLimits
 from propopt.lime.text.explanation.runs import WordRuns
 from propopt.lime.text.law import TextLaw
 from propopt.output.archives import Format, archive_path, as_json
-from propopt.results.header import Kinds, are_labels, check_header, is_text
+from propopt.results.checked_file import Arrays, CheckedFile, Header
+from propopt.results.header import (
+    Kinds,
+    are_labels,
+    are_texts,
+    is_count,
+    is_positive,
+)
 from propopt.results.saving import labels_of, plain_labels
 from propopt.tables.names import Labels
 from propopt.tables.text import Document, Occurrence
@@ -25,7 +32,6 @@ if TYPE_CHECKING:
     from propopt.lime.text.explanation.result import TextLimeExplanation
 
 
-_FORMAT: Final = Format("propopt text lime", "saved limits of LIME on texts", version=1)
 _OF_DOCUMENTS: Final = ("intercept", "value", "intercept_error", "estimated")
 _OF_WORDS: Final = ("coefficients", "errors", "run_means", "run_deviations")
 _OF_PLACES: Final = ("starts", "ends", "places")
@@ -41,7 +47,6 @@ def write_saved_words(path: str | Path, explanation: TextLimeExplanation) -> Non
         If the folder is not there, or a field is not what can be loaded again. A text
         may hold half a character, which JSON escapes, but not two side by side.
     """
-    target = archive_path(path)
     rows = explanation.rows
     header = {
         "labels": plain_labels(Labels(explanation.names)),
@@ -69,15 +74,11 @@ def write_saved_words(path: str | Path, explanation: TextLimeExplanation) -> Non
         "ends": _whole(found.end for row in rows for found in _found(row)),
         "places": _whole(place for row in rows for place in row.document.places),
     }
-    try:
-        plain = json.loads(as_json(header))
-        check_header(plain, _KINDS)
-        if plain["texts"] != header["texts"]:  # JSON makes one character of two halves
-            raise InvalidInput("texts: two halves of characters stand side by side")
-        _fields(plain, arrays)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise _FORMAT.unsavable(target, error) from None
-    _FORMAT.write(target, plain, arrays)
+    if json.loads(as_json(header["texts"])) != header["texts"]:
+        # JSON makes one character of two halves
+        halves = "texts: two halves of characters stand side by side"
+        raise _FILE.form.unsavable(archive_path(path), halves)
+    _FILE.write(path, header, arrays)
 
 
 def read_words(path: str | Path) -> dict[str, Any]:
@@ -90,13 +91,7 @@ def read_words(path: str | Path) -> dict[str, Any]:
     FileNotFoundError
         If there is none.
     """
-    source = archive_path(path)
-    _, header, arrays = _FORMAT.read(source)
-    try:
-        check_header(header, _KINDS)
-        return _fields(header, arrays)
-    except InvalidInput as error:
-        raise _FORMAT.refusal(source, str(error)) from None
+    return _FILE.read(path)
 
 
 def _found(row: DocumentLimits) -> tuple[Occurrence, ...]:
@@ -107,7 +102,7 @@ def _whole(numbers: Any) -> Array:
     return np.array(list(numbers), np.int64)
 
 
-def _fields(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str, Any]:
+def _fields(header: Header, arrays: Arrays) -> dict[str, Any]:
     known = {*_OF_DOCUMENTS, *_OF_WORDS, *_OF_PLACES, *_ALONE}
     for name in sorted(arrays.keys() ^ known):
         has = "has no" if name in known else "also has the"
@@ -138,7 +133,7 @@ def _fields(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str,
 
 
 def _rows(
-    header: Mapping[str, Any], arrays: Mapping[str, Array], lengths: list[int]
+    header: Header, arrays: Arrays, lengths: list[int]
 ) -> Iterator[DocumentLimits]:
     """The documents, each with its part of the arrays."""
     N, words = len(lengths), header["words"]
@@ -174,7 +169,7 @@ def _rows(
         )
 
 
-def _of_words(arrays: Mapping[str, Array], name: str, sizes: list[int]) -> list[Array]:
+def _of_words(arrays: Arrays, name: str, sizes: list[int]) -> list[Array]:
     """The part of an array that each document has."""
     return np.split(_floats(arrays, name, sum(sizes)), np.cumsum(sizes)[:-1])
 
@@ -206,22 +201,18 @@ def _document(
     return Document(text, words, occurrences, places.astype(np.intp), filler)
 
 
-def _floats(arrays: Mapping[str, Array], name: str, size: int) -> Array:
+def _floats(arrays: Arrays, name: str, size: int) -> Array:
     array = arrays[name]
     if array.dtype != np.float64 or array.shape != (size,):
         raise InvalidInput(f"{name}: expected {size} numbers")
     return array
 
 
-def _counted(arrays: Mapping[str, Array], name: str, size: int) -> Positions:
+def _counted(arrays: Arrays, name: str, size: int) -> Positions:
     array = arrays[name]
     if array.dtype != np.int64 or array.shape != (size,):
         raise InvalidInput(f"{name}: expected {size} whole numbers")
     return array.astype(np.intp)
-
-
-def _are_texts(value: object) -> bool:
-    return isinstance(value, list) and all(map(is_text, value))
 
 
 def _are_strings(value: object) -> bool:
@@ -237,22 +228,19 @@ def _are_words(value: object) -> bool:
     return isinstance(value, list) and all(map(_are_strings, value))
 
 
-def _is_size_of(least: int) -> Any:
-    def fits(value: object) -> bool:
-        number = isinstance(value, int) and not isinstance(value, bool)
-        return number and value >= least  # type: ignore[operator]
-
-    return fits
-
-
 _KINDS: Final[Kinds] = {
     "labels": (are_labels, "names of documents, or null"),
     "texts": (_is_some, "a list of texts"),
     "words": (_are_words, "a list of words for each text"),
-    "fillers": (_are_texts, "a list of texts"),
-    "sources": (_are_texts, "a list of texts"),
-    "reasons": (_are_texts, "a list of texts"),
-    "n_samples": (_is_size_of(1), "an integer >= 1"),
-    "evaluations": (_is_size_of(0), "an integer >= 0"),
-    "notes": (_are_texts, "a list of sentences"),
+    "fillers": (are_texts, "a list of texts"),
+    "sources": (are_texts, "a list of texts"),
+    "reasons": (are_texts, "a list of texts"),
+    "n_samples": (is_positive, "an integer >= 1"),
+    "evaluations": (is_count, "an integer >= 0"),
+    "notes": (are_texts, "a list of sentences"),
 }
+_FILE: Final = CheckedFile(
+    form=Format("propopt text lime", "saved limits of LIME on texts", version=1),
+    kinds=_KINDS,
+    fields=_fields,
+)
