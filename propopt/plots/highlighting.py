@@ -80,8 +80,7 @@ def highlight(
     count = read_count(n_words, "n_words")
     most = read_count(max_rows, "max_rows")
     if isinstance(explanation, TextLimeExplanation):
-        labels, n = Labels(explanation.names), len(explanation.rows)
-        places = _places(rows, labels, n, most)
+        places = _places(rows, explanation.labels, len(explanation.rows), most)
         return highlighted_rows(explanation, places, n_words=count)
     result = explanation_of(explanation, "given")
     texts = _texts(result, documents)

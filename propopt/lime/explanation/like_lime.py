@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from propopt._typing import Values
 from propopt.lime.explanation.table import named_coefficients
 
 
@@ -41,6 +42,16 @@ def map_of_row(
         Its name in the index of X, or its position where X had no names; by default
         the first.
     """
-    own = explanation.coefficients[explanation.position(row)]
-    order = np.argsort(-np.abs(own), kind="stable").tolist()
-    return {1: [(j, float(own[j])) for j in order]}
+    return {1: largest_first(explanation.coefficients[explanation.position(row)])}
+
+
+def largest_first(coefficients: Values) -> list[tuple[int, float]]:
+    """Positions and coefficients (d,), the largest first; equal ones in their order.
+
+    Parameters
+    ----------
+    coefficients : array (d,)
+        Of one row or document.
+    """
+    order = np.argsort(-np.abs(coefficients), kind="stable").tolist()
+    return [(j, float(coefficients[j])) for j in order]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from propopt._typing import Positions
 from propopt.checks import did_you_mean
 from propopt.errors import InvalidInput, Refused
 from propopt.lime.explanation.subject import LimeSubject
-from propopt.tables.names import listed
+from propopt.tables.names import Labels, listed
 
 
 if TYPE_CHECKING:
@@ -42,8 +43,24 @@ def place_of_column(explanation: LimeExplanation, feature: str | int) -> int:
     )
 
 
-def place_of_row(explanation: LimeExplanation, row: Hashable | None = None) -> int:
-    """Where a row stands; the first by default.
+class RowLimits(Protocol):
+    """Limits at N rows of a table, or documents, that may have names."""
+
+    @property
+    def labels(self) -> Labels:
+        """Names of the rows and of the columns, or words."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """N, and the number of columns or words."""
+
+    @property
+    def n_samples(self) -> int:
+        """Of one run of LIME."""
+
+
+def place_of_row(explanation: RowLimits, row: Hashable | None = None) -> int:
+    """Where a row, or document, stands; the first by default.
 
     Parameters
     ----------
@@ -57,7 +74,27 @@ def place_of_row(explanation: LimeExplanation, row: Hashable | None = None) -> i
     """
     if row is None:
         return 0
-    return explanation.labels.position(row, len(explanation.coefficients))
+    return explanation.labels.position(row, explanation.shape[0])
+
+
+def places_of_rows(explanation: RowLimits, rows: Sequence[Hashable]) -> Positions:
+    """Where some rows, or documents, stand, (n,).
+
+    Parameters
+    ----------
+    explanation : RowLimits
+        Of them.
+    rows : sequence of labels or int
+        Their names, or positions where they had none.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such row, or no row is asked for.
+    """
+    if isinstance(rows, str) or len(rows) == 0:
+        raise InvalidInput(f"rows: expected names of rows in a list, got {rows!r}")
+    return np.array([place_of_row(explanation, row) for row in rows], np.intp)
 
 
 def explanation_of_rows(
@@ -75,9 +112,7 @@ def explanation_of_rows(
     InvalidInput
         If there is no such row, or no row is asked for.
     """
-    if isinstance(rows, str) or len(rows) == 0:
-        raise InvalidInput(f"rows: expected names of rows in a list, got {rows!r}")
-    places = np.array([place_of_row(explanation, row) for row in rows], np.intp)
+    places = places_of_rows(explanation, rows)
     N, names = len(explanation.coefficients), explanation.labels
     if names.points is None and not np.array_equal(places, np.arange(N)):
         # rows without names keep their numbers

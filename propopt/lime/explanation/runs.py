@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from propopt._typing import Array
 from propopt.checks import read_count, read_positive
 from propopt.lime.explanation.scatter import run_of
 from propopt.lime.finite import expected
-from propopt.lime.finite.noise import SingleRun
+from propopt.lime.finite.noise import SingleRun, required_samples
 
 
 if TYPE_CHECKING:
+    from propopt.lime.explanation.places import RowLimits
     from propopt.lime.explanation.result import LimeExplanation
 
 
@@ -32,7 +31,7 @@ def run_of_samples(
     Refused
         If the explanation was loaded.
     """
-    n = _read(explanation, n_samples)
+    n = read_samples(explanation, n_samples)
     return explanation.own_run if n == explanation.n_samples else run_of(explanation, n)
 
 
@@ -49,7 +48,7 @@ def noise_of_runs(explanation: LimeExplanation, n_samples: int | None = None) ->
     Refused
         If the explanation was loaded, and they are not known.
     """
-    n = _read(explanation, n_samples)
+    n = read_samples(explanation, n_samples)
     if n == explanation.n_samples:
         return explanation.runs.deviations
     return run_of_samples(explanation, n).standard_deviations
@@ -68,8 +67,8 @@ def samples_required(explanation: LimeExplanation, se: float) -> Array:
     InvalidInput
         If it is not positive.
     """
-    ratio = explanation.runs.deviations / read_positive(se, "se")
-    return np.asarray(np.ceil(np.maximum(1.0, explanation.n_samples * ratio**2)))
+    size = read_positive(se, "se")
+    return required_samples(explanation.n_samples, explanation.runs.deviations, size)
 
 
 def mean_of_runs(explanation: LimeExplanation, n_samples: int | None = None) -> Array:
@@ -83,13 +82,14 @@ def mean_of_runs(explanation: LimeExplanation, n_samples: int | None = None) -> 
     return expected(
         explanation.limits,
         explanation.values,
-        _read(explanation, n_samples),
+        read_samples(explanation, n_samples),
         explanation.ridge,
         explanation.first_row,
     ).coefficients
 
 
-def _read(explanation: LimeExplanation, n_samples: int | None) -> int:
+def read_samples(explanation: RowLimits, n_samples: int | None) -> int:
+    """The samples of a run; those of the explanation where none are given."""
     if n_samples is None:
         return explanation.n_samples
     return read_count(n_samples, "n_samples")

@@ -83,12 +83,7 @@ class SingleRun:
             If not exactly one of both is given, or if it is not positive.
         """
         wanted = self._wanted(standard_error, z)
-        deviations = self.standard_deviations
-        with np.errstate(divide="ignore", over="ignore"):
-            ratio = np.divide(
-                deviations, wanted, out=np.zeros_like(wanted), where=deviations > 0.0
-            )
-            return np.asarray(np.ceil(np.maximum(1.0, self.n_samples * ratio**2)))
+        return required_samples(self.n_samples, self.standard_deviations, wanted)
 
     def _wanted(self, standard_error: float | None, z: float | None) -> Array:
         if (standard_error is None) == (z is None):
@@ -97,6 +92,25 @@ class SingleRun:
             s = read_positive(standard_error, "standard_error")
             return np.full(self.coefficients.shape, s)
         return np.abs(self.coefficients) / read_positive(z, "z")
+
+
+def required_samples(n_samples: int, deviations: Array, wanted: Array | float) -> Array:
+    """N (SE(n) / s)² rounded up, of the shape of the deviations; 1 where these are 0.
+
+    Parameters
+    ----------
+    n_samples : int
+        n.
+    deviations : array
+        SE(n), of coefficients of runs of n samples; NaN where it is not known.
+    wanted : array or float
+        s; of 0 it is inf.
+    """
+    with np.errstate(divide="ignore", over="ignore"):
+        ratio = np.divide(
+            deviations, wanted, out=np.zeros_like(deviations), where=deviations != 0.0
+        )
+        return np.asarray(np.ceil(np.maximum(1.0, n_samples * ratio**2)))
 
 
 def single_run(

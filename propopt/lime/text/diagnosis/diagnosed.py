@@ -19,7 +19,6 @@ from propopt.lime.text.diagnosis.seen import SeenWords
 from propopt.lime.text.limits import ExactWordLimits
 from propopt.lime.text.sampled import SampledWords
 from propopt.output.progress import progress_bar
-from propopt.tables.names import Labels
 
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def diagnose_texts(
         shape=explanation.shape,
         n_samples=n,
         source=" and ".join(dict.fromkeys(explanation.sources)),
-        labels=Labels(explanation.names, explanation.vocabulary),
+        labels=explanation.labels,
     )
 
 

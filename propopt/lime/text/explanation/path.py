@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,6 @@ from propopt.lime.text.sampled import SampledWords
 
 if TYPE_CHECKING:
     from propopt.lime.text.explanation.result import TextLimeExplanation
-    from propopt.structures.subsets import SetFunction
 
 
 def path_of_document(
@@ -53,6 +52,5 @@ def path_of_document(
     if not isinstance(means, SampledWords):
         return word_path(means, grid)
     limits = means.at(grid)
-    known = MeansBySize(cast("SetFunction", means))  # of which no value is asked
-    errors = limits.standard_errors
+    known, errors = MeansBySize(means), limits.standard_errors
     return WordPath(grid, limits.coefficients, limits.intercept, known, errors)

@@ -6,36 +6,15 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from propopt.errors import InvalidInput, Refused
+from propopt.errors import Refused
+from propopt.lime.explanation.like_lime import largest_first
+from propopt.lime.explanation.places import place_of_row, places_of_rows
 from propopt.lime.text.explanation.row import DocumentLimits
 from propopt.lime.text.explanation.subject import TextSubject
-from propopt.tables.names import Labels
 
 
 if TYPE_CHECKING:
     from propopt.lime.text.explanation.result import TextLimeExplanation
-
-
-def place_of_document(
-    explanation: TextLimeExplanation, row: Hashable | None = None
-) -> int:
-    """Where a document stands; the first by default.
-
-    Parameters
-    ----------
-    row : label or int, optional
-        Its name in the index of a Series, or its position where documents had no names.
-
-    Raises
-    ------
-    InvalidInput
-        If there is none.
-    """
-    if row is None:
-        return 0
-    return Labels(explanation.names).position(row, len(explanation.rows))
 
 
 def row_of_document(
@@ -53,7 +32,7 @@ def row_of_document(
     InvalidInput
         If there is none.
     """
-    return explanation.rows[place_of_document(explanation, row)]
+    return explanation.rows[place_of_row(explanation, row)]
 
 
 def explanation_of_documents(
@@ -71,9 +50,7 @@ def explanation_of_documents(
     InvalidInput
         If there is no such document, or none is asked for.
     """
-    if isinstance(rows, str) or len(rows) == 0:
-        raise InvalidInput(f"rows: expected names of documents in a list, got {rows!r}")
-    places = np.array([place_of_document(explanation, row) for row in rows], np.intp)
+    places = places_of_rows(explanation, rows)
     subject = explanation.subject
     scatter = vars(explanation).get("runs", explanation.scatter)
     return replace(
@@ -113,9 +90,7 @@ def map_of_document(
         Its name in the index of a Series, or its position where documents had no names;
         by default the first.
     """
-    own = row_of_document(explanation, row).coefficients
-    order = np.argsort(-np.abs(own), kind="stable").tolist()
-    return {1: [(j, float(own[j])) for j in order]}
+    return {1: largest_first(row_of_document(explanation, row).coefficients)}
 
 
 def asked_texts(explanation: TextLimeExplanation, what: str) -> TextSubject:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from propopt._typing import Array, Values
+from propopt.lime.explanation.places import place_of_row
 from propopt.lime.text.diagnosis import diagnose_texts
 from propopt.lime.text.explanation.path import path_of_document
 from propopt.lime.text.explanation.places import (
@@ -19,7 +20,6 @@ from propopt.lime.text.explanation.places import (
     explanation_of_documents,
     list_of_document,
     map_of_document,
-    place_of_document,
     row_of_document,
 )
 from propopt.lime.text.explanation.row import DocumentLimits
@@ -41,6 +41,7 @@ from propopt.lime.text.explanation.table import (
 )
 from propopt.lime.text.law import TextLaw
 from propopt.output.csv import write_csv
+from propopt.tables.names import Labels
 
 
 @final
@@ -104,6 +105,11 @@ class TextLimeExplanation:
     def vocabulary(self) -> tuple[str, ...]:
         """All words, in the order in which they first come."""
         return tuple(dict.fromkeys(word for row in self.rows for word in row.words))
+
+    @cached_property
+    def labels(self) -> Labels:
+        """Names of the documents, where they had some, and all words."""
+        return Labels(self.names, self.vocabulary)
 
     @property
     def coefficients(self) -> list[Array]:
@@ -204,7 +210,7 @@ class TextLimeExplanation:
     noise = noise_of_words
     expected = mean_of_words
     required_n = samples_for_words
-    position = place_of_document
+    position = place_of_row
     row = row_of_document
     of_rows = explanation_of_documents
     asked = asked_texts

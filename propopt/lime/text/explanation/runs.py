@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final, cast, final
 import numpy as np
 
 from propopt._typing import Array, Positions
-from propopt.checks import read_count, read_positive
+from propopt.checks import read_positive
 from propopt.errors import Refused
-from propopt.lime.finite.noise import SingleRun
+from propopt.lime.explanation.runs import read_samples
+from propopt.lime.finite.noise import SingleRun, required_samples
 from propopt.lime.text.explanation.subject import TextSubject
 from propopt.lime.text.finite import expected_run, single_text_run
 from propopt.lime.text.sampled import SampledWords
@@ -95,7 +96,7 @@ def run_at_document(
     subject = explanation.asked("single_run")
     if not own.is_known:
         raise Refused(f"single_run: {own.reason}")
-    return _run(subject, own.value, place, _read(explanation, n_samples))
+    return _run(subject, own.value, place, read_samples(explanation, n_samples))
 
 
 def noise_of_words(
@@ -138,7 +139,10 @@ def mean_of_words(
     """
     if n_samples is None or n_samples == explanation.n_samples:
         return list(explanation.runs.means)
-    subject, n = explanation.asked("expected"), _read(explanation, n_samples)
+    subject, n = (
+        explanation.asked("expected"),
+        read_samples(explanation, n_samples),
+    )
     found = []
     for means, row in zip(subject.means, explanation.rows, strict=True):
         if means is None:
@@ -163,16 +167,14 @@ def samples_for_words(explanation: TextLimeExplanation, se: float) -> list[Array
         If it is not positive.
     """
     size = read_positive(se, "se")
-    return [
-        np.ceil(np.maximum(1.0, explanation.n_samples * (own / size) ** 2))
-        for own in explanation.runs.deviations
-    ]
+    n = explanation.n_samples
+    return [required_samples(n, own, size) for own in explanation.runs.deviations]
 
 
 def _of_size(
     explanation: TextLimeExplanation, n_samples: int | None, what: str
 ) -> WordRuns:
-    n = _read(explanation, n_samples)
+    n = read_samples(explanation, n_samples)
     if n == explanation.n_samples:
         return explanation.runs
     explanation.asked(what)
@@ -188,9 +190,3 @@ def _run(subject: TextSubject, value: float, place: int, n_samples: int) -> Sing
         draws = means.draws
         return single_text_run(function, subject.law, value, n_samples, draws=draws)
     return single_text_run(means, subject.law, value, n_samples)
-
-
-def _read(explanation: TextLimeExplanation, n_samples: int | None) -> int:
-    if n_samples is None:
-        return explanation.n_samples
-    return read_count(n_samples, "n_samples")

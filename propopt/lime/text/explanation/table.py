@@ -11,7 +11,7 @@ import pandas as pd
 from propopt.errors import Refused
 from propopt.lime.explanation.table import write_plain_records
 from propopt.results.explanation import Explanation
-from propopt.tables.names import Labels, listed
+from propopt.tables.names import listed
 
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def aligned_attributions(explanation: TextLimeExplanation) -> Explanation:
     return Explanation(
         attributions=W,
         method="lime (limit)",
-        labels=Labels(points=explanation.names, features=words),
+        labels=explanation.labels,
         parameters={"bandwidth": explanation.law.bandwidth},
         standard_errors=None if is_exact else errors,
         units="output",
