@@ -37,7 +37,8 @@ import numpy as np
 from scipy.special import fdtri
 
 from propopt._typing import Array
-from propopt.curvature.hessian import Diagonalized, Hessian, Iterated, QuadraticPart
+from propopt.curvature.hessian import Diagonalized, Iterated, QuadraticPart
+from propopt.curvature.inverse import Hessian
 
 
 _LEVEL = 0.95

@@ -11,7 +11,6 @@ is whose objective is almost the least.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
@@ -20,10 +19,13 @@ import numpy as np
 
 from propopt._typing import Array, Attributions
 from propopt.curvature.eigenbasis import Eigenbasis
+from propopt.curvature.entries import OfEntries
+from propopt.curvature.inverse import Hessian
 from propopt.curvature.quadratic import Quadratic, curvature_refusal
 from propopt.errors import Refused
 from propopt.linear.conjugate_gradients import conjugate_gradients
 from propopt.losses import Program, PropertyLoss
+from propopt.losses.entries import Support, counted
 from propopt.maps import Identity
 from propopt.penalties import Squared
 
@@ -34,26 +36,6 @@ MOST_DIAGONALIZED = 2_000
 _MOST_STEPS = 2_000
 _REDUCTION, _ROUGHLY = 1e-26, 1e-16
 """Of the energy of the residual: thirteen digits, and the eight that errors need."""
-
-
-class Hessian(ABC):
-    """H⁻¹ of the quadratic part of an objective, for W of shape (N, D)."""
-
-    @abstractmethod
-    def solve(self, E: Array) -> Array:
-        """H⁻¹E, shape (N, D)."""
-
-    def energy(self, E: Array) -> float:
-        """⟨E, H⁻¹E⟩ ≥ 0."""
-        return float(np.vdot(E, self.solve(E)))
-
-    @abstractmethod
-    def inverse_block(self, row: int) -> Array:
-        """The entries of H⁻¹ between the features of one point, shape (D, D)."""
-
-    @abstractmethod
-    def inverse_diagonal(self) -> Attributions:
-        """The diagonal of H⁻¹, shape (N, D)."""
 
 
 @final
@@ -210,12 +192,20 @@ class QuadraticPart:
             )
         if self._is_diagonal:
             return self._diagonalized(weights)
+        if self._entries is not None:
+            return OfEntries(self._entries, tuple(terms))
         return Iterated(tuple(terms), self.program.shape)
 
     @cached_property
     def _squared(self) -> tuple[int, ...]:
         losses = self.program.losses
         return tuple(k for k, loss in enumerate(losses) if _is_squared(loss))
+
+    @cached_property
+    def _entries(self) -> Support | None:
+        """The entries that count, where losses couple single entries."""
+        losses = tuple(self.program.losses[k] for k in self._squared)
+        return counted(Program(losses, (), self.program.shape))
 
     @cached_property
     def _is_diagonal(self) -> bool:

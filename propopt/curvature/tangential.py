@@ -7,19 +7,23 @@ the inverse on what is left: an ellipsoid of complete W is as wide as that.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
 import numpy as np
+import scipy.sparse as sp
 
 from propopt._typing import Array, Attributions
-from propopt.curvature.hessian import Diagonalized, Hessian, QuadraticPart
+from propopt.curvature.entries import OfEntries
+from propopt.curvature.hessian import Diagonalized, QuadraticPart
+from propopt.curvature.inverse import Hessian
 from propopt.errors import Refused
 from propopt.losses import Program, PropertyLoss
+from propopt.losses.entries import counted
 from propopt.losses.totals import Totals, along, spread
-from propopt.maps import LinearMap
-from propopt.penalties import Penalty
+from propopt.maps import LinearMap, RowSums
+from propopt.penalties import Penalty, Squared
 
 
 @final
@@ -87,9 +91,34 @@ class ConstrainedPart:
             their own.
         """
         if self.totals is not None and not self.totals.is_shared:
-            raise Refused("rows add up over features of their own")
+            return self._of_entries(weights)
         inner = self.inner.hessian(weights)
         return inner if self.totals is None else Tangential(inner, self.totals.axis)
+
+    def optimum(self, weights: Array) -> Attributions:
+        """W₀ − ½H⁻¹∇F(W₀), for W₀ zero, or what rows have to add up to.
+
+        The optimum of squared losses. Others have no part in it.
+        """
+        start = np.zeros(self.program.shape) if self.totals is None else self.totals.fixed
+        slope = np.zeros(start.shape)
+        for c, loss in zip(weights.tolist(), self.program.losses, strict=True):
+            if c > 0.0 and isinstance(loss.penalty, Squared):
+                slope += 0.5 * c * loss.gradient_at(start)
+        return np.asarray(start - self.hessian(weights).solve(slope))
+
+    def _of_entries(self, weights: Array) -> Hessian:
+        """Where each row adds up over entries of its own."""
+        inner = QuadraticPart(self.program).hessian(weights)
+        support = counted(self.program)
+        if support is None or not isinstance(inner, OfEntries) or self.totals is None:
+            raise Refused(
+                "rows add up over features of their own, and losses couple whole points"
+            )
+        # rows without any entry add up to nothing, and say nothing
+        sums = RowSums(self.totals.axis).flat(self.program.shape)[:, support.places]
+        rows = np.flatnonzero(np.diff(sums.indptr))
+        return replace(inner, support=support, sums=sp.csr_array(sums[rows]))
 
     @cached_property
     def totals(self) -> Totals | None:

@@ -21,7 +21,8 @@ from propopt._typing import Array, Attributions, Truths
 from propopt.linear.components import Components
 from propopt.losses.base import Bound, PropertyLoss
 from propopt.losses.program import Program
-from propopt.maps import Identity, LinearMap, OverEntries, OverPoints
+from propopt.losses.restricted import is_complete
+from propopt.maps import Identity, LinearMap, OverEntries, OverPoints, RowSums
 from propopt.penalties import Absolute, Penalty, Squared
 
 
@@ -36,6 +37,33 @@ def entries_refusal(losses: Sequence[PropertyLoss]) -> str | None:
         if not isinstance(loss.penalty, kinds):
             return f"{loss.name} is neither squared nor sparsity"
     return None
+
+
+def counted(program: Program) -> Support | None:
+    """The entries that a program is about; None where all are.
+
+    Of documents the words that they have: no explanation says anything of others. Rows
+    may add up over entries of their own, which count too.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> G, has = np.array([[1.0, 0.0], [2.0, 3.0]]), np.array([[1, 0], [1, 1]])
+    >>> shared = po.SharedRobustness(po.chain_graph(2), has)
+    >>> support = counted(po.losses.Program((po.GradientMatching(G), shared)))
+    >>> support.mask
+    array([[ True, False],
+           [ True,  True]])
+    """
+    sums = [bound.loss for bound in program.bounds if is_complete(bound)]
+    losses = [loss for loss in program.all_losses if loss not in sums]
+    if entries_refusal(losses) is not None:
+        return None
+    counts = Support.of(losses, program.shape).mask
+    for loss in sums:
+        assert isinstance(loss.map, RowSums), "see is_complete"
+        counts |= np.broadcast_to(loss.map.weights, program.shape) != 0.0
+    return Support(np.flatnonzero(counts), program.shape)
 
 
 @final

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt._typing import Array, Attributions
+from propopt._typing import Array, Attributions, Truths
 from propopt.results.conclusions.zeros import signs_of, without_dust
 
 
@@ -52,17 +53,25 @@ class Agreement:
         W: Attributions,
         settings: Mapping[str, Attributions],
         k: int,
+        present: Truths | None = None,
     ) -> Agreement:
-        """Of W with the attributions in each setting, by its name."""
+        """Of W with the attributions in each setting, by its name.
+
+        Only of those that are ``present`` (N, D), such as words of documents, in rows
+        that have some.
+        """
+        here = np.ones(W.shape, bool) if present is None else present
+        rows = here.any(axis=1)
         own = without_dust(W)
         others = {name: without_dust(V) for name, V in settings.items()}
-        same = np.stack([signs_of(V) == signs_of(own) for V in others.values()])
-        sizes = np.abs(own) / (np.abs(own).max(initial=0.0) or 1.0)
-        overlaps = np.stack([_overlaps(own, V, k) for V in others.values()])
-        ranks = np.stack([_correlations(own, V) for V in others.values()])
+        same = np.stack([(signs_of(V) == signs_of(own))[here] for V in others.values()])
+        sizes = np.abs(own[here]) / (np.abs(own).max(initial=0.0) or 1.0)
+        overlaps = np.stack([_overlaps(own, V, k)[rows] for V in others.values()])
+        close, kept = _packed(own, here)[rows], partial(_packed, present=here)
+        ranks = np.stack([_correlations(close, kept(V)[rows]) for V in others.values()])
         everywhere = np.asarray(same.all(axis=0))
         found = {
-            "signs": same.mean(axis=(1, 2)),
+            "signs": same.mean(axis=1),
             "weighted_signs": np.array([_weighted(row, sizes) for row in same]),
             "top": overlaps.mean(axis=1),
             "ranks": ranks.mean(axis=1),
@@ -107,10 +116,19 @@ def _largest(W: Attributions, k: int) -> NDArray[np.bool_]:
     return chosen & (W != 0.0)
 
 
+def _packed(W: Attributions, present: Truths) -> Attributions:
+    """The attributions of each row that are present, then NaN, (N, most of a row)."""
+    if present.all():
+        return W
+    most = int(present.sum(axis=1).max(initial=1))
+    places = np.argsort(~present, axis=1, kind="stable")[:, :most]
+    return np.take_along_axis(np.where(present, W, np.nan), places, axis=1)
+
+
 def _correlations(W: Attributions, V: Attributions) -> Array:
     """Kendall's τ_b of |w| and |v| in each row.
 
-    1 where neither row orders anything, 0 where one of them does.
+    1 where neither row orders anything, 0 where one of them does. NaN is in no pair.
     """
     step = max(1, _PAIRS_AT_ONCE // W.shape[1] ** 2)
     blocks = [slice(first, first + step) for first in range(0, len(W), step)]
@@ -119,8 +137,8 @@ def _correlations(W: Attributions, V: Attributions) -> Array:
 
 def _tau(W: Array, V: Array) -> Array:
     first, second = np.triu_indices(W.shape[1], k=1)
-    own = np.sign(W[:, first] - W[:, second])
-    other = np.sign(V[:, first] - V[:, second])
+    own = np.nan_to_num(np.sign(W[:, first] - W[:, second]))
+    other = np.nan_to_num(np.sign(V[:, first] - V[:, second]))
     ordered = np.abs(own).sum(axis=1) * np.abs(other).sum(axis=1)
     neither = ~(own.any(axis=1) | other.any(axis=1))
     concordant = (own * other).sum(axis=1)

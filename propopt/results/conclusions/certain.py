@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from propopt._typing import Array, Attributions
+from propopt._typing import Array, Attributions, Truths
 from propopt.checks import read_nonnegative, sealed
 from propopt.errors import InvalidInput, Refused
 from propopt.losses import Objective, Program
+from propopt.losses.entries import Support, counted
 from propopt.output.csv import write_csv
 from propopt.output.html import html_card, html_table
 from propopt.output.text import in_html
@@ -34,7 +35,7 @@ BUDGET = 0.1
 """The budget of a statement, in mean rows."""
 
 _MOST_WORK = 1e10
-"""N·D³: products for the orders of all rows, beyond which rows have to be named."""
+"""Σ d_n³: products for the orders of all rows, beyond which rows have to be named."""
 
 
 @final
@@ -75,6 +76,10 @@ class Certain:
         What is included, and what was not computed.
     labels : Labels
         Names of points and features.
+    present : array of bool (N, D), optional
+        The features that each row has, such as the words of a document; all by default.
+        Nothing is said of others: they are zero in every explanation, and their ranks
+        come after those of all that are present.
 
     Examples
     --------
@@ -102,6 +107,7 @@ class Certain:
     optimum: float
     notes: tuple[str, ...] = ()
     labels: Labels = Labels()
+    present: Truths | None = None
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -116,8 +122,17 @@ class Certain:
 
     @property
     def share(self) -> float:
-        """The share of signs that are certain."""
-        return float(np.count_nonzero(self.signs)) / self.signs.size
+        """The share of signs that are certain, of features that are present."""
+        return float(np.count_nonzero(self.signs)) / max(self.count, 1)
+
+    @property
+    def count(self) -> int:
+        """How many attributions something is said of."""
+        return int(self._present.sum())
+
+    @property
+    def _present(self) -> Truths:
+        return np.ones(self.shape, bool) if self.present is None else self.present
 
     @property
     def in_mean_rows(self) -> Attributions:
@@ -140,23 +155,30 @@ class Certain:
         ``certain``, ``positive`` and ``negative`` are shares of the rows in which the
         sign is certain, and certainly that; ``median_price`` is in mean rows,
         ``median_half_width`` and ``mean_size`` of |w| in units of the attributions;
-        ``certain_first`` is the share of rows that it certainly leads.
+        ``certain_first`` is the share of rows that it certainly leads. All are of the
+        rows in which the feature is present, and NaN where there is none.
         """
-        return pd.DataFrame(
-            {
-                "certain": (self.signs != 0).mean(axis=0),
-                "positive": (self.signs > 0).mean(axis=0),
-                "negative": (self.signs < 0).mean(axis=0),
-                "median_price": np.median(self.in_mean_rows, axis=0),
-                "median_half_width": np.median(self.half_widths, axis=0),
-                "mean_size": np.abs(self.attributions).mean(axis=0),
-                "certain_first": (self.worst_ranks == 1).mean(axis=0),
-            },
-            index=pd.Index(self.features, name="feature"),
+        measures = {
+            "certain": (self.signs != 0, "mean"),
+            "positive": (self.signs > 0, "mean"),
+            "negative": (self.signs < 0, "mean"),
+            "median_price": (self.in_mean_rows, "median"),
+            "median_half_width": (self.half_widths, "median"),
+            "mean_size": (np.abs(self.attributions), "mean"),
+            "certain_first": (self.worst_ranks == 1, "mean"),
+        }
+        columns = {
+            name: pd.DataFrame(np.where(self._present, values, np.nan)).agg(how)
+            for name, (values, how) in measures.items()
+        }
+        return pd.DataFrame(columns).set_axis(
+            pd.Index(self.features, name="feature"), axis=0
         )
 
     def of_row(self, row: Hashable) -> pd.DataFrame:
         """The features of one row in their order, with all that is known of them.
+
+        Only those that are present.
 
         Parameters
         ----------
@@ -176,8 +198,11 @@ class Certain:
             If there is no such row.
         """
         n = self.labels.position(row, len(self.signs))
-        places = in_order(self.attributions[[n]], self.order)[0]
-        orders = _quotient(self.order_prices[n], self.optimum / len(self.prices))
+        here = self._present[[n]]
+        count = int(here.sum())
+        places = in_order(self.attributions[[n]], self.order, here)[0, :count]
+        prices = self.order_prices[n, : max(count - 1, 0)]
+        orders = _quotient(prices, self.optimum / len(self.prices))
         table = pd.DataFrame(
             {
                 "attribution": self.attributions[n],
@@ -189,7 +214,7 @@ class Certain:
             },
             index=pd.Index(self.features, name="feature"),
         ).iloc[places]
-        return table.assign(price_of_order=[*orders, np.nan])
+        return table.assign(price_of_order=[*orders, np.nan][:count])
 
     def top(self, count: int = 3) -> pd.DataFrame:
         """Which feature is certainly first in each row, second, and so on.
@@ -197,7 +222,7 @@ class Certain:
         Empty text where that is not certain.
         """
         names = np.array(self.features, dtype=object)
-        fixed = self.best_ranks == self.worst_ranks
+        fixed = (self.best_ranks == self.worst_ranks) & self._present
         columns = {}
         for rank in range(1, min(count, self.shape[1]) + 1):
             here = fixed & (self.best_ranks == rank)
@@ -234,12 +259,12 @@ class Certain:
 
     def __repr__(self) -> str:
         return (
-            f"Certain({self.share:.0%} of {self.signs.size:,} signs, within "
+            f"Certain({self.share:.0%} of {self.count:,} signs, within "
             f"{self.budget:g} mean rows; {'; '.join(self.notes)})"
         )
 
     def _repr_html_(self) -> str:
-        title = f"<b>{self.share:.0%} of {self.signs.size:,} signs are certain</b>"
+        title = f"<b>{self.share:.0%} of {self.count:,} signs are certain</b>"
         mean = self.optimum / len(self.prices)
         within = f"budget of a statement: {self.budget:g} mean rows of {mean:.3g}"
         facts = "<br>".join(in_html(fact) for fact in (within, *self.notes))
@@ -276,6 +301,7 @@ def certain_of(
         beta=share * best.certificate.value / len(W),
         scatter=scatter_of(best, program, near),
         order=order,
+        support=counted(program),
         asked=rows,
     )
     return statements.certain(share)
@@ -290,12 +316,14 @@ class _Statements:
     beta: float
     scatter: TargetScatter
     order: OrderBy
+    support: Support | None
     asked: Sequence[Hashable] | None
 
     def certain(self, budget: float) -> Certain:
         W = self.best.attributions
         sizes = np.abs(W)
         widths = self.near.reach(self.beta, self.variances) + self.scatter.of_entries()
+        widths = np.where(self.present, widths, 0.0)
         best_ranks, worst_ranks, order_prices = self._orders()
         certificate = self.best.certificate
         return Certain(
@@ -311,14 +339,22 @@ class _Statements:
             optimum=0.0 if certificate is None else certificate.value,
             notes=tuple(self._notes()),
             labels=self.best.labels,
+            present=None if self.support is None else self.present,
         )
+
+    @cached_property
+    def present(self) -> Truths:
+        """The features that each row has."""
+        every = np.ones(self.best.shape, bool)
+        return every if self.support is None else self.support.mask
 
     @cached_property
     def rows(self) -> Sequence[int]:
         """Rows whose blocks of H⁻¹ are computed."""
-        N, D = self.best.shape
+        N, _ = self.best.shape
         if self.asked is None:
-            affordable = self.exact is not None and N * D**3 <= _MOST_WORK
+            work = float((self.present.sum(axis=1, dtype=float) ** 3).sum())
+            affordable = self.exact is not None and work <= _MOST_WORK
             return range(N) if affordable else []
         return [self.best.labels.position(row, N) for row in self.asked]
 
@@ -335,9 +371,10 @@ class _Statements:
         """The diagonal of H⁻¹, or 1/a, which is no less."""
         if self.exact is not None:
             return self.exact
-        variances = np.full(self.best.shape, 1.0 / self.near.modulus)
+        variances = np.where(self.present, 1.0 / self.near.modulus, 0.0)
         for row in self.rows:
-            variances[row] = np.diag(self.near.hessian.inverse_block(row))
+            here = np.flatnonzero(self.present[row])
+            variances[row, here] = np.diag(self.near.hessian.block_of(row, here))
         return variances
 
     def _orders(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
@@ -345,11 +382,19 @@ class _Statements:
         N, D = W.shape
         best, worst = np.ones((N, D), np.int64), np.full((N, D), D, np.int64)
         prices = np.zeros((N, max(D - 1, 0)))
-        places = in_order(W, self.order)
+        counts = np.broadcast_to(self.present.sum(axis=1)[:, None], (N, D))
+        best[~self.present] = counts[~self.present] + 1
+        worst[self.present] = counts[self.present]
         for n in self.rows:
-            pairs = RowOrder.of(W[n], n, self.near, self.beta, self.scatter, self.order)
-            best[n], worst[n] = pairs.best_ranks, pairs.worst_ranks
-            prices[n] = pairs.prices[places[n, :-1], places[n, 1:]]
+            here = np.flatnonzero(self.present[n])
+            w, every = W[n, here], np.ones((1, len(here)), bool)
+            pairs = RowOrder.of(
+                w, n, here, self.near, self.beta, self.scatter, self.order
+            )
+            best[n, here], worst[n, here] = pairs.best_ranks, pairs.worst_ranks
+            places = in_order(w[None], self.order, every)[0]
+            following = pairs.prices[places[:-1], places[1:]]
+            prices[n, : len(following)] = following
         return best, worst, prices
 
     def _notes(self) -> Iterable[str]:

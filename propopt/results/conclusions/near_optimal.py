@@ -22,7 +22,7 @@ import numpy as np
 
 from propopt._typing import Array
 from propopt.certificate import Certificate
-from propopt.curvature.hessian import Hessian
+from propopt.curvature.inverse import Hessian
 from propopt.curvature.tangential import ConstrainedPart
 from propopt.errors import InvalidInput, Refused
 from propopt.losses import Program, PropertyLoss

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt._typing import Array
+from propopt._typing import Array, Positions, Truths
 from propopt.results.conclusions.near_optimal import NearOptimal
 from propopt.results.conclusions.target_scatter import TargetScatter
 
@@ -30,14 +30,14 @@ _LENGTH = np.sqrt(2.0)  # of a form with two entries ±1
 @final
 @dataclass(frozen=True, eq=False)
 class RowOrder:
-    """All pairs of features of one row.
+    """All pairs of the features that are compared in one row.
 
     Parameters
     ----------
-    prices : array (D, D)
+    prices : array (d, d)
         The least rise of the objective at which feature d is no longer above e; zero
         where it is not.
-    above : array of bool (D, D)
+    above : array of bool (d, d)
         Whether d is above e in every near-optimal explanation, with the target's error.
     """
 
@@ -49,19 +49,20 @@ class RowOrder:
         cls,
         w: Array,
         row: int,
+        features: Positions,
         near: NearOptimal,
         beta: float,
         scatter: TargetScatter,
         by: OrderBy,
     ) -> RowOrder:
-        """The pairs of the row whose attributions are w (D,)."""
+        """The pairs of these features of a row, whose attributions are w (d,)."""
         signs = np.ones(len(w)) if by == "value" else np.where(w < 0.0, -1.0, 1.0)
         keys = signs * w
-        block = near.hessian.inverse_block(row) * np.outer(signs, signs)
+        block = near.hessian.block_of(row, features) * np.outer(signs, signs)
         own = np.diag(block)
         sums = own[:, None] + own
         pairs = [(keys[:, None] - keys, np.maximum(sums - 2.0 * block, 0.0))]
-        errors = scatter.of_pairs(row, signs)
+        errors = scatter.of_pairs(row, features, signs)
         if by == "size":
             pairs.append((keys[:, None] + keys, np.maximum(sums + 2.0 * block, 0.0)))
         prices, above = np.full(block.shape, np.inf), np.ones(block.shape, dtype=bool)
@@ -73,15 +74,16 @@ class RowOrder:
 
     @property
     def best_ranks(self) -> NDArray[np.int64]:
-        """One more than the features that are certainly above, shape (D,)."""
+        """One more than the features that are certainly above, shape (d,)."""
         return 1 + np.count_nonzero(self.above, axis=0)
 
     @property
     def worst_ranks(self) -> NDArray[np.int64]:
-        """D less the features that are certainly below, shape (D,)."""
+        """d less the features that are certainly below, shape (d,)."""
         return len(self.above) - np.count_nonzero(self.above, axis=1)
 
 
-def in_order(W: Array, by: OrderBy) -> NDArray[np.intp]:
-    """Positions of the features of each row, the largest first."""
-    return np.argsort(-(np.abs(W) if by == "size" else W), axis=1, kind="stable")
+def in_order(W: Array, by: OrderBy, present: Truths) -> NDArray[np.intp]:
+    """Positions of the features of each row, the largest first, absent ones last."""
+    keys = np.where(present, np.abs(W) if by == "size" else W, -np.inf)
+    return np.argsort(-keys, axis=1, kind="stable")

@@ -21,6 +21,8 @@ from propopt.results.saving import labels_of, plain_labels
 _NUMBERS = ("attributions", "half_widths", "prices", "order_prices")
 _RANKS = ("best_ranks", "worst_ranks")
 _SIGNS = "signs"
+_PRESENT = "present"
+"""Which features rows have: not in version 1, nor where all have all."""
 
 
 def write_certain(path: str | Path, fields: Mapping[str, Any]) -> None:
@@ -34,6 +36,8 @@ def write_certain(path: str | Path, fields: Mapping[str, Any]) -> None:
     header = {key: fields[key] for key in _KINDS}
     header["labels"] = plain_labels(fields["labels"])
     arrays = {name: fields[name] for name in (*_NUMBERS, *_RANKS, _SIGNS)}
+    if fields[_PRESENT] is not None:
+        arrays[_PRESENT] = fields[_PRESENT]
     _FILE.write(path, header, arrays)
 
 
@@ -52,7 +56,7 @@ def read_certain(path: str | Path) -> dict[str, Any]:
 
 def _fields(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str, Any]:
     names = {*_NUMBERS, *_RANKS, _SIGNS}
-    for name in sorted(arrays.keys() ^ names):
+    for name in sorted((arrays.keys() - {_PRESENT}) ^ names):
         raise InvalidInput(f"it has {'no' if name in names else 'also'} {name}")
     W = read_array(arrays["attributions"], "attributions", ndim=2)
     _check_arrays(arrays, (W.shape[0], W.shape[1]))
@@ -81,6 +85,13 @@ def _check_arrays(arrays: Mapping[str, Array], shape: tuple[int, int]) -> None:
         raise InvalidInput(f"ranks: expected numbers from 1 to {D}, the best first")
     if not np.isin(arrays[_SIGNS], (-1, 0, 1)).all():
         raise InvalidInput("signs: expected -1, 0 or 1")
+    present = arrays.get(_PRESENT)
+    if present is None:
+        return
+    if present.shape != shape or present.dtype.kind != "b":
+        raise InvalidInput(f"present: expected truth values of shape {shape}")
+    if arrays[_SIGNS][~present].any() or arrays["attributions"][~present].any():
+        raise InvalidInput("present: a feature that is not has a sign")
 
 
 _KINDS: Kinds = {
@@ -91,7 +102,7 @@ _KINDS: Kinds = {
     "notes": (are_texts, "a list of text"),
 }
 _FILE: Final = CheckedFile(
-    form=Format("propopt certain", "saved certain statements", version=1),
+    form=Format("propopt certain", "saved certain statements", version=2),
     kinds=_KINDS,
     fields=_fields,
 )

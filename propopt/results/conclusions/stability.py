@@ -12,6 +12,7 @@ import pandas as pd
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.losses import Program
+from propopt.losses.entries import counted
 from propopt.output.csv import write_csv
 from propopt.output.html import html_card, html_table
 from propopt.output.text import in_html, printable
@@ -166,9 +167,11 @@ def stability_of(
     """
     W = best.attributions
     top = min(read_count(k, "k"), max(W.shape[1] - 1, 1))
+    support = counted(program)
+    present = None if support is None else support.mask
     varied = families(best, program, optima_for(best, program, solve))
     agreements = tuple(
-        Agreement.of(name, W, settings, top) for name, settings in varied
+        Agreement.of(name, W, settings, top, present) for name, settings in varied
     )
     if not agreements:
         raise InvalidInput(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from propopt._typing import Array, Attributions
+from propopt._typing import Array, Attributions, Positions
 from propopt.curvature.excess import Scatter
 from propopt.curvature.hessian import QuadraticPart
 from propopt.losses import GradientMatching, Program
@@ -43,8 +43,10 @@ class TargetScatter(ABC):
         """Of each attribution, (N, D)."""
 
     @abstractmethod
-    def of_pairs(self, row: int, signs: Array) -> tuple[Array | float, Array | float]:
-        """Of s_d w_d − s_e w_e and of s_d w_d + s_e w_e in one row, (D, D) each."""
+    def of_pairs(
+        self, row: int, features: Positions, signs: Array
+    ) -> tuple[Array | float, Array | float]:
+        """Of s_d w_d − s_e w_e and of s_d w_d + s_e w_e in one row, (d, d) each."""
 
 
 class NothingAdded(TargetScatter):
@@ -53,8 +55,10 @@ class NothingAdded(TargetScatter):
     def of_entries(self) -> float:
         return 0.0
 
-    def of_pairs(self, row: int, signs: Array) -> tuple[float, float]:
-        del row, signs
+    def of_pairs(
+        self, row: int, features: Positions, signs: Array
+    ) -> tuple[float, float]:
+        del row, features, signs
         return 0.0, 0.0
 
 
@@ -95,9 +99,11 @@ class GivenErrors(TargetScatter):
         factor = stdtrit(self.n_blocks - 1, _LEVEL) if few else ndtri(_LEVEL)
         return np.asarray(float(factor) * self.errors)
 
-    def of_pairs(self, row: int, signs: Array) -> tuple[Array, Array]:
+    def of_pairs(
+        self, row: int, features: Positions, signs: Array
+    ) -> tuple[Array, Array]:
         del signs
-        own = self.of_entries()[row]
+        own = self.of_entries()[row, features]
         both = own[:, None] + own
         return both, both
 
@@ -117,8 +123,10 @@ class BlockScatter(TargetScatter):
         squares = np.einsum("bnd,bnd->nd", self.moves, self.moves)
         return np.asarray(self._factor * np.sqrt(squares))
 
-    def of_pairs(self, row: int, signs: Array) -> tuple[Array, Array]:
-        moves = self.moves[:, row] * signs
+    def of_pairs(
+        self, row: int, features: Positions, signs: Array
+    ) -> tuple[Array, Array]:
+        moves = self.moves[:, row, features] * signs
         products = moves.T @ moves
         own = np.diag(products)
         sums = own[:, None] + own

@@ -15,12 +15,14 @@ from propopt.curvature.excess import Scatter
 from propopt.curvature.hessian import QuadraticPart
 from propopt.curvature.tangential import ConstrainedPart
 from propopt.errors import Refused
+from propopt.graphs.base import Graph
 from propopt.losses import (
     Faithfulness,
     GradientMatching,
     PairwiseRobustness,
     Program,
     PropertyLoss,
+    SharedRobustness,
 )
 from propopt.losses.restricted import is_complete
 from propopt.penalties import Squared
@@ -35,6 +37,8 @@ FACTORS = tuple(2.0 ** (step / 4) for step in range(-4, 5))
 """Of a weight: nine, from a half to two."""
 
 Settings: TypeAlias = Mapping[str, Attributions]
+_Robustness: TypeAlias = PairwiseRobustness | SharedRobustness
+
 Solve: TypeAlias = Callable[..., Any]
 """(objective, subject_to=bounds) ↦ explanation, as :func:`propopt.solve`."""
 
@@ -60,20 +64,14 @@ class Optima(ABC):
 @final
 @dataclass(frozen=True, eq=False)
 class ClosedForm(Optima):
-    """W₀ − ½H⁻¹∇F(W₀), where all losses are squared: linear in the target.
-
-    W₀ is zero, or what rows have to add up to.
-    """
+    """Where all losses are squared: linear in the target."""
 
     W: Attributions
 
     def of(self, program: Program, weights: Sequence[Array]) -> Iterator[Attributions]:
         part = ConstrainedPart(program)
-        start = np.zeros(program.shape) if part.totals is None else part.totals.fixed
-        slopes = [_slope(loss, start) for loss in program.losses]
         for c in weights:
-            pull = sum(-0.5 * x * slope for x, slope in zip(c, slopes, strict=True))
-            yield start + part.hessian(c).solve(np.asarray(pull))
+            yield part.optimum(c)
 
     def redrawn(
         self, program: Program, weights: Array, place: int
@@ -142,7 +140,9 @@ def families(
         if weights[place] > 0.0 and not isinstance(loss, Faithfulness):
             yield f"weight of {loss.name}", _weighed(program, weights, place, optima)
     for place, loss in enumerate(program.losses):
-        if weights[place] > 0.0 and isinstance(loss, PairwiseRobustness):
+        if weights[place] > 0.0 and isinstance(
+            loss, PairwiseRobustness | SharedRobustness
+        ):
             near = _neighbours(program, weights, place, optima)
             if near:
                 yield f"neighbours in {loss.name}", near
@@ -167,31 +167,38 @@ def _neighbours(
 ) -> Settings:
     """Half and twice as many, with the same weight times the mean degree."""
     loss = program.losses[place]
-    assert isinstance(loss, PairwiseRobustness)
-    graph, again = loss.graph, loss.graph.again
+    assert isinstance(loss, PairwiseRobustness | SharedRobustness)
+    graph, again, total = loss.graph, loss.graph.again, _total(loss)
     count = int(graph.parameters.get("n_neighbors", 0))
-    if again is None or not graph.total > 0.0:
+    if again is None or not total > 0.0:
         return {}
     found = {}
     for other in {max(count // 2, 1), min(2 * count, graph.n_nodes - 1)} - {count}:
-        near = again(other)
-        robust = PairwiseRobustness(near, name=loss.name)
+        robust = _over(again(other), loss)
         c = weights.copy()
-        c[place] *= graph.total / near.total
+        c[place] *= total / _total(robust)
         found[plural(other, "neighbour")] = next(
             optima.of(_replaced(program, place, robust), [c])
         )
     return found
 
 
+def _over(graph: Graph, loss: _Robustness) -> _Robustness:
+    """The loss over another graph."""
+    if isinstance(loss, SharedRobustness):
+        return SharedRobustness(graph, loss.present, name=loss.name)
+    return PairwiseRobustness(graph, name=loss.name)
+
+
+def _total(loss: _Robustness) -> float:
+    """Σ S, of all pairs that are compared."""
+    shared = isinstance(loss, SharedRobustness)
+    return loss.entry_graph.total if shared else loss.graph.total
+
+
 def _replaced(program: Program, place: int, loss: PropertyLoss) -> Program:
     losses = (*program.losses[:place], loss, *program.losses[place + 1 :])
     return Program(losses, program.bounds, program.shape)
-
-
-def _slope(loss: PropertyLoss, W: Attributions) -> Array | float:
-    """∇ of a squared loss; others have no weight."""
-    return loss.gradient_at(W) if isinstance(loss.penalty, Squared) else 0.0
 
 
 def _is_drawn(loss: PropertyLoss) -> bool:

@@ -24,7 +24,7 @@ from propopt._typing import Array, Positions
 from propopt.linear.conjugate_gradients import conjugate_gradients
 from propopt.losses import Program, PropertyLoss
 from propopt.losses.effortless import objective_scale
-from propopt.losses.entries import Support, entries_refusal
+from propopt.losses.entries import counted, entries_refusal
 from propopt.losses.restricted import is_complete
 from propopt.maps import Identity, OverPoints, RowSums
 from propopt.penalties import Squared
@@ -67,8 +67,9 @@ class _CompleteEntries(Prepared):
         sums = program.bounds[0].loss
         assert isinstance(sums.map, RowSums), "see is_complete"
         v = np.broadcast_to(sums.map.weights, program.shape)
-        counts = Support.of(program.losses, program.shape).mask | (v != 0.0)
-        self._support = Support(np.flatnonzero(counts), program.shape)
+        support = counted(program)
+        assert support is not None, "see CompleteEntries.refusal"
+        self._support = support
         self._losses = tuple(map(self._support.loss, program.losses))
         self._rows = GivenSums(
             of=self._support.places // program.shape[1],
