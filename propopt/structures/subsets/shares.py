@@ -36,6 +36,11 @@ def share_keeping(m: Array, d: int, present: int, absent: int) -> Array:
 def shares_drawn(d: int, b: int) -> Array:
     """P(i of b words are kept | m of all d are), (b + 1, d + 1)."""
     m = np.arange(d + 1.0)
+    if b == 1:  # most blocks: asked for at each word of a text
+        found = np.empty((2, d + 1))
+        np.divide(d - m, d, out=found[0])
+        np.divide(m, d, out=found[1])
+        return found
     return np.array(
         [math.comb(b, i) * share_keeping(m, d, i, b - i) for i in range(b + 1)]
     )
