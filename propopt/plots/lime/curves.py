@@ -2,59 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from propopt._typing import Array, Values
+from propopt.lime.paths import SignChanges
+from propopt.output.text import drawn
 from propopt.plots.axes import CYCLE, framed
+from propopt.plots.lime.words import shortened
 
 
 _STYLES: Final = ("-", "--", ":", "-.")
+_NAME: Final = 28
+"""Letters of a name in a legend."""
 
 
-def draw_curve(
+def draw_curves(
     axes: Axes,
-    k: int,
-    name: str,
+    names: Mapping[int, str],
     widths: Values,
-    curve: Values,
-    roots: Values,
-    errors: Values | None = None,
+    coefficients: Array,
+    changes: SignChanges,
+    errors: Array | None = None,
 ) -> None:
-    """One curve, with a circle at each change of sign and a band of two errors.
+    """Curves of some columns, circles at changes of sign, and bands of two errors.
 
     Parameters
     ----------
     axes : matplotlib Axes
         Where to draw.
-    k : int
-        Which of the curves it is: its colour and style.
-    name : str
-        In the legend, as matplotlib takes it.
-    widths, curve : array (M,)
-        What is drawn.
-    roots : array (R,)
-        Widths at which the sign changes.
-    errors : array (M,), optional
+    names : mapping of int to str
+        The columns j, and what they are called.
+    widths : array (M,)
+        ν.
+    coefficients : array (M, D)
+        β_j(ν).
+    changes : SignChanges
+        Of all columns.
+    errors : array (M, D), optional
         Standard errors.
     """
-    colour, style = CYCLE[k % len(CYCLE)], _STYLES[k // len(CYCLE) % len(_STYLES)]
-    axes.plot(widths, curve, color=colour, linestyle=style, label=name)
-    if errors is not None:
-        low, high = curve - 2.0 * errors, curve + 2.0 * errors
-        axes.fill_between(widths, low, high, color=colour, alpha=0.15, linewidth=0.0)
-    inside = roots[(roots >= widths[0]) & (roots <= widths[-1])]
-    axes.plot(
-        inside,
-        np.zeros(len(inside)),
-        "o",
-        color=colour,
-        markersize=5,
-        markerfacecolor="white",
-        zorder=4,
-    )
+    for k, (j, name) in enumerate(names.items()):
+        colour, style = CYCLE[k % len(CYCLE)], _STYLES[k // len(CYCLE) % len(_STYLES)]
+        label, own = drawn(shortened(name, _NAME)), coefficients[:, j]
+        axes.plot(widths, own, color=colour, linestyle=style, label=label)
+        if errors is not None:
+            low, high = own - 2.0 * errors[:, j], own + 2.0 * errors[:, j]
+            axes.fill_between(widths, low, high, color=colour, alpha=0.15, linewidth=0)
+        roots = changes[j].crossings
+        inside = roots[(roots >= widths[0]) & (roots <= widths[-1])]
+        axes.plot(
+            inside,
+            np.zeros(len(inside)),
+            "o",
+            color=colour,
+            markersize=5,
+            markerfacecolor="white",
+            zorder=4,
+        )
 
 
 def frame_curves(axes: Axes, own: float, own_name: str) -> None:

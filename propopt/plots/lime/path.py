@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from propopt.checks import read_count
 from propopt.lime.explanation.result import LimeExplanation
-from propopt.output.text import drawn
 from propopt.plots.axes import given_or_new
-from propopt.plots.lime.curves import draw_curve, frame_curves, largest_curves
-from propopt.plots.lime.words import row_title, shortened
+from propopt.plots.lime.curves import draw_curves, frame_curves, largest_curves
+from propopt.plots.lime.words import row_title
 
 
 def lime_path(
@@ -66,13 +65,10 @@ def lime_path(
     path = explanation.path(row, widths)
     count = read_count(n_features, "n_features")
     shown = _columns(explanation, path.coefficients, features, count)
-    changes = path.sign_changes
-    names = explanation.labels.feature_names(explanation.shape[1])
+    features_of = explanation.labels.feature_names(explanation.shape[1])
+    names = {j: features_of[j] for j in shown}
     axes = given_or_new(ax, 6.8, 3.9)
-    for k, j in enumerate(shown):
-        name = drawn(shortened(names[j], 28))
-        roots = changes[j].crossings
-        draw_curve(axes, k, name, path.widths, path.coefficients[:, j], roots)
+    draw_curves(axes, names, path.widths, path.coefficients, path.sign_changes)
     frame_curves(axes, explanation.law.kernel_width, "width of the law")
     axes.set(xlabel="kernel width")
     title = row_title(explanation, explanation.position(row))

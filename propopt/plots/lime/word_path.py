@@ -10,11 +10,9 @@ from numpy.typing import ArrayLike
 from propopt.checks import did_you_mean, read_count
 from propopt.errors import InvalidInput
 from propopt.lime.text.explanation.result import TextLimeExplanation
-from propopt.output.text import drawn
 from propopt.plots.axes import given_or_new
-from propopt.plots.lime.curves import draw_curve, frame_curves, largest_curves
+from propopt.plots.lime.curves import draw_curves, frame_curves, largest_curves
 from propopt.plots.lime.text_words import document_title
-from propopt.plots.lime.words import shortened
 
 
 def lime_word_path(
@@ -65,24 +63,21 @@ def lime_word_path(
     ('log', 'a')
     """
     path, own_words = explanation.path(row, bandwidths), explanation.row(row).words
-    count, changes = read_count(n_words, "n_words"), path.sign_changes
+    count = read_count(n_words, "n_words")
     shown = (
         largest_curves(path.coefficients, count)
         if words is None
         else [_place(own_words, word) for word in words]
     )
     axes = given_or_new(ax, 6.8, 3.9)
-    errors = path.standard_errors
-    for k, j in enumerate(shown):
-        draw_curve(
-            axes,
-            k,
-            drawn(shortened(own_words[j], 28)),
-            path.bandwidths,
-            path.coefficients[:, j],
-            changes[j].crossings,
-            None if errors is None else errors[:, j],
-        )
+    draw_curves(
+        axes,
+        {j: own_words[j] for j in shown},
+        path.bandwidths,
+        path.coefficients,
+        path.sign_changes,
+        path.standard_errors,
+    )
     frame_curves(axes, explanation.law.bandwidth, "bandwidth of the law")
     axes.set(xlabel="bandwidth ν; the package's kernel width is 100 ν")
     title = document_title(explanation, explanation.position(row))
