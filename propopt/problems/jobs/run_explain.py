@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
-from propopt.errors import Unwritten
 from propopt.explaining.explain import explain
 from propopt.explaining.explainer import Explainer
 from propopt.output.progress import PlainConsole
 from propopt.problems.file import ProblemFile
-from propopt.problems.jobs.artefacts import Artefacts, Writer, write_json
+from propopt.problems.jobs.artefacts import Writer, write_json
 from propopt.problems.jobs.explain import Explain, ExplainSection
+from propopt.problems.jobs.look import Look, Report, run_look
 from propopt.problems.jobs.look_printout import (
     output_parts,
     print_look,
@@ -23,15 +21,14 @@ from propopt.problems.jobs.look_printout import (
 )
 from propopt.problems.jobs.manifest import manifest
 from propopt.problems.jobs.page import page_writers
-from propopt.problems.jobs.printout import print_subject, print_title, warnings_printed
 from propopt.problems.parts import part
 from propopt.problems.section import Section
-from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
 
 
+@final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FirstLook:
+class FirstLook(Look[ExplainSection]):
     """What is explained once, with stated defaults.
 
     Parameters
@@ -50,11 +47,7 @@ class FirstLook:
         What the model is, in words; for the printout.
     """
 
-    make: Callable[[], Subject]
-    section: ExplainSection
-    seed: int = 0
     name: str = "explanation"
-    files: Sequence[Path] = ()
     model: str = ""
 
     @classmethod
@@ -76,11 +69,6 @@ class FirstLook:
             files=file.files,
             model=_in_words(file.schema.model),
         )
-
-    @cached_property
-    def subject(self) -> Subject:
-        """What is explained."""
-        return self.make()
 
     def solve(self, progress: bool | None = None) -> Explanation:
         """The explanation, by :func:`propopt.explain` or :class:`propopt.Explainer`."""
@@ -142,48 +130,48 @@ def run_explain(
         If a file cannot be written at the end; the error has the explanation as
         ``result``.
     """
-    began = time.perf_counter()
-    artefacts = Artefacts.tried(folder, look.name, Explain.suffixes, look.files)
-    console = PlainConsole(quiet=quiet)
-    print_title(look.name, look.files, console)
-    with warnings_printed():
-        with console.status("the function"):
-            _ = look.subject.function
-        print_subject(look.subject, console)
-        if look.model:
-            console.print(f"model: {look.model}", markup=False)
-        best = look.solve(progress=False if quiet else None)
-        content = _manifest(look, best)
-        writers: dict[str, Writer] = {
-            ".npz": best.save,
-            "_attributions.csv": best.to_csv,
-            **page_writers(best, look.subject),
+
+    def report(progress: bool | None) -> _FirstReport:
+        return _FirstReport(look, look.solve(progress))
+
+    facts = [f"model: {look.model}"] if look.model else []
+    found: Explanation = run_look(
+        look, Explain, folder, report, facts=facts, quiet=quiet
+    )
+    return found
+
+
+@final
+class _FirstReport(Report):
+    def __init__(self, look: FirstLook, found: Explanation) -> None:
+        self.look, self.found = look, found
+
+    def writers(self) -> dict[str, Writer]:
+        content = self._manifest()
+        return {
+            ".npz": self.found.save,
+            "_attributions.csv": self.found.to_csv,
+            **page_writers(self.found, self.look.subject),
             ".json": partial(write_json, content),
         }
-        unwritten = artefacts.write(writers)
-        console.quiet = quiet and not unwritten
-        print_look(best, look.section, look.subject, console)
-    if unwritten:
-        raise Unwritten("; ".join(unwritten), best)
-    seconds = time.perf_counter() - began
-    files = artefacts.in_words(writers)
-    console.print(f"wrote {files} in {seconds:.1f} s\n")
-    return best
 
+    def print(self, console: PlainConsole) -> None:
+        print_look(self.found, self.look.section, self.look.subject, console)
 
-def _manifest(look: FirstLook, best: Explanation) -> dict[str, Any]:
-    """What is known of the run, and how that was computed which it is close to."""
-    aims = (best.parameters.get(name) for name in ("gradient", "contributions"))
-    return manifest(
-        Explain.key,
-        look.name,
-        look.subject,
-        best,
-        gradient=str(next(filter(None, aims))),
-        model=look.model,
-        units=units_in_words(look.section, look.subject),
-        **output_parts(best),
-    )
+    def _manifest(self) -> dict[str, Any]:
+        """What is known of the run, and how that was computed which it is close to."""
+        look, found = self.look, self.found
+        aims = (found.parameters.get(name) for name in ("gradient", "contributions"))
+        return manifest(
+            Explain.key,
+            look.name,
+            look.subject,
+            found,
+            gradient=str(next(filter(None, aims))),
+            model=look.model,
+            units=units_in_words(look.section, look.subject),
+            **output_parts(found),
+        )
 
 
 def _in_words(model: Section | None) -> str:

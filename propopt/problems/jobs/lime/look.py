@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import pandas as pd
@@ -22,14 +20,16 @@ from propopt.lime import (
 )
 from propopt.problems.file import ProblemFile
 from propopt.problems.jobs.lime.section import LimeJob, LimeSection
+from propopt.problems.jobs.look import Look
 from propopt.problems.parts import part
 from propopt.problems.subject.subject import Subject
 from propopt.tables.names import listed
 from propopt.tables.text import PatternWords, WordRule
 
 
+@final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LimeLook:
+class LimeLook(Look[LimeSection]):
     """The rows of a subject that LIME is asked about.
 
     Parameters
@@ -46,11 +46,7 @@ class LimeLook:
         What it was read from: not to be written over.
     """
 
-    make: Callable[[], Subject]
-    section: LimeSection
-    seed: int = 0
     name: str = "lime"
-    files: Sequence[Path] = ()
 
     @classmethod
     def of(cls, file: ProblemFile, rows: Sequence[int] | None = None) -> LimeLook:
@@ -80,11 +76,6 @@ class LimeLook:
             name=file.name,
             files=file.files,
         )
-
-    @cached_property
-    def subject(self) -> Subject:
-        """What is explained."""
-        return self.make()
 
     def solve(
         self, progress: bool | None = None

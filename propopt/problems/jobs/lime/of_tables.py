@@ -51,7 +51,7 @@ class TableReport(LimeReport):
         name = self.look.name
         return {".svg": partial(write_lime_figure, self.found, self.widths, name)}
 
-    def print(self, console: PlainConsole) -> None:
+    def print_found(self, console: PlainConsole) -> None:
         print_lime(self.found, console)
 
 

@@ -74,7 +74,7 @@ class TextReport(LimeReport):
         page = highlight(self.found, max_rows=MOST_SHOWN)
         return {".svg": figure, ".html": page.to_html}
 
-    def print(self, console: PlainConsole) -> None:
+    def print_found(self, console: PlainConsole) -> None:
         print_texts(self.found, console)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -10,11 +10,13 @@ from typing import Any
 from propopt.output.progress import PlainConsole
 from propopt.problems.jobs.artefacts import Writer, write_json
 from propopt.problems.jobs.lime.look import LimeLook
+from propopt.problems.jobs.lime.printout import print_diagnosis
 from propopt.problems.jobs.lime.section import LimeJob
+from propopt.problems.jobs.look import Report
 from propopt.problems.jobs.manifest import manifest
 
 
-class LimeReport(ABC):
+class LimeReport(Report):
     """A run of ``lime`` as files and as a printout.
 
     Parameters
@@ -36,7 +38,6 @@ class LimeReport(ABC):
         return self.look.section.widths
 
     def writers(self) -> dict[str, Writer]:
-        """What writes each file, by its suffix."""
         content = manifest(
             LimeJob.key,
             self.look.name,
@@ -56,6 +57,11 @@ class LimeReport(ABC):
             ".json": partial(write_json, content),
         }
         return {suffix: writer for suffix, writer in writers.items() if writer}
+
+    def print(self, console: PlainConsole) -> None:
+        self.print_found(console)
+        if self.diagnosis is not None:
+            print_diagnosis(self.diagnosis, console)
 
     def _findings(self) -> dict[str, int] | None:
         """How many things each rule found; None where nothing was looked for."""
@@ -77,5 +83,5 @@ class LimeReport(ABC):
         """What draws, by the suffix."""
 
     @abstractmethod
-    def print(self, console: PlainConsole) -> None:
+    def print_found(self, console: PlainConsole) -> None:
         """How coefficients were had, and those of the first rows."""

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
-from propopt.errors import Unwritten
 from propopt.lime import LimeExplanation, TextLimeExplanation
-from propopt.output.progress import PlainConsole
-from propopt.problems.jobs.artefacts import Artefacts
 from propopt.problems.jobs.lime.look import LimeLook
 from propopt.problems.jobs.lime.of_tables import TableReport
 from propopt.problems.jobs.lime.of_texts import TextReport
-from propopt.problems.jobs.lime.printout import print_diagnosis
 from propopt.problems.jobs.lime.report import LimeReport
 from propopt.problems.jobs.lime.section import LimeJob
-from propopt.problems.jobs.printout import print_subject, print_title, warnings_printed
+from propopt.problems.jobs.look import run_look
 
 
 def run_limits(
@@ -55,37 +50,15 @@ def run_limits(
         If a file cannot be written at the end; the error has the explanation as
         ``result``.
     """
-    began = time.perf_counter()
-    artefacts = Artefacts.tried(folder, look.name, LimeJob.suffixes, look.files)
-    console = PlainConsole(quiet=quiet)
-    print_title(look.name, look.files, console)
-    with warnings_printed():
-        with console.status("the function"):
-            _ = look.subject.function
-        print_subject(look.subject, console)
-        progress = False if quiet else None
+
+    def report(progress: bool | None) -> LimeReport:
         found = look.solve(progress)
-        report = _report(look, found, progress)
-        writers = report.writers()
-        unwritten = artefacts.write(writers)
-        console.quiet = quiet and not unwritten
-        report.print(console)
-        if report.diagnosis is not None:
-            print_diagnosis(report.diagnosis, console)
-    if unwritten:
-        raise Unwritten("; ".join(unwritten), found)
-    seconds = time.perf_counter() - began
-    console.print(f"wrote {artefacts.in_words(writers)} in {seconds:.1f} s\n")
+        asked = look.section.diagnose
+        diagnosis = found.diagnose(progress=progress) if asked else None
+        is_text = isinstance(found, TextLimeExplanation)
+        return (TextReport if is_text else TableReport)(look, found, diagnosis)
+
+    found: LimeExplanation | TextLimeExplanation = run_look(
+        look, LimeJob, folder, report, quiet=quiet
+    )
     return found
-
-
-def _report(
-    look: LimeLook,
-    found: LimeExplanation | TextLimeExplanation,
-    progress: bool | None,
-) -> LimeReport:
-    """With what coefficients hide, if that was asked."""
-    asked = look.section.diagnose
-    diagnosis = found.diagnose(progress=progress) if asked else None
-    is_text = isinstance(found, TextLimeExplanation)
-    return (TextReport if is_text else TableReport)(look, found, diagnosis)
