@@ -100,7 +100,8 @@ class ConstrainedPart:
 
         The optimum of squared losses. Others have no part in it.
         """
-        start = np.zeros(self.program.shape) if self.totals is None else self.totals.fixed
+        totals, shape = self.totals, self.program.shape
+        start = np.zeros(shape) if totals is None else totals.fixed
         slope = np.zeros(start.shape)
         for c, loss in zip(weights.tolist(), self.program.losses, strict=True):
             if c > 0.0 and isinstance(loss.penalty, Squared):

@@ -12,6 +12,7 @@ import numpy as np
 from propopt._typing import Array
 from propopt.certificate import Certificate, certificate_of
 from propopt.checks import refuse_overflow, sealed
+from propopt.curvature.smoothest import least_among
 from propopt.errors import (
     SolverFailure,
     TrivialObjectiveWarning,
@@ -278,7 +279,10 @@ class Task:
         """For each loss its smallest value among rows of the given sums."""
         if self._totals is None:
             return {}
-        least = {loss.name: self._totals.least(loss) for loss in self.program.losses}
+        least = {
+            loss.name: least_among(self.program, self._totals, loss)
+            for loss in self.program.losses
+        }
         return {
             f"irreducible.{name}": sealed(np.array(value))
             for name, value in least.items()

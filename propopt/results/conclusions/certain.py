@@ -272,7 +272,8 @@ class Certain:
         return html_card([title, facts, html_table(head, self._cells())])
 
     def _cells(self) -> Iterable[list[str]]:
-        table = self.to_frame().sort_values("mean_size", ascending=False)
+        every = self.to_frame().dropna(subset="certain")  # others are in no row
+        table = every.sort_values("mean_size", ascending=False)
         shares = table[["certain", "positive", "negative"]]
         for name, values, price in zip(
             table.index, shares.to_numpy(), table["median_price"], strict=True

@@ -10,7 +10,8 @@ what those losses join:
 
 Where rows have to add up, the ends are complete too: G with what it misses spread over
 its features, and t/D in each feature beside constants; what the other losses are there,
-no attributions can remove.
+no attributions can remove. Of documents, whose words add up, W_∞ is the one nearest to
+G of the least rough (:mod:`propopt.curvature.smoothest`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ import pandas as pd
 import scipy.sparse.linalg as sla
 
 from propopt._typing import Attributions
+from propopt.curvature.smoothest import smoothest
 from propopt.losses import Faithfulness, GradientMatching, Program, PropertyLoss
+from propopt.losses.entries import Support, counted
 from propopt.losses.restricted import Restriction, has_known_zeros, is_complete
 from propopt.losses.totals import Totals, along
 from propopt.maps import Identity, PerPoint
@@ -126,10 +129,16 @@ class _Points(ABC):
     ) -> _Points:
         """Those of a program, by the losses that have to be zero at one of them."""
         G, totals = matched_target(program), Totals.of(program.bounds)
-        if totals is None:
+        if totals is not None:
+            nearest = None if G is None else totals.expanded(G)
+            if totals.is_shared:
+                return _Complete(nearest, _far_complete(G, joined, totals), joined)
+            farthest = None if G is None else _far_own(program, joined, totals, G)
+            return _Complete(nearest, farthest, joined)
+        support = counted(program)
+        if support is None:
             return _Free(G, faithful, joined, program.shape)
-        nearest = None if G is None else totals.expanded(G)
-        return _Complete(nearest, _far_complete(G, joined, totals), joined)
+        return _FreeEntries.on(support, program.all_losses, faithful, joined, G)
 
     @abstractmethod
     def at_target(self, loss: PropertyLoss) -> float:
@@ -159,6 +168,37 @@ class _Free(_Points):
         if loss in self.faithful:
             return _least(loss, self.joined, self.shape)
         return 0.0 if loss in self.joined else math.nan
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _FreeEntries(_Points):
+    """Those of the program of the entries that count; all others are zero at both."""
+
+    inner: Mapping[str, PropertyLoss]
+    points: _Free
+
+    @classmethod
+    def on(
+        cls,
+        support: Support,
+        losses: Sequence[PropertyLoss],
+        faithful: Sequence[PropertyLoss],
+        joined: Sequence[PropertyLoss],
+        G: Attributions | None,
+    ) -> _FreeEntries:
+        """Those of losses of W, where no others than the entries count."""
+        inner = {loss.name: support.loss(loss) for loss in losses}
+        own, others = ([inner[x.name] for x in some] for some in (faithful, joined))
+        target = None if G is None else support.values(G)
+        shape = (len(support.places), 1)
+        return cls(inner, _Free(target, own, others, shape))
+
+    def at_target(self, loss: PropertyLoss) -> float:
+        return self.points.at_target(self.inner[loss.name])
+
+    def far(self, loss: PropertyLoss) -> float:
+        return self.points.far(self.inner[loss.name])
 
 
 @final
@@ -200,6 +240,13 @@ def _far_complete(
     far = V if free.only is not None else free.expanded(free.coordinates(V))
     tilt = float(np.abs(along(far, totals.axis)).max())
     return totals.expanded(far) if tilt <= _EXACT * float(np.abs(G).max()) else None
+
+
+def _far_own(
+    program: Program, joined: Sequence[PropertyLoss], totals: Totals, G: Attributions
+) -> Attributions | None:
+    """The same where rows add up over entries of their own: of losses over these."""
+    return smoothest(program, joined, G) if joined else totals.expanded(G)
 
 
 def matched_target(program: Program) -> Attributions | None:

@@ -79,7 +79,7 @@ class RowOrder:
 
     @property
     def worst_ranks(self) -> NDArray[np.int64]:
-        """d less the features that are certainly below, shape (d,)."""
+        """All but the features that are certainly below, shape (d,)."""
         return len(self.above) - np.count_nonzero(self.above, axis=1)
 
 

@@ -90,7 +90,8 @@ def _check_arrays(arrays: Mapping[str, Array], shape: tuple[int, int]) -> None:
         return
     if present.shape != shape or present.dtype.kind != "b":
         raise InvalidInput(f"present: expected truth values of shape {shape}")
-    if arrays[_SIGNS][~present].any() or arrays["attributions"][~present].any():
+    absent = present == 0.0
+    if arrays[_SIGNS][absent].any() or arrays["attributions"][absent].any():
         raise InvalidInput("present: a feature that is not has a sign")
 
 

@@ -18,8 +18,10 @@ from propopt.losses import (
     Objective,
     PairwiseRobustness,
     Program,
+    SharedRobustness,
 )
 from propopt.losses.base import read_for
+from propopt.losses.entries import counted
 from propopt.output.csv import write_csv
 from propopt.output.html import html_card, html_table
 from propopt.output.text import in_html, in_percent, printable
@@ -58,7 +60,8 @@ class Shares:
     rms, target_rms : float
         Root mean squares of W and of G; NaN where there is no G.
     n_zero, size : int
-        How many attributions are zero, to 1e-12 of the largest, and how many there are.
+        How many attributions are zero, to 1e-12 of the largest, and how many there are;
+        of documents those of words that they have.
 
     Examples
     --------
@@ -168,21 +171,20 @@ def shares_of(
     ends = Ends.of(program, weighted(explanation, objective, program))
     shares = ends.shares(losses)
     G = matched_target(program)
-    graphs = dict(_graphs(program))
+    support = counted(program)
+    here = np.ones(own.shape, bool) if support is None else support.mask
     return Shares(
         kept={name: share for name, share in shares.items() if name in ends.faithful},
         removed={
             name: share for name, share in shares.items() if name not in ends.faithful
         },
         losses=losses,
-        differences={name: difference(graph, own) for name, graph in graphs.items()},
-        target_differences={}
-        if G is None
-        else {name: difference(graph, G) for name, graph in graphs.items()},
-        rms=root_mean_square(own),
-        target_rms=math.nan if G is None else root_mean_square(G),
-        n_zero=int(np.count_nonzero(without_dust(own) == 0.0)),
-        size=own.size,
+        differences=dict(_differences(program, own)),
+        target_differences={} if G is None else dict(_differences(program, G)),
+        rms=root_mean_square(own[here]),
+        target_rms=math.nan if G is None else root_mean_square(G[here]),
+        n_zero=int(np.count_nonzero(without_dust(own)[here] == 0.0)),
+        size=int(np.count_nonzero(here)),
     )
 
 
@@ -212,6 +214,16 @@ def difference(graph: Graph, W: Attributions) -> float:
     if not graph.total > 0.0:
         return math.nan
     return math.sqrt(graph.differences.energy(W) / (W.shape[1] * graph.total))
+
+
+def _differences(program: Program, W: Attributions) -> Iterator[tuple[str, float]]:
+    """Between neighbours, by the name of a loss; over shared words of these alone."""
+    for name, graph in _graphs(program):
+        yield name, difference(graph, W)
+    for loss in program.all_losses:
+        if isinstance(loss, SharedRobustness):
+            total = loss.entry_graph.total
+            yield loss.name, math.sqrt(loss.value_at(W) / total) if total else math.nan
 
 
 def _graphs(program: Program) -> Iterator[tuple[str, Graph]]:

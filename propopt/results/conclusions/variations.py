@@ -192,8 +192,9 @@ def _over(graph: Graph, loss: _Robustness) -> _Robustness:
 
 def _total(loss: _Robustness) -> float:
     """Σ S, of all pairs that are compared."""
-    shared = isinstance(loss, SharedRobustness)
-    return loss.entry_graph.total if shared else loss.graph.total
+    if isinstance(loss, SharedRobustness):
+        return loss.entry_graph.total
+    return loss.graph.total
 
 
 def _replaced(program: Program, place: int, loss: PropertyLoss) -> Program:

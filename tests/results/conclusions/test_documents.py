@@ -1,0 +1,248 @@
+"""What is concluded of documents: of the words that they have, and of no others."""
+
+from __future__ import annotations
+
+import math
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import propopt as po
+from propopt.estimates import Estimate
+from propopt.results.conclusions.certain import Certain
+from propopt.results.conclusions.shares import Shares
+from propopt.results.conclusions.stability import ConclusionStability
+
+
+N, D = 6, 5
+RNG = np.random.default_rng(3)
+PRESENT = np.array(
+    [
+        [1, 1, 0, 0, 1],
+        [1, 1, 1, 0, 0],
+        [0, 1, 1, 0, 1],
+        [1, 0, 1, 0, 1],
+        [0, 0, 0, 0, 0],
+        [0, 1, 0, 0, 0],
+    ],
+    dtype=bool,
+)
+G = RNG.standard_normal((N, D)) * PRESENT
+TOTAL = np.where(PRESENT.any(axis=1), G.sum(axis=1) + 0.3, 0.0)
+GRAPH = po.gaussian_graph(RNG.standard_normal((N, 2)), lengthscale=2.0)
+OBJECTIVE = po.GradientMatching(G) + 0.2 * po.SharedRobustness(GRAPH, PRESENT)
+SUMS = [po.Completeness(TOTAL, PRESENT.astype(float))]
+each_way = pytest.mark.parametrize("sums", [[], SUMS], ids=["free", "complete"])
+
+
+def solved(sums=(), target=G):
+    objective = po.GradientMatching(target) + 0.2 * po.SharedRobustness(GRAPH, PRESENT)
+    return po.solve(objective, subject_to=sums, tolerance=1e-12)
+
+
+def largest(level, form, sums):
+    """max ⟨ℓ, V⟩ over all V of these words with an objective up to a level."""
+    V = cp.Variable((N, D))
+    limits = [OBJECTIVE.expression(V) <= level, cp.multiply(V, ~PRESENT) == 0]
+    if sums:
+        limits.append(cp.sum(cp.multiply(V, PRESENT), axis=1) == TOTAL)
+    question = cp.Problem(cp.Maximize(cp.sum(cp.multiply(form, V))), limits)
+    return float(question.solve(solver="CLARABEL"))
+
+
+@each_way
+def test_half_widths_are_those_of_a_conic_solver_over_words_that_are_there(sums):
+    best = solved(sums)
+    certain = best.certain(budget=0.5)
+    level = best.objective + 0.5 * best.objective / N
+    for n, d in ((0, 1), (1, 2), (3, 4), (5, 1)):
+        form = np.zeros((N, D))
+        form[n, d] = 1.0
+        reach = largest(level, form, sums) - best.attributions[n, d]
+        assert certain.half_widths[n, d] == pytest.approx(reach, rel=1e-4, abs=1e-6)
+
+
+@each_way
+def test_nothing_is_said_of_absent_words(sums):
+    certain = solved(sums).certain(budget=0.5)
+    assert certain.count == PRESENT.sum()
+    for values in (certain.signs, certain.half_widths, certain.prices):
+        assert not values[~PRESENT].any()
+    share = np.count_nonzero(certain.signs) / PRESENT.sum()
+    assert certain.share == pytest.approx(share)
+    assert f"of {PRESENT.sum()} signs" in repr(certain)
+    assert list(certain.of_row(2).index) == [
+        f"x{d}" for d in np.argsort(-np.abs(certain.attributions[2]))[:3]
+    ]
+    assert certain.of_row(4).empty
+    assert "x3" not in certain._repr_html_()
+
+
+@each_way
+def test_ranks_are_among_the_words_of_a_document(sums):
+    certain = solved(sums).certain(budget=1e-9)
+    for n in range(N):
+        here = np.flatnonzero(PRESENT[n])
+        order = here[np.argsort(-np.abs(certain.attributions[n, here]))]
+        assert list(certain.best_ranks[n, order]) == list(range(1, len(here) + 1))
+        assert list(certain.worst_ranks[n, order]) == list(range(1, len(here) + 1))
+        assert (certain.best_ranks[n, ~PRESENT[n]] == len(here) + 1).all()
+    assert (certain.top(D).iloc[0] != "").sum() == 3
+    assert not certain.top(D).isin(["x3"]).any(axis=None)
+
+
+def test_shares_of_a_word_are_of_documents_that_have_it():
+    certain = solved().certain(budget=0.5)
+    table = certain.to_frame()
+    has = PRESENT[:, 1]
+    assert table["certain"]["x1"] == pytest.approx((certain.signs[has, 1] != 0).mean())
+    assert table["median_half_width"]["x1"] == pytest.approx(
+        np.median(certain.half_widths[has, 1])
+    )
+    assert table.loc["x3"].isna().all()  # in no document
+
+
+def test_files_remember_which_words_there_are(tmp_path):
+    certain = solved(SUMS).certain()
+    certain.save(tmp_path / "certain.npz")
+    again = Certain.load(tmp_path / "certain.npz")
+    np.testing.assert_array_equal(again.present, PRESENT)
+    assert again.to_frame().equals(certain.to_frame())
+    whole = po.solve(po.GradientMatching(G + 1.0) + po.Sparsity()).certain()
+    whole.save(tmp_path / "whole.npz")
+    assert Certain.load(tmp_path / "whole.npz").present is None
+
+
+@each_way
+def test_stability_is_that_of_a_solver(sums):
+    best = solved(sums)
+    closed = best.stability(2)
+    slow = best.stability(2, solve=lambda *a, **k: po.solve(*a, tolerance=1e-12, **k))
+    for one, other in zip(closed.agreements, slow.agreements, strict=True):
+        assert one.varied == other.varied
+        for measure in ("signs", "weighted_signs", "top", "ranks"):
+            expected = getattr(other, measure)
+            assert getattr(one, measure) == pytest.approx(expected, abs=1e-9)
+
+
+def test_stability_is_not_diluted_by_words_that_are_absent(tmp_path):
+    signs = np.array([[1.0, -0.01, 0.5], [1.0, 0.01, 0.5]])
+    narrow = po.GradientMatching(signs) + 0.5 * po.SharedRobustness(
+        po.chain_graph(2), np.ones((2, 3))
+    )
+    wide = np.hstack([signs, np.zeros((2, 40))])
+    padded = po.GradientMatching(wide) + 0.5 * po.SharedRobustness(
+        po.chain_graph(2), wide != 0.0
+    )
+    one, other = (po.solve(f).stability(2) for f in (narrow, padded))
+    assert one.to_frame().round(9).equals(other.to_frame().round(9))
+    assert one.ranks <= 1.0
+    other.save(tmp_path / "stability.npz")
+    assert ConclusionStability.load(tmp_path / "stability.npz") == other
+
+
+def test_stability_varies_the_neighbours_of_documents():
+    counts = PRESENT[PRESENT.any(axis=1)] * 1.0
+    graph = po.graphs.document_graph(counts, n_neighbors=2)
+    target = RNG.standard_normal(counts.shape) * counts
+    robust = po.SharedRobustness(graph, counts)
+    best = po.solve(po.GradientMatching(target) + 0.4 * robust)
+    found = best.stability(2)
+    assert [x.varied for x in found.agreements] == [
+        "weight of shared_robustness",
+        "neighbours in shared_robustness",
+    ]
+    other = graph.again(4)
+    near = po.SharedRobustness(other, counts)
+    scale = robust.entry_graph.total / near.entry_graph.total
+    again = po.solve(po.GradientMatching(target) + 0.4 * scale * near)
+    one = po.SharedRobustness(graph.again(1), counts)
+    scale = robust.entry_graph.total / one.entry_graph.total
+    fewer = po.solve(po.GradientMatching(target) + 0.4 * scale * one)
+    has = counts > 0
+    same = [
+        np.sign(best.attributions[has]) == np.sign(x.attributions[has])
+        for x in (again, fewer)
+    ]
+    assert found.agreements[1].signs == pytest.approx((same[0] & same[1]).mean())
+
+
+def test_shares_are_measured_between_the_target_and_means_over_shared_words():
+    best = solved()
+    shares = best.shares()
+    V = cp.Variable((N, D))
+    robust = OBJECTIVE.losses[1]
+    limits = [robust.map.flat((N, D)) @ V.flatten(order="C") == 0]
+    far = cp.Problem(cp.Minimize(cp.sum_squares(V - G)), limits).solve(
+        solver="CLARABEL"
+    )
+    kept = 1.0 - best.losses["gradient_matching"] / far
+    assert shares.kept["gradient_matching"] == pytest.approx(kept, rel=1e-5)
+    removed = 1.0 - best.losses["shared_robustness"] / robust.value_at(G)
+    assert shares.removed["shared_robustness"] == pytest.approx(removed)
+    difference = math.sqrt(robust.value_at(G) / robust.entry_graph.total)
+    assert shares.target_differences["shared_robustness"] == pytest.approx(difference)
+    assert (shares.n_zero, shares.size) == (0, PRESENT.sum())
+    rms = math.sqrt((best.attributions**2).sum() / PRESENT.sum())
+    assert shares.rms == pytest.approx(rms)
+
+
+def test_shares_of_complete_documents_end_where_nothing_more_can_be_removed(tmp_path):
+    near = solved(SUMS).shares()
+    stiff = po.solve(
+        po.GradientMatching(G) + 1e7 * po.SharedRobustness(GRAPH, PRESENT),
+        subject_to=SUMS,
+    )
+    loose = po.solve(
+        po.GradientMatching(G) + 1e-9 * po.SharedRobustness(GRAPH, PRESENT),
+        subject_to=SUMS,
+    )
+    assert stiff.shares().removed["shared_robustness"] == pytest.approx(1.0, abs=1e-5)
+    assert stiff.shares().kept["gradient_matching"] == pytest.approx(0.0, abs=1e-4)
+    assert loose.shares().kept["gradient_matching"] == pytest.approx(1.0, abs=1e-6)
+    assert loose.shares().removed["shared_robustness"] == pytest.approx(0.0, abs=1e-6)
+    assert 0.0 < near.kept["gradient_matching"] < 1.0
+    near.save(tmp_path / "shares.npz")
+    assert Shares.load(tmp_path / "shares.npz") == near
+
+
+@each_way
+def test_errors_of_a_drawn_target_are_part_of_what_is_certain(sums):
+    blocks = G + 0.05 * RNG.standard_normal((10, N, D)) * PRESENT
+    drawn = Estimate.of_blocks(blocks, source="noise", n_draws=100)
+    best = solved(sums, drawn)
+    certain = best.certain(budget=0.5)
+    assert "10 blocks" in certain.notes[0]
+    exact = solved(sums, blocks.mean(axis=0)).certain(budget=0.5)
+    wider = certain.half_widths - exact.half_widths
+    # t_9(0.975) standard errors, and W is linear in its target
+    moved = np.stack([solved(sums, b).attributions for b in blocks])
+    errors = moved.std(axis=0, ddof=1) / math.sqrt(10)
+    expected = 2.2621571628 * errors
+    np.testing.assert_allclose(wider, expected, rtol=0, atol=1e-6)
+    assert "draws" in best.stability().agreements[-1].varied
+
+
+def test_a_baseline_is_measured_over_its_words():
+    mine = po.Explanation(attributions=G + 0.1 * PRESENT, method="mine")
+    shares = mine.shares(OBJECTIVE)
+    assert shares.size == PRESENT.sum()
+    assert 0.0 < shares.kept["gradient_matching"] < 1.0
+
+
+@each_way
+def test_an_explanation_that_was_loaded_says_the_same(tmp_path, sums):
+    best = solved(sums)
+    best.save(tmp_path / "best.npz")
+    again = po.Explanation.load(
+        tmp_path / "best.npz",
+        objective=OBJECTIVE,
+        subject_to=[s.bound(D) if hasattr(s, "bound") else s for s in sums],
+    )
+    assert again.gap == pytest.approx(best.gap, abs=1e-9)
+    assert (again.certain().signs == best.certain().signs).all()
+    for one, other in zip(
+        again.stability().agreements, best.stability().agreements, strict=True
+    ):
+        assert one.signs == other.signs
