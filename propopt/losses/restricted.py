@@ -194,11 +194,8 @@ class Restriction:
         if not loss.has_target:
             return _RestrictedLoss(loss, same)
         T = np.asarray(loss.target)
-        means, rest = self.points.split(T)
-        # ‖T − JJᵀT ĴĴᵀ‖² = ‖T − JJᵀT‖² + ‖JJᵀT(I − ĴĴᵀ)‖²
-        over_features = self.features.centred(means.T).T
-        constant = np.vdot(rest, rest) + self.points.sizes @ (over_features**2).sum(1)
-        return _RestrictedLoss(loss, same, self.coordinates(T), float(constant))
+        constant = self.least_distance(T)
+        return _RestrictedLoss(loss, same, self.coordinates(T), constant)
 
     def _over_points(self, coupled: OverPoints | ImplicitOverPoints) -> LinearMap:
         if self.points.count == len(self.points.labels):
@@ -206,10 +203,25 @@ class Restriction:
         listed = coupled if isinstance(coupled, OverPoints) else coupled.explicit()
         return OverPoints(listed.matrix @ self._J)
 
+    def least_distance(self, T: Attributions) -> float:
+        """Min ‖W − T‖²: each part of points and features has the mean of T there."""
+        means, rest = self.points.split(T)
+        # ‖T − JJᵀT ĴĴᵀ‖² = ‖T − JJᵀT‖² + ‖JJᵀT(I − ĴĴᵀ)‖²
+        over_features = self.features.centred(means.T).T
+        return float(
+            np.vdot(rest, rest) + self.points.sizes @ (over_features**2).sum(1)
+        )
+
     @property
     def basis(self) -> Sparse:
         """The matrix (N·D, p·q) from row-major U to row-major W."""
         return sp.csr_array(sp.kron(self._J, self._J_hat))
+
+    @property
+    def entries(self) -> Components:
+        """The parts of all N·D entries, row by row."""
+        labels = self.points.labels[:, None] * np.intp(self.features.count)
+        return Components((labels + self.features.labels).ravel())
 
     @property
     def _joins_features(self) -> bool:
@@ -217,11 +229,11 @@ class Restriction:
 
     @cached_property
     def _J(self) -> Sparse:
-        return _basis(self.points)
+        return basis_of(self.points)
 
     @cached_property
     def _J_hat(self) -> Sparse:
-        return _basis(self.features)
+        return basis_of(self.features)
 
 
 def reduced_bound(
@@ -266,7 +278,7 @@ def has_known_zeros(loss: PropertyLoss) -> bool:
             return False
 
 
-def _basis(parts: Components) -> Sparse:
+def basis_of(parts: Components) -> Sparse:
     """One column for each part, 1/√n_k on its n_k nodes."""
     n_nodes = len(parts.labels)
     entries = 1.0 / np.sqrt(parts.sizes)[parts.labels]

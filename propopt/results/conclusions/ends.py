@@ -6,6 +6,8 @@ what those losses join:
 
     robustness            the mean of G on each component of points, per feature
     and smoothness        the mean over components of both graphs
+    over shared features  the mean on each component of the entries, those of a feature
+                          among points that have it and are joined by others with it
     sparsity, K⁻¹ itself  zero
 
 Where rows have to add up, the ends are complete too: G with what it misses spread over
@@ -31,8 +33,9 @@ from propopt.curvature.smoothest import smoothest
 from propopt.losses import Faithfulness, GradientMatching, Program, PropertyLoss
 from propopt.losses.entries import Support, counted
 from propopt.losses.restricted import Restriction, has_known_zeros, is_complete
+from propopt.losses.restricted_entries import EntryRestriction
 from propopt.losses.totals import Totals, along
-from propopt.maps import Identity, PerPoint
+from propopt.maps import Identity, OverEntries, PerPoint
 from propopt.penalties import Absolute, GroupMax, Squared
 
 
@@ -265,23 +268,37 @@ def _least(
     loss: PropertyLoss, others: Sequence[PropertyLoss], shape: tuple[int, int]
 ) -> float:
     """Min loss(W) over all W that cost the others nothing; NaN where not known."""
-    if not all(map(has_known_zeros, others)):
+    free = _free(others, shape) if others else None
+    if others and free is None:
         return math.nan
-    free = Restriction.to_zero(others, shape) if others else None
     if free is not None and free.only is not None:
         return loss.value_at(free.only)
     match loss.map, loss.penalty:
         case PerPoint(), Squared():
             return _least_squares(loss, free)
         case Identity(), Squared():
-            return 0.0 if free is None else free.loss(loss).constant
+            T = np.broadcast_to(loss.target, shape)
+            return 0.0 if free is None else free.least_distance(T)
         case Identity(), Absolute():
             return 0.0 if free is None else _from_medians(loss, free, shape)
         case _:
             return math.nan
 
 
-def _least_squares(loss: PropertyLoss, free: Restriction | None) -> float:
+def _free(
+    others: Sequence[PropertyLoss], shape: tuple[int, int]
+) -> Restriction | EntryRestriction | None:
+    """The attributions that cost the others nothing; None where they are not known."""
+    if any(isinstance(loss.map, OverEntries) for loss in others):
+        return EntryRestriction.to_zero(others, shape)
+    if not all(map(has_known_zeros, others)):
+        return None
+    return Restriction.to_zero(others, shape)
+
+
+def _least_squares(
+    loss: PropertyLoss, free: Restriction | EntryRestriction | None
+) -> float:
     """The least ‖A W − t‖² over what is free."""
     A, t = loss.map, np.asarray(loss.target)
     assert isinstance(A, PerPoint), "see _least"
@@ -291,9 +308,8 @@ def _least_squares(loss: PropertyLoss, free: Restriction | None) -> float:
 
 
 def _from_medians(
-    loss: PropertyLoss, free: Restriction, shape: tuple[int, int]
+    loss: PropertyLoss, free: Restriction | EntryRestriction, shape: tuple[int, int]
 ) -> float:
-    """Σ |g − m|, for the median m of G on each pair of parts."""
-    pairs = free.points.labels[:, None] * free.features.count + free.features.labels
+    """Σ |g − m|, for the median m of G on each part of the entries."""
     G = pd.Series(np.broadcast_to(loss.target, shape).ravel())
-    return float((G - G.groupby(pairs.ravel()).transform("median")).abs().sum())
+    return float((G - G.groupby(free.entries.labels).transform("median")).abs().sum())

@@ -85,6 +85,7 @@ FAITHFUL = {
     ),
 }
 KERNEL = np.exp(-0.5 * (X[:, None] - X[None]).__pow__(2).sum(axis=2))
+PRESENT = np.array([[1, 1, 1], [1, 0, 1], [0, 1, 1], [1, 1, 0]])
 OTHERS = {
     "robustness": [po.PairwiseRobustness(POINTS)],
     "two components": [po.PairwiseRobustness(TWO_PARTS)],
@@ -93,6 +94,16 @@ OTHERS = {
     "kernel": [po.KernelRobustness(KERNEL)],
     "kernel, no mean": [po.KernelRobustness(KERNEL, mean="none")],
     "max": [po.MaxDifferenceRobustness(TWO_PARTS)],
+    "shared": [po.SharedRobustness(POINTS, PRESENT)],
+    "shared, and smooth": [
+        po.SharedRobustness(POINTS, PRESENT),
+        po.Smoothness(po.group_graph([0, 0, 1])),
+    ],
+    "shared, and robust": [
+        po.SharedRobustness(POINTS, PRESENT),
+        po.PairwiseRobustness(TWO_PARTS),
+    ],
+    "shared, and sparse": [po.SharedRobustness(POINTS, PRESENT), po.Sparsity()],
 }
 
 
@@ -119,6 +130,27 @@ def test_largest_differences_are_shared_as_differences():
         assert shares.removed[loss.name] == pytest.approx(0.5, rel=1e-12)
     squared = best.shares(po.GradientMatching(G) + po.PairwiseRobustness(POINTS))
     assert squared.removed[ROBUST] == pytest.approx(0.75, rel=1e-12)
+
+
+def test_beside_shared_features_the_far_end_is_the_mean_of_each_run_of_entries():
+    loss = po.SharedRobustness(po.chain_graph(4), PRESENT)
+    shares = po.Explanation(attributions=G, method="mine").shares(
+        po.GradientMatching(G) + loss
+    )
+    far = G.copy()  # entries of a feature are joined along the chain
+    for rows, feature in (([0, 1], 0), ([2, 3], 1), ([0, 1, 2], 2)):
+        far[rows, feature] = G[rows, feature].mean()
+    other = po.Explanation(attributions=far, method="far").shares(
+        po.GradientMatching(G) + loss
+    )
+    assert shares.kept == {MATCHING: 1.0}
+    assert other.kept[MATCHING] == pytest.approx(0.0, abs=1e-12)
+    assert other.removed[loss.name] == pytest.approx(1.0, rel=1e-12)
+    pairs = [(0, 1, 0), (2, 3, 1), (0, 1, 2), (1, 2, 2)]
+    squares = [(G[n, j] - G[m, j]) ** 2 for n, m, j in pairs]
+    found = shares.differences[loss.name]
+    assert found == pytest.approx(np.sqrt(np.mean(squares)), rel=1e-12)
+    assert other.differences[loss.name] == pytest.approx(0.0, abs=1e-12)
 
 
 def test_sparsity_is_a_share_of_the_sum_beside_the_zeros():
