@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array, Truths, Values
+from propopt.checks import read_positive
 from propopt.structures.subsets.sets import random_sets
 
 
@@ -30,6 +31,11 @@ class TextLaw:
         ν > 0, or inf for weights of one. The package has ``kernel_width`` = 100 ν,
         and 25 by default.
 
+    Raises
+    ------
+    InvalidInput
+        If the bandwidth is no positive number.
+
     Examples
     --------
     >>> law = TextLaw()
@@ -39,6 +45,12 @@ class TextLaw:
 
     bandwidth: float = 0.25
 
+    def __post_init__(self) -> None:
+        given = self.bandwidth
+        endless = isinstance(given, float | np.floating) and given == np.inf
+        own = np.inf if endless else read_positive(given, "bandwidth")
+        object.__setattr__(self, "bandwidth", own)
+
     def log_weights(self, n_words: int) -> Values:
         """Log π of sizes m = 0, ..., d words kept, (d + 1,); −inf for m = d, no sample.
 
@@ -47,15 +59,19 @@ class TextLaw:
         n_words : int
             d.
         """
-        m = np.arange(n_words + 1)
-        logs = -((1.0 - np.sqrt(m / n_words)) ** 2) / (2.0 * self.bandwidth**2)
+        squares = (1.0 - np.sqrt(np.arange(n_words + 1) / n_words)) ** 2
+        with np.errstate(all="ignore"):  # ν² may be 0 or inf
+            logs = -squares / (2.0 * np.float64(self.bandwidth) ** 2)
         logs[-1] = -np.inf
         return logs
 
     def shares(self, n_words: int) -> Values:
         """π / d of sizes m = 0, ..., d over the largest π / d of all, (d + 1,)."""
-        logs = self.log_weights(n_words)
-        return np.asarray(np.exp(logs - logs[-2]))
+        squares = (1.0 - np.sqrt(np.arange(n_words + 1) / n_words)) ** 2
+        farther = 0.5 * (squares[:-1] - squares[-2])
+        with np.errstate(over="ignore"):  # a difference of what may both be infinite
+            logs = -farther / self.bandwidth / self.bandwidth
+        return np.append(np.exp(logs), 0.0)
 
     def moments(self, n_words: int, n_moments: int | None = None) -> Values:
         """α_p = E[π z_1 ... z_p] for p = 0, ..., (P + 1,).
