@@ -19,12 +19,12 @@ from propopt.problems.section import Section
 from propopt.problems.subject.subject import Subject
 
 
-Settings = TypeVar("Settings", bound=Section)
+SectionOfJob = TypeVar("SectionOfJob", bound=Section)
 """The section of a job."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Look(ABC, Generic[Settings]):
+class SubjectLook(ABC, Generic[SectionOfJob]):
     """What is asked about a subject, once.
 
     Parameters
@@ -42,7 +42,7 @@ class Look(ABC, Generic[Settings]):
     """
 
     make: Callable[[], Subject]
-    section: Settings
+    section: SectionOfJob
     seed: int = 0
     name: str
     files: Sequence[Path] = ()
@@ -63,7 +63,7 @@ class Look(ABC, Generic[Settings]):
         """
 
 
-class Report(ABC):
+class LookReport(ABC):
     """What a look found, as files and as a printout."""
 
     found: Any
@@ -78,10 +78,10 @@ class Report(ABC):
 
 
 def run_look(
-    look: Look[Any],
+    look: SubjectLook[Any],
     job: type[Job],
     folder: str | Path,
-    report: Callable[[bool | None], Report],
+    report: Callable[[bool | None], LookReport],
     *,
     facts: Sequence[str] = (),
     quiet: bool,
@@ -90,7 +90,7 @@ def run_look(
 
     Parameters
     ----------
-    look : Look
+    look : SubjectLook
         What is asked.
     job : type of Job
         Whose files are written.

@@ -13,7 +13,7 @@ from propopt.output.progress import PlainConsole
 from propopt.problems.file import ProblemFile
 from propopt.problems.jobs.artefacts import Writer, write_json
 from propopt.problems.jobs.explain import Explain, ExplainSection
-from propopt.problems.jobs.look import Look, Report, run_look
+from propopt.problems.jobs.look import LookReport, SubjectLook, run_look
 from propopt.problems.jobs.look_printout import (
     output_parts,
     print_look,
@@ -28,7 +28,7 @@ from propopt.results.explanation import Explanation
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FirstLook(Look[ExplainSection]):
+class FirstLook(SubjectLook[ExplainSection]):
     """What is explained once, with stated defaults.
 
     Parameters
@@ -142,7 +142,7 @@ def run_explain(
 
 
 @final
-class _FirstReport(Report):
+class _FirstReport(LookReport):
     def __init__(self, look: FirstLook, found: Explanation) -> None:
         self.look, self.found = look, found
 

@@ -20,7 +20,7 @@ from propopt.lime import (
 )
 from propopt.problems.file import ProblemFile
 from propopt.problems.jobs.lime.section import LimeJob, LimeSection
-from propopt.problems.jobs.look import Look
+from propopt.problems.jobs.look import SubjectLook
 from propopt.problems.parts import part
 from propopt.problems.subject.subject import Subject
 from propopt.tables.names import listed
@@ -29,7 +29,7 @@ from propopt.tables.text import PatternWords, WordRule
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LimeLook(Look[LimeSection]):
+class LimeLook(SubjectLook[LimeSection]):
     """The rows of a subject that LIME is asked about.
 
     Parameters

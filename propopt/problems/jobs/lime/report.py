@@ -12,11 +12,11 @@ from propopt.problems.jobs.artefacts import Writer, write_json
 from propopt.problems.jobs.lime.look import LimeLook
 from propopt.problems.jobs.lime.printout import print_diagnosis
 from propopt.problems.jobs.lime.section import LimeJob
-from propopt.problems.jobs.look import Report
+from propopt.problems.jobs.look import LookReport
 from propopt.problems.jobs.manifest import manifest
 
 
-class LimeReport(Report):
+class LimeReport(LookReport):
     """A run of ``lime`` as files and as a printout.
 
     Parameters
