@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, final
@@ -13,15 +13,16 @@ import pandas as pd
 from propopt.checks import read_count
 from propopt.lime.diagnosis.case import Case
 from propopt.lime.diagnosis.finding import LimeFinding, QuietRule
+from propopt.lime.diagnosis.rule import told_by
 from propopt.lime.diagnosis.rules import LIME_RULES
 from propopt.lime.diagnosis.saved import read_diagnosis, write_diagnosis
 from propopt.lime.diagnosis.words import diagnosis_html, diagnosis_text, frame_of
 from propopt.output.csv import write_csv
-from propopt.output.progress import progress_bar
 from propopt.tables.names import Labels
 
 
 if TYPE_CHECKING:
+    from propopt.lime.explanation.places import RowLimits
     from propopt.lime.explanation.result import LimeExplanation
 
 
@@ -65,6 +66,37 @@ class LimeDiagnosis:
     n_samples: int
     source: str
     labels: Labels = Labels()
+
+    @classmethod
+    def of_told(
+        cls,
+        told: Sequence[LimeFinding | QuietRule],
+        explanation: RowLimits,
+        n_samples: int,
+        source: str,
+    ) -> LimeDiagnosis:
+        """What rules told of limits at rows, or at documents.
+
+        Parameters
+        ----------
+        told : sequence of LimeFinding or QuietRule
+            In the order of the rules.
+        explanation : LimeExplanation or TextLimeExplanation
+            What it is about.
+        n_samples : int
+            Of the runs.
+        source : str
+            How coefficients were had.
+        """
+        findings = [item for item in told if isinstance(item, LimeFinding)]
+        return cls(
+            findings=tuple(sorted(findings, key=lambda finding: -finding.severity)),
+            quiet=tuple(item for item in told if isinstance(item, QuietRule)),
+            shape=explanation.shape,
+            n_samples=n_samples,
+            source=source,
+            labels=explanation.labels,
+        )
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -192,20 +224,5 @@ def diagnose(
     n = explanation.n_samples if n_samples is None else n_samples
     case = Case(explanation, subject, read_count(n, "n_samples"))
     case.announce(progress)
-    told = list(_told(case, progress))
-    findings = [item for item in told if isinstance(item, LimeFinding)]
-    return LimeDiagnosis(
-        findings=tuple(sorted(findings, key=lambda finding: -finding.severity)),
-        quiet=tuple(item for item in told if isinstance(item, QuietRule)),
-        shape=explanation.shape,
-        n_samples=n,
-        source=explanation.source,
-        labels=explanation.labels,
-    )
-
-
-def _told(case: Case, progress: bool | None) -> Iterator[LimeFinding | QuietRule]:
-    with progress_bar("diagnosis", len(LIME_RULES), progress) as bar:
-        for rule in LIME_RULES:
-            yield from rule.findings(case)
-            bar.advance(bar.task_ids[0])
+    told = told_by(LIME_RULES, lambda rule: rule.findings(case), progress)
+    return LimeDiagnosis.of_told(told, explanation, n, explanation.source)

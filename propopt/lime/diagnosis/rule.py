@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar, final
+from typing import Generic, TypeAlias, TypeVar, final
 
 import numpy as np
 
 from propopt._typing import Array, Truths
 from propopt.errors import Refused
 from propopt.lime.diagnosis.finding import LimeFinding, QuietRule
+from propopt.output.progress import progress_bar
+
+
+Said: TypeAlias = str | Callable[[int, int], str]
+"""A sentence, or what gives one for a row and a column."""
 
 
 @final
@@ -25,9 +30,9 @@ class Checked:
     stakes : array
         How much of the largest coefficient of the row it is about, 0 to 1; of a shape
         that can be broadcast to that of ``numbers``.
-    sentence : callable
-        What it means at a row and a column.
-    remedy : callable
+    sentence : str or callable
+        What it means; of a row and a column where it depends on them.
+    remedy : str or callable
         What would do there.
     excuses : dict of str to array of bool
         Why nothing is found at a place though its number passes the threshold, and
@@ -38,8 +43,8 @@ class Checked:
 
     numbers: Array
     stakes: Array
-    sentence: Callable[[int, int], str]
-    remedy: Callable[[int, int], str]
+    sentence: Said
+    remedy: Said
     excuses: Mapping[str, Truths] = field(default_factory=dict)
     also: Truths | None = None
 
@@ -111,8 +116,8 @@ class Rule(Generic[Looked]):
             column=column,
             number=float(checked.numbers[n, j]),
             threshold=self.threshold,
-            sentence=checked.sentence(n, j),
-            remedy=checked.remedy(n, j),
+            sentence=_said(checked.sentence, n, j),
+            remedy=_said(checked.remedy, n, j),
             severity=float(self.weight * np.clip(stakes[n, j], 0.0, 1.0)),
         )
 
@@ -147,3 +152,21 @@ class Rule(Generic[Looked]):
 
     def _place(self, n: int, j: int) -> tuple[int | None, int | None]:
         return n if self.per_row else None, j if self.per_column else None
+
+
+def told_by(
+    rules: Sequence[Rule[Looked]],
+    find: Callable[[Rule[Looked]], Iterable[LimeFinding | QuietRule]],
+    progress: bool | None,
+) -> list[LimeFinding | QuietRule]:
+    """What rules find, one after the other, with a bar."""
+    told: list[LimeFinding | QuietRule] = []
+    with progress_bar("diagnosis", len(rules), progress) as bar:
+        for rule in rules:
+            told += find(rule)
+            bar.advance(bar.task_ids[0])
+    return told
+
+
+def _said(what: Said, n: int, j: int) -> str:
+    return what if isinstance(what, str) else what(n, j)

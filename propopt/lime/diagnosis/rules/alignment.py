@@ -37,10 +37,7 @@ def _check(case: Case) -> Checked | str:
             f"f has a standard deviation of {sd[n]:.2g}"
         ).replace("%", " %")
 
-    def remedy(n: int, j: int) -> str:
-        del n, j
-        return "do not read it as local: compare with a map of cells, or a gradient"
-
+    remedy = "do not read it as local: compare with a map of cells, or a gradient"
     return Checked(
         numbers=np.where(case.depends & (case.beta != 0.0), outside, np.nan),
         stakes=case.sizes,

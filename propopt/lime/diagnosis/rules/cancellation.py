@@ -45,10 +45,7 @@ def _check(case: Case) -> Checked:
             f"the others{others.told(n, j)}"
         )
 
-    def remedy(n: int, j: int) -> str:
-        del n, j
-        return "look at the profile over all bins, or choose another number of bins"
-
+    remedy = "look at the profile over all bins, or choose another number of bins"
     return Checked(
         numbers=ratio,
         stakes=ranges / case.largest,  # what a coefficient could have shown

@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from propopt._typing import Values
 from propopt.lime.diagnosis.case import Case
 from propopt.lime.diagnosis.rule import Checked, Rule
 from propopt.lime.finite import first_row_shift
@@ -15,9 +16,9 @@ FLOOR: Final = 0.1
 """Of the largest coefficient of the row: shifts are compared with no less."""
 
 
-def _wider(n: int, j: int) -> str:
-    del n, j
-    return "a wider kernel, or exact limits, or GLIME's samples of the neighbourhood"
+_WIDER: Final = (
+    "a wider kernel, or exact limits, or GLIME's samples of the neighbourhood"
+)
 
 
 def _check_ridge(case: Case) -> Checked | str:
@@ -33,7 +34,7 @@ def _check_ridge(case: Case) -> Checked | str:
             f"{means[n, j]:.4g}, the limit {case.beta[n, j]:.4g}"
         ).replace("%", " %")
 
-    return Checked(numbers=left, stakes=case.sizes, sentence=sentence, remedy=_wider)
+    return Checked(numbers=left, stakes=case.sizes, sentence=sentence, remedy=_WIDER)
 
 
 RIDGE: Final = Rule(
@@ -63,7 +64,7 @@ def _check_first_row(case: Case) -> Checked | str:
         )
 
     stakes = np.abs(means - case.beta) / case.largest
-    return Checked(numbers=ratio, stakes=stakes, sentence=sentence, remedy=_wider)
+    return Checked(numbers=ratio, stakes=stakes, sentence=sentence, remedy=_WIDER)
 
 
 FIRST_ROW: Final = Rule(
@@ -75,22 +76,40 @@ FIRST_ROW: Final = Rule(
 
 
 def _check_samples(case: Case) -> Checked:
-    share = case.explanation.effective_share
-    needed = 10.0 * (case.beta.shape[1] + 1)
-    effective = case.n_samples * share
+    shares, n_fitted = case.explanation.effective_share, case.beta.shape[1] + 1
+    return counting_samples(case.n_samples, shares, n_fitted, _WIDER)
+
+
+def counting_samples(
+    n_samples: int, shares: Values, n_fitted: int, remedy: str
+) -> Checked:
+    """How many samples count, over ten for each number that is fitted, (N, 1).
+
+    Parameters
+    ----------
+    n_samples : int
+        Of a run.
+    shares : array (N,)
+        (E π)² / E π².
+    n_fitted : int
+        The intercept and the coefficients.
+    remedy : str
+        What would do.
+    """
+    effective = n_samples * shares
 
     def sentence(n: int, j: int) -> str:
         del j
         return (
-            f"of {case.n_samples:,} samples {effective[n]:.3g} count, for "
-            f"{case.beta.shape[1] + 1} coefficients"
+            f"of {n_samples:,} samples {effective[n]:.3g} count, for {n_fitted} "
+            "coefficients"
         )
 
     return Checked(
-        numbers=effective[:, None] / needed,
+        numbers=effective[:, None] / (10.0 * n_fitted),
         stakes=np.ones((1, 1)),
         sentence=sentence,
-        remedy=_wider,
+        remedy=remedy,
     )
 
 

@@ -26,10 +26,7 @@ def _check(case: Case) -> Checked:
             f"{adjacent[n, j]:.4g}, not {case.beta[n, j]:.4g}"
         ).replace("%", " %")
 
-    def remedy(n: int, j: int) -> str:
-        del n, j
-        return "read both coefficients, or the profile over all bins"
-
+    remedy = "read both coefficients, or the profile over all bins"
     return Checked(
         numbers=np.where(case.depends, distance, np.nan),
         stakes=jumps / case.largest,

@@ -31,10 +31,7 @@ def _check(case: Case) -> Checked | str:
             f"it is {wide[n, j]:.4g}"
         )
 
-    def remedy(n: int, j: int) -> str:
-        del n, j
-        return "see the path of coefficients over widths; read no sign here"
-
+    remedy = "see the path of coefficients over widths; read no sign here"
     return Checked(
         numbers=distance,
         stakes=_stakes(case, wide),

@@ -59,10 +59,7 @@ def _check_off(case: Case) -> Checked | str:
             f"of a slope {normal.gains.gain[n, j]:.3g} is left, whatever it is"
         )
 
-    def remedy(n: int, j: int) -> str:
-        del n, j
-        return "another kernel width or number of bins; compare with the gradient"
-
+    remedy = "another kernel width or number of bins; compare with the gradient"
     return Checked(
         numbers=_used(case, step),
         stakes=np.ones((1, 1)),
@@ -88,10 +85,7 @@ def _check_critical(case: Case) -> Checked | str:
             "functions change their sign"
         )
 
-    def remedy(n: int, j: int) -> str:
-        del n, j
-        return "see the path of coefficients over widths; read no sign here"
-
+    remedy = "see the path of coefficients over widths; read no sign here"
     return Checked(
         numbers=_used(case, normal.critical.distance),
         stakes=np.ones((1, 1)),
@@ -121,10 +115,7 @@ def _check_sign(case: Case) -> Checked | str:
             f"column the coefficient, {case.beta[n, j]:.4g}, is negative"
         )
 
-    def remedy(n: int, j: int) -> str:
-        del n, j
-        return "do not read the sign as that of the gradient"
-
+    remedy = "do not read the sign as that of the gradient"
     return Checked(numbers=gain, stakes=case.sizes, sentence=sentence, remedy=remedy)
 
 
@@ -151,10 +142,7 @@ def _check_outside(case: Case) -> Checked | str:
             "to compare with"
         )
 
-    def remedy(n: int, j: int) -> str:
-        del n, j
-        return "a wider kernel, or exact limits"
-
+    remedy = "a wider kernel, or exact limits"
     return Checked(numbers=count, stakes=case.sizes, sentence=sentence, remedy=remedy)
 
 
@@ -181,10 +169,7 @@ def _check_far(case: Case) -> Checked | str:
             "from the mean of the samples"
         )
 
-    def remedy(n: int, j: int) -> str:
-        del n, j
-        return "few samples are near the row: a wider kernel, or GLIME's law"
-
+    remedy = "few samples are near the row: a wider kernel, or GLIME's law"
     return Checked(
         numbers=_used(case, far), stakes=case.sizes, sentence=sentence, remedy=remedy
     )

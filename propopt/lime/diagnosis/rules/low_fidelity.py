@@ -10,9 +10,7 @@ from propopt.lime.diagnosis.case import Case
 from propopt.lime.diagnosis.rule import Checked, Rule
 
 
-def _remedy(n: int, j: int) -> str:
-    del n, j
-    return "look at interactions: main effects of bins cannot hold them"
+_REMEDY: Final = "look at interactions: main effects of bins cannot hold them"
 
 
 def _check_r2(case: Case) -> Checked:
@@ -26,7 +24,7 @@ def _check_r2(case: Case) -> Checked:
         ).replace("%", " %")
 
     return Checked(
-        numbers=r2[:, None], stakes=1.0 - r2[:, None], sentence=sentence, remedy=_remedy
+        numbers=r2[:, None], stakes=1.0 - r2[:, None], sentence=sentence, remedy=_REMEDY
     )
 
 
@@ -56,7 +54,7 @@ def _check_gap(case: Case) -> Checked:
         numbers=ratio[:, None],
         stakes=ratio[:, None],
         sentence=sentence,
-        remedy=_remedy,
+        remedy=_REMEDY,
     )
 
 

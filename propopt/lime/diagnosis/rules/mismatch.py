@@ -18,9 +18,9 @@ _N_SAMPLES, _MOST_COMPARED, _QUANTILE = 500, 1000, 0.95
 _NO_TABLE: Final = "it needs the table of the law; give it as data"
 
 
-def _all_rows(n: int, j: int) -> str:
-    del n, j
-    return "merge or condition on columns that go together, or explain them as a group"
+_ALL_ROWS: Final = (
+    "merge or condition on columns that go together, or explain them as a group"
+)
 
 
 def _check_bin_mean(case: Case) -> Checked | str:
@@ -45,10 +45,7 @@ def _check_bin_mean(case: Case) -> Checked | str:
             f"there {told[n, j]:.4g}, {numbers[n, j]:.2g} standard deviations away"
         )
 
-    def remedy(n: int, j: int) -> str:
-        del n, j
-        return "transform the column, such as by its logarithm, or use more bins"
-
+    remedy = "transform the column, such as by its logarithm, or use more bins"
     return Checked(numbers=numbers, stakes=case.sizes, sentence=sentence, remedy=remedy)
 
 
@@ -88,7 +85,7 @@ def _check_correlation(case: Case) -> Checked | str:
         numbers=correlation.max().reshape(1, 1),
         stakes=np.ones((1, 1)),
         sentence=sentence,
-        remedy=_all_rows,
+        remedy=_ALL_ROWS,
     )
 
 
@@ -124,7 +121,7 @@ def _check_support(case: Case) -> Checked | str:
         numbers=shares[:, None],
         stakes=np.ones((1, 1)),
         sentence=sentence,
-        remedy=_all_rows,
+        remedy=_ALL_ROWS,
     )
 
 

@@ -6,12 +6,15 @@ from typing import Final
 
 import numpy as np
 
+from propopt._typing import Attributions
 from propopt.lime.diagnosis.case import Case
 from propopt.lime.diagnosis.rule import Checked, Rule
+from propopt.lime.finite import SingleRun
 from propopt.lime.finite.ranking import ranking_chances
 
 
-_TOP: Final = 3
+MOST_NAMED: Final = 3
+"""The largest coefficients, which a run is to name."""
 
 
 def _check(case: Case) -> Checked:
@@ -50,27 +53,35 @@ NOISE: Final = Rule(name="noise", threshold=2.0, below=True, weight=0.85, check=
 
 
 def _check_ranking(case: Case) -> Checked | str:
-    n_columns = case.beta.shape[1]
-    if n_columns <= _TOP:
-        return f"there are no more than {_TOP} columns"
-    chances = ranking_chances(case.run, case.beta, _TOP).columns
+    if case.beta.shape[1] <= MOST_NAMED:
+        return f"there are no more than {MOST_NAMED} columns"
+    return naming_largest(case.run, case.beta)
+
+
+def naming_largest(run: SingleRun, beta: Attributions) -> Checked:
+    """The probability that a run names the largest coefficients, (N, 1).
+
+    Parameters
+    ----------
+    run : SingleRun
+        Of n samples, in N situations.
+    beta : array (N, D)
+        What it tends to; D is more than three.
+    """
+    chances = ranking_chances(run, beta, MOST_NAMED).columns
 
     def sentence(n: int, j: int) -> str:
         del j
         return (
-            f"a run of {case.n_samples:,} samples names the {_TOP} largest "
+            f"a run of {run.n_samples:,} samples names the {MOST_NAMED} largest "
             f"coefficients with probability {chances[n]:.2f}"
         )
-
-    def remedy(n: int, j: int) -> str:
-        del n, j
-        return "rank exact coefficients, or name fewer of them"
 
     return Checked(
         numbers=chances[:, None],
         stakes=np.ones((1, 1)),
         sentence=sentence,
-        remedy=remedy,
+        remedy="rank exact coefficients, or name fewer of them",
     )
 
 

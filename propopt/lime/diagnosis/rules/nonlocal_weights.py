@@ -23,10 +23,7 @@ def _check(case: Case) -> Checked | str:
             "the row enters by its bins alone"
         ).replace("%", " %")
 
-    def remedy(n: int, j: int) -> str:
-        del n, j
-        return "a narrower kernel, see the path of coefficients over widths"
-
+    remedy = "a narrower kernel, see the path of coefficients over widths"
     return Checked(
         numbers=share[:, None], stakes=np.ones((1, 1)), sentence=sentence, remedy=remedy
     )

@@ -19,6 +19,7 @@ from propopt.lime.views.columns import (
 
 
 _ONE: Final = np.ones((1, 1))
+_NOTHING: Final = "nothing; compare with formulas and other tools with care"
 
 
 def _numbers(case: Case) -> list[tuple[int, BinnedColumn]]:
@@ -47,7 +48,7 @@ def _check_shares(case: Case) -> Checked | str:
         numbers=np.array([[apart[worst]]]),
         stakes=_ONE,
         sentence=sentence,
-        remedy=_nothing,
+        remedy=_NOTHING,
     )
 
 
@@ -79,7 +80,7 @@ def _check_merged(case: Case) -> Checked | str:
         numbers=np.array([[float(len(merged))]]),
         stakes=_ONE,
         sentence=sentence,
-        remedy=_nothing,
+        remedy=_NOTHING,
     )
 
 
@@ -108,10 +109,7 @@ def _check_point_mass(case: Case) -> Checked | str:
             "equal; the package draws its z-score, about 0, in place of it"
         ).replace("%", " %")
 
-    def remedy(n: int, j: int) -> str:
-        del n, j
-        return "declare the column categorical, or take what is computed here"
-
+    remedy = "declare the column categorical, or take what is computed here"
     return Checked(numbers=single, stakes=_ONE, sentence=sentence, remedy=remedy)
 
 
@@ -144,10 +142,7 @@ def _check_range(case: Case) -> Checked:
             f"{high:.6g}: no sample is beside the row"
         )
 
-    def remedy(n: int, j: int) -> str:
-        del n, j
-        return "give a table as data that has such values"
-
+    remedy = "give a table as data that has such values"
     return Checked(numbers=beyond, stakes=case.sizes, sentence=sentence, remedy=remedy)
 
 
@@ -177,7 +172,7 @@ def _check_intercept(case: Case) -> Checked | str:
         numbers=change.max(axis=1, keepdims=True),
         stakes=_ONE,
         sentence=sentence,
-        remedy=_nothing,
+        remedy=_NOTHING,
     )
 
 
@@ -200,8 +195,3 @@ INTERCEPT: Final = Rule(
     per_column=False,
     check=_check_intercept,
 )
-
-
-def _nothing(n: int, j: int) -> str:
-    del n, j
-    return "nothing; compare with formulas and other tools with care"

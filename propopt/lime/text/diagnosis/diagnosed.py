@@ -12,13 +12,12 @@ from propopt.checks import read_count
 from propopt.errors import Refused
 from propopt.lime.diagnosis.finding import LimeFinding, QuietRule
 from propopt.lime.diagnosis.result import LimeDiagnosis
-from propopt.lime.diagnosis.rule import Rule
+from propopt.lime.diagnosis.rule import Rule, told_by
 from propopt.lime.text.diagnosis.case import TextCase
 from propopt.lime.text.diagnosis.rules import TEXT_RULES
 from propopt.lime.text.diagnosis.seen import SeenWords
 from propopt.lime.text.limits import ExactWordLimits
 from propopt.lime.text.sampled import SampledWords
-from propopt.output.progress import progress_bar
 
 
 if TYPE_CHECKING:
@@ -67,20 +66,9 @@ def diagnose_texts(
     if not cases:
         raise Refused("diagnose: LIME says nothing of these documents")
     place = {word: j for j, word in enumerate(explanation.vocabulary)}
-    told: list[LimeFinding | QuietRule] = []
-    with progress_bar("diagnosis", len(TEXT_RULES), progress) as bar:
-        for rule in TEXT_RULES:
-            told += _of_rule(rule, cases, place)
-            bar.advance(bar.task_ids[0])
-    findings = [item for item in told if isinstance(item, LimeFinding)]
-    return LimeDiagnosis(
-        findings=tuple(sorted(findings, key=lambda finding: -finding.severity)),
-        quiet=tuple(item for item in told if isinstance(item, QuietRule)),
-        shape=explanation.shape,
-        n_samples=n,
-        source=" and ".join(dict.fromkeys(explanation.sources)),
-        labels=explanation.labels,
-    )
+    told = told_by(TEXT_RULES, lambda rule: _of_rule(rule, cases, place), progress)
+    source = " and ".join(dict.fromkeys(explanation.sources))
+    return LimeDiagnosis.of_told(told, explanation, n, source)
 
 
 def _cases(explanation: TextLimeExplanation, n_samples: int) -> dict[int, TextCase]:

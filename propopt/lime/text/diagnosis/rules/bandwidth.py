@@ -40,9 +40,7 @@ def _check_signs(case: TextCase) -> Checked | str:
         numbers=np.abs(distance)[None],
         stakes=(most / case.largest)[None],
         sentence=sentence,
-        remedy=lambda n, j: (  # noqa: ARG005
-            "see the path of coefficients over bandwidths; read no sign here"
-        ),
+        remedy="see the path of coefficients over bandwidths; read no sign here",
         excuses={"it is small all along": (most < _SMALL * case.largest)[None]},
     )
 
@@ -88,7 +86,7 @@ def _check_leaving_one(case: TextCase) -> Checked | str:
         numbers=np.array([[share]]),
         stakes=np.ones((1, 1)),
         sentence=sentence,
-        remedy=lambda n, j: "a wider kernel, to see what words do together",  # noqa: ARG005
+        remedy="a wider kernel, to see what words do together",
     )
 
 

@@ -17,20 +17,14 @@ _SMALL: Final = 0.01
 def _check_gap(case: TextCase) -> Checked:
     gap = case.limits.value - case.limits.at_row
 
-    def sentence(n: int, j: int) -> str:
-        del n, j
-        return (
-            f"f is {case.limits.value:.4g} at the document and the sum of all "
-            f"coefficients {case.limits.at_row:.4g}: they do not add up to it"
-        )
-
     return Checked(
         numbers=np.array([[abs(gap) / case.largest]]),
         stakes=np.array([[abs(gap) / case.largest]]),
-        sentence=sentence,
-        remedy=lambda n, j: (  # noqa: ARG005
-            "Shapley values add up to it; or look at what words do together"
+        sentence=(
+            f"f is {case.limits.value:.4g} at the document and the sum of all "
+            f"coefficients {case.limits.at_row:.4g}: they do not add up to it"
         ),
+        remedy="Shapley values add up to it; or look at what words do together",
     )
 
 
@@ -52,21 +46,15 @@ def _check_blind(case: TextCase) -> Checked | str:
     small = last <= _SMALL * float(np.ptp(means))
     ratio = last / before if before > 0.0 else (np.inf if last > 0.0 else 0.0)
 
-    def sentence(n: int, j: int) -> str:
-        del n, j
-        return (
-            f"f is {means[-1]:.4g} at the document, {means[-2]:.4g} in the mean of "
-            f"texts without one word and {means[-3]:.4g} without two: what holds for "
-            "all words together is in no sample, as one word at least is deleted"
-        )
-
     return Checked(
         numbers=np.array([[ratio]]),
         stakes=np.array([[last / (float(np.ptp(means)) or 1.0)]]),
-        sentence=sentence,
-        remedy=lambda n, j: (  # noqa: ARG005
-            "look at f less f without each word, or at Shapley values"
+        sentence=(
+            f"f is {means[-1]:.4g} at the document, {means[-2]:.4g} in the mean of "
+            f"texts without one word and {means[-3]:.4g} without two: what holds for "
+            "all words together is in no sample, as one word at least is deleted"
         ),
+        remedy="look at f less f without each word, or at Shapley values",
         excuses={"f changes little with the first word": np.array([[small]])},
     )
 

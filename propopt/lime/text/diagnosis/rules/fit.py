@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from propopt.lime.diagnosis.rule import Checked, Rule
+from propopt.lime.diagnosis.rules.collapse import counting_samples
 from propopt.lime.text.diagnosis.case import PACKAGE_RIDGE, TOO_MANY, TextCase
 from propopt.lime.text.finite import kept_words
 
@@ -15,28 +16,12 @@ N_KEPT: Final = 10
 """Words that the package keeps by default."""
 
 
-def _wider(n: int, j: int) -> str:
-    del n, j
-    return "a wider kernel, more samples, or the limits themselves"
+_WIDER: Final = "a wider kernel, more samples, or the limits themselves"
 
 
 def _check_samples(case: TextCase) -> Checked:
-    effective = case.n_samples * case.moments.effective_share
-    needed = 10.0 * (case.n_words + 1)
-
-    def sentence(n: int, j: int) -> str:
-        del n, j
-        return (
-            f"of {case.n_samples:,} samples {effective:.3g} count, for "
-            f"{case.n_words + 1} coefficients"
-        )
-
-    return Checked(
-        numbers=np.array([[effective / needed]]),
-        stakes=np.ones((1, 1)),
-        sentence=sentence,
-        remedy=_wider,
-    )
+    shares = np.array([case.moments.effective_share])
+    return counting_samples(case.n_samples, shares, case.n_words + 1, _WIDER)
 
 
 SAMPLES_OF_TEXTS: Final = Rule(
@@ -67,7 +52,7 @@ def _check_ridge(case: TextCase) -> Checked:
         numbers=np.array([[number]]),
         stakes=np.ones((1, 1)),
         sentence=sentence,
-        remedy=_wider,
+        remedy=_WIDER,
     )
 
 
@@ -104,7 +89,7 @@ def _check_selection(case: TextCase) -> Checked | str:
         numbers=(moved / case.largest)[None],
         stakes=(moved / case.largest)[None],
         sentence=sentence,
-        remedy=lambda n, j: "fit all words, feature_selection='none'",  # noqa: ARG005
+        remedy="fit all words, feature_selection='none'",
     )
 
 

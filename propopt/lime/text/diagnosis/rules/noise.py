@@ -7,11 +7,10 @@ from typing import Final
 import numpy as np
 
 from propopt.lime.diagnosis.rule import Checked, Rule
-from propopt.lime.finite.ranking import ranking_chances
+from propopt.lime.diagnosis.rules.noise import MOST_NAMED, naming_largest
 from propopt.lime.text.diagnosis.case import TOO_MANY, TextCase
 
 
-_TOP: Final = 3
 _ESTIMATED: Final = "coefficients are estimated"
 
 
@@ -61,23 +60,9 @@ def _check_ranking(case: TextCase) -> Checked | str:
         return TOO_MANY
     if case.run is None:
         return _ESTIMATED
-    if case.n_words <= _TOP:
-        return f"there are no more than {_TOP} words"
-    chance = float(ranking_chances(case.run, case.beta[None], _TOP).columns[0])
-
-    def sentence(n: int, j: int) -> str:
-        del n, j
-        return (
-            f"a run of {case.n_samples:,} samples names the {_TOP} largest "
-            f"coefficients with probability {chance:.2f}"
-        )
-
-    return Checked(
-        numbers=np.array([[chance]]),
-        stakes=np.ones((1, 1)),
-        sentence=sentence,
-        remedy=lambda n, j: "rank exact coefficients, or name fewer",  # noqa: ARG005
-    )
+    if case.n_words <= MOST_NAMED:
+        return f"there are no more than {MOST_NAMED} words"
+    return naming_largest(case.run, case.beta[None])
 
 
 WORD_RANKING: Final = Rule(

@@ -38,7 +38,7 @@ def _check_shared(case: TextCase) -> Checked | str:
         numbers=seen.alike[None].astype(np.float64),
         stakes=(together / case.largest)[None],
         sentence=sentence,
-        remedy=lambda n, j: _OWN_WORDS,  # noqa: ARG005
+        remedy=_OWN_WORDS,
     )
 
 
@@ -54,8 +54,8 @@ def _check_crossing(case: TextCase) -> Checked | str:
     return Checked(
         numbers=np.array([[float(len(seen.crossing))]]),
         stakes=np.ones((1, 1)),
-        sentence=lambda n, j: "; ".join(seen.crossing),  # noqa: ARG005
-        remedy=lambda n, j: (  # noqa: ARG005
+        sentence="; ".join(seen.crossing),
+        remedy=(
             "read a coefficient as the effect of deleting a word with all features "
             f"that it is part of, or {_OWN_WORDS}"
         ),
@@ -92,7 +92,7 @@ def _check_unknown(case: TextCase) -> Checked | str:
         numbers=np.array([[share]]),
         stakes=np.full((1, 1), share),
         sentence=sentence,
-        remedy=lambda n, j: _OWN_WORDS,  # noqa: ARG005
+        remedy=_OWN_WORDS,
     )
 
 
@@ -120,9 +120,7 @@ def _check_ignored(case: TextCase) -> Checked:
         numbers=np.where(case.ignored, case.sizes, np.nan)[None],
         stakes=case.sizes[None],
         sentence=sentence,
-        remedy=lambda n, j: (  # noqa: ARG005
-            "read coefficients less that of such words, or take a wider kernel"
-        ),
+        remedy="read coefficients less that of such words, or take a wider kernel",
     )
 
 
