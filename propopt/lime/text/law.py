@@ -46,7 +46,7 @@ class TextLaw:
     bandwidth: float = 0.25
 
     def __post_init__(self) -> None:
-        given = self.bandwidth
+        given: object = self.bandwidth
         endless = isinstance(given, float | np.floating) and given == np.inf
         own = np.inf if endless else read_positive(given, "bandwidth")
         object.__setattr__(self, "bandwidth", own)
