@@ -14,7 +14,7 @@ from propopt.lime.paths.curve import ROUNDING, CurveValues
 from propopt.lime.paths.variables import RationalVariable
 from propopt.lime.text.law import TextLaw
 from propopt.lime.text.limits import ExactWordLimits
-from propopt.lime.text.paths.by_size import MeansBySize
+from propopt.lime.text.paths.by_size import TabledMeans
 
 
 _SCALE: Final = 0.25
@@ -31,11 +31,11 @@ class WordCurve:
 
     Parameters
     ----------
-    function : MeansBySize
+    function : TabledMeans
         f.
     """
 
-    function: MeansBySize
+    function: TabledMeans
 
     @cached_property
     def variable(self) -> RationalVariable:

