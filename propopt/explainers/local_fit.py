@@ -52,6 +52,7 @@ class LocalFit:
         weights = near.weights
         if weights is None:
             weights = np.ones(near.samples.shape[:-1])
+        self._check_weights(weights, first)
         design, targets, means = self._centred(near, values, weights)
         root_ridge = math.sqrt(self.ridge) / near.units + near.is_constant
         fits = Regressions(design, targets, near.weights, root_ridge).solve()
@@ -93,6 +94,15 @@ class LocalFit:
         centre, mean = means
         intercept: Values = mean - np.einsum("nd,nd->n", near.origin + centre, slopes)
         return intercept
+
+    def _check_weights(self, weights: Array, first: int) -> None:
+        nothing = ~weights.any(axis=1)
+        if nothing.any():
+            raise InvalidInput(
+                f"lime at point {first + int(nothing.argmax())}: the weights of all "
+                f"{weights.shape[1]} samples vanish; use a larger kernel_width or "
+                "bandwidth"
+            )
 
     def _check_determined(self, fits: Fits, weights: Array, first: int) -> None:
         lost = fits.undetermined(weights.shape[1])

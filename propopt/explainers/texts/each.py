@@ -18,6 +18,7 @@ from propopt._typing import Array
 from propopt.errors import InvalidInput
 from propopt.explainers.request import Request
 from propopt.functions.text import TextFunction
+from propopt.functions.text.asked import shown
 from propopt.tables.names import Labels
 from propopt.tables.text import Document
 
@@ -123,7 +124,7 @@ def refuse_one_word(method: str, document: Document) -> None:
     """
     if document.n_words == 1:
         raise InvalidInput(
-            f"{method}: of the text {document.text!r}, which has one word, the "
+            f"{method}: of the text {shown(document.text)}, which has one word, the "
             "coefficient and the intercept cannot be told apart: LIME always deletes "
             "it; its effect is that of po.explainers.Gradient"
         )

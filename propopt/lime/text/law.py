@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 import numpy as np
 
 from propopt._typing import Array, Truths, Values
 from propopt.checks import read_positive
+from propopt.errors import InvalidInput
 from propopt.structures.subsets.sets import random_sets
+
+
+_MOST: Final = 1e100
+"""Of bandwidths, and of one over them: squares of more are no numbers."""
 
 
 @final
@@ -34,7 +39,7 @@ class TextLaw:
     Raises
     ------
     InvalidInput
-        If the bandwidth is no positive number.
+        If the bandwidth is no positive number, or beyond 1e-100 or 1e100.
 
     Examples
     --------
@@ -49,6 +54,11 @@ class TextLaw:
         given: object = self.bandwidth
         endless = isinstance(given, float | np.floating) and given == np.inf
         own = np.inf if endless else read_positive(given, "bandwidth")
+        if not (endless or 1.0 / _MOST <= own <= _MOST):
+            raise InvalidInput(
+                f"bandwidth: expected a number between {1.0 / _MOST:g} and {_MOST:g}, "
+                f"or inf, got {own}"
+            )
         object.__setattr__(self, "bandwidth", own)
 
     def log_weights(self, n_words: int) -> Values:
@@ -60,8 +70,7 @@ class TextLaw:
             d.
         """
         squares = (1.0 - np.sqrt(np.arange(n_words + 1) / n_words)) ** 2
-        with np.errstate(all="ignore"):  # ν² may be 0 or inf
-            logs = -squares / (2.0 * np.float64(self.bandwidth) ** 2)
+        logs = -squares / (2.0 * self.bandwidth**2)
         logs[-1] = -np.inf
         return logs
 
@@ -69,9 +78,7 @@ class TextLaw:
         """π / d of sizes m = 0, ..., d over the largest π / d of all, (d + 1,)."""
         squares = (1.0 - np.sqrt(np.arange(n_words + 1) / n_words)) ** 2
         farther = 0.5 * (squares[:-1] - squares[-2])
-        with np.errstate(over="ignore"):  # a difference of what may both be infinite
-            logs = -farther / self.bandwidth / self.bandwidth
-        return np.append(np.exp(logs), 0.0)
+        return np.append(np.exp(-farther / self.bandwidth**2), 0.0)
 
     def moments(self, n_words: int, n_moments: int | None = None) -> Values:
         """α_p = E[π z_1 ... z_p] for p = 0, ..., (P + 1,).

@@ -116,22 +116,30 @@ class TextMoments:
 
     @property
     def inverse_norm(self) -> float:
-        """‖Σ⁻¹‖, the largest factor by which errors of Γ grow; bounded in d."""
-        return 1.0 / min(self.gap, self._ends[0])
+        """‖Σ⁻¹‖, the largest factor by which errors of Γ grow; bounded in d.
+
+        It is inf where weights are so small that they are zero.
+        """
+        least = self.mean_weight * min(float(self.bits.apart[0]), self._ends[0])
+        return 1.0 / least if least > 0.0 else np.inf
 
     @property
     def condition(self) -> float:
         """‖Σ‖ ‖Σ⁻¹‖."""
-        return max(self.gap, self._ends[1]) * self.inverse_norm
+        apart, (least, largest) = float(self.bits.apart[0]), self._ends
+        least = min(apart, least)
+        return max(apart, largest) / least if least > 0.0 else np.inf
 
     @property
     def _ends(self) -> tuple[float, float]:
-        """Of [[α_0, √d α_1], [√d α_1, α_1 + (d − 1) α_2]]; its determinant is c_d."""
-        zero, one, two = self.alphas(2)
-        last = one + (self.n_words - 1.0) * two
-        off = np.sqrt(self.n_words) * one
-        largest = 0.5 * (zero + last + np.hypot(zero - last, 2.0 * off))
-        return float(self.c / largest), float(largest)
+        """Over α_0, of [[α_0, √d α_1], [√d α_1, α_1 + (d − 1) α_2]].
+
+        Its determinant is c_d.
+        """
+        d, one = self.n_words, float(self.bits.share[0])
+        last = d * one - (d - 1.0) * float(self.bits.apart[0])
+        largest = 0.5 * (1.0 + last + np.hypot(1.0 - last, 2.0 * np.sqrt(d) * one))
+        return float(self.bits.along[0] / largest), float(largest)
 
     @property
     def effective_share(self) -> float:

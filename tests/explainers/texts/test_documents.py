@@ -184,3 +184,15 @@ def test_the_package_is_near_its_limit(function):
 def test_an_explainer_refuses_documents_in_one_sentence():
     with pytest.raises(InvalidInput, match="explains documents together"):
         po.Explainer(forest(), data=DOCUMENTS).fit()
+
+
+def test_weights_that_all_vanish_are_refused(function):
+    with pytest.raises(InvalidInput, match="weights of all 200 samples vanish"):
+        Lime(law=po.lime.TextLaw(1e-3), n_samples=200).explain(function, LONG[:1])
+
+
+def test_a_long_text_of_one_word_is_named_by_its_beginning():
+    words = TextSchema.of(["x" * 10_000], PatternWords())
+    alone = po.wrap(called, data=words)
+    with pytest.raises(InvalidInput, match=r"text 'x{60}\.\.\.', which"):
+        ExactLime(law=LAW).explain(alone, ["x" * 10_000])

@@ -12,7 +12,8 @@ from propopt._typing import Array, Values
 from propopt.lime.text.moments import exchangeable_matrix
 
 
-_LARGEST: Final = 1e300
+_LARGEST: Final = 1e140
+"""Its square is a number, too."""
 
 
 @final

@@ -203,3 +203,8 @@ def test_long_documents():
     for rule in ("noise", "unstable ranking", "words left out", "bandwidth fragility"):
         assert "more than 500 words" in quiet(found, rule).sentence
     assert found.of("unknown words")
+
+
+def test_a_bandwidth_at_which_no_weight_is_left_is_told_without_a_warning():
+    found = of(tree, TREE, 1e-3)
+    assert found.of("weight collapse: ridge")[0].number == np.inf

@@ -8,7 +8,12 @@ from text_lime_runs import AnyFunction, all_masks, runs, tree
 
 from propopt.errors import InvalidInput
 from propopt.lime.text import ExactWordLimits, TextLaw
-from propopt.lime.text.finite import effective_log_weights, expected_run
+from propopt.lime.text.finite import (
+    effective_log_weights,
+    expected_run,
+    single_text_run,
+)
+from propopt.structures.subsets import Conjunctions
 
 
 SETTINGS = [(0.0, False), (0.0, True), (1.0, True), (5.0, False)]
@@ -183,3 +188,14 @@ def test_settings_out_of_range():
         expected_run(tree(29), law, None, 1)
     with pytest.raises(InvalidInput, match="ridge"):
         expected_run(tree(29), law, None, 50, ridge=-1.0)
+
+
+@pytest.mark.parametrize("bandwidth", [1e-4, 1e-3, 5e-3])
+@pytest.mark.parametrize("d", [2, 8])
+def test_where_no_sample_counts_the_ridge_leaves_the_row_itself(bandwidth, d):
+    """Weights of exp(−1000) are zero in a run of the package, and so is its scatter."""
+    f = Conjunctions.of([2.0, 1.0], [[0], [1]], [[], [0]], d)
+    run = single_text_run(f, TextLaw(bandwidth), None, 5000)
+    np.testing.assert_allclose(run.coefficients, 0.0, atol=1e-15)
+    np.testing.assert_allclose(run.intercept, 2.0, rtol=1e-12)
+    np.testing.assert_allclose(run.standard_deviations, 0.0, atol=1e-15)
