@@ -26,7 +26,7 @@ from propopt.curvature.inverse import Hessian
 from propopt.errors import Refused
 from propopt.linear.components import Components
 from propopt.linear.conjugate_gradients import conjugate_gradients
-from propopt.linear.parts import inverse_by_parts, inverse_entries
+from propopt.linear.parts import inverse_by_parts, inverse_size
 from propopt.losses import PropertyLoss
 from propopt.losses.entries import Support
 from propopt.maps import OverPoints
@@ -35,7 +35,7 @@ from propopt.maps import OverPoints
 MOST_ENTRIES = 2**25
 """Numbers of an inverse that is kept: half a gigabyte, and seconds."""
 
-MOST_ROWS = 4_000
+_MOST_ROWS = 4_000
 """Rows that add up: S is dense."""
 
 _MOST_STEPS: Final = 2_000
@@ -108,7 +108,7 @@ class OfEntries(Hessian):
 
     @property
     def _is_affordable(self) -> bool:
-        return inverse_entries(self._parts) <= MOST_ENTRIES
+        return inverse_size(self._parts) <= MOST_ENTRIES
 
     @cached_property
     def _matrix(self) -> Sparse:
@@ -133,7 +133,7 @@ class OfEntries(Hessian):
         if not self._is_affordable:
             raise Refused(
                 "entries that are coupled, such as a word of many documents, have an "
-                f"inverse of {inverse_entries(self._parts):,.0f} numbers, and at most "
+                f"inverse of {inverse_size(self._parts):,.0f} numbers, and at most "
                 f"{MOST_ENTRIES:,} are kept; ask for fewer points at a time"
             )
         return inverse_by_parts(self._matrix, self._parts)
@@ -149,10 +149,10 @@ class OfEntries(Hessian):
         """The Cholesky factor of S (R, R)."""
         assert self.sums is not None
         n_rows = self.sums.shape[0]
-        if n_rows > MOST_ROWS:
+        if n_rows > _MOST_ROWS:
             raise Refused(
                 f"{n_rows:,} rows add up, and what that leaves is known for at most "
-                f"{MOST_ROWS:,}; ask for fewer points at a time"
+                f"{_MOST_ROWS:,}; ask for fewer points at a time"
             )
         S = (self._borne @ self.sums.T).toarray()
         return la.cho_factor((S + S.T) / 2.0)

@@ -9,7 +9,7 @@ from propopt._typing import Array, Sparse
 from propopt.linear.components import Components
 
 
-def inverse_entries(parts: Components) -> float:
+def inverse_size(parts: Components) -> float:
     """How many numbers the inverse has, Σ n_c²."""
     return float((parts.sizes**2).sum())
 

@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from sklearn.pipeline import Pipeline
+
+
+UNREADABLE: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What reading a model raises that is kept in another way than is known."""
+
+
+def unreadable(model: Any, error: Exception) -> str:
+    """Why a model was not read, with its class.
+
+    Parameters
+    ----------
+    model : estimator
+        Whose last step is named.
+    error : Exception
+        One of ``UNREADABLE``.
+    """
+    name = type(last_step(model)).__name__
+    return f"{name} cannot be read: {type(error).__name__}: {error}"
 
 
 def last_step(model: Any) -> Any:

@@ -88,11 +88,7 @@ class DocumentTable:
         }
 
     def _placed(self, of_words: Sequence[Array]) -> Array:
-        schema = self.function.text_schema
-        table = np.zeros((len(self.documents), len(schema.vocabulary)))
-        for row, document, values in zip(table, self.documents, of_words, strict=True):
-            row[schema.columns_of(document)] = values
-        return table
+        return self.function.text_schema.placed(self.documents, of_words)
 
 
 def request_of_document(

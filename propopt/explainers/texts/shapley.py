@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Final, final
 
 import numpy as np
 
-from propopt._typing import Array, Truths, Values
+from propopt._typing import Array, Values
 from propopt.functions.text import TextFunction
-from propopt.lime.text.reading import checked_subsets
+from propopt.lime.text.reading import checked_subsets, enumerated_words
 from propopt.sampling.drawn.uniforms import N_BLOCKS
 from propopt.sampling.orders import Orders
-from propopt.structures.subsets import (
-    MOST_ENUMERATED,
-    Enumerated,
-    NoSetFunction,
-    SetFunction,
-    WordShapley,
-)
+from propopt.structures.subsets import MOST_ENUMERATED, NoSetFunction, WordShapley
 from propopt.tables.text import Document
 
 
@@ -82,7 +75,7 @@ class DocumentShapley:
         if not isinstance(read, NoSetFunction):
             return cls(WordShapley(read).values, READ)
         if d <= MOST_ENUMERATED and 2**d <= n_draws(d, n_pairs):
-            every = _enumerated(function, document)
+            every = enumerated_words(function, document)
             return cls(WordShapley(every).values, ALL_SETS, reason=read.reason)
         at = function.of_document(document)
         orders = Orders(value=at.value_at, background=np.zeros((1, d)), n_pairs=n_pairs)
@@ -99,12 +92,3 @@ def n_draws(n_words: int, n_pairs: int = N_PAIRS) -> int:
     """Texts that orders of so many words ask for."""
     pairs = N_BLOCKS * -(-n_pairs // N_BLOCKS)
     return 2 * pairs * max(n_words - 1, 0) + 2
-
-
-def _enumerated(function: TextFunction, document: Document) -> SetFunction:
-    ask = partial(_values, function, document)
-    return Enumerated.of(ask, document.n_words)
-
-
-def _values(function: TextFunction, document: Document, bits: Truths) -> Values:
-    return function.texts_value(document.each(bits))

@@ -15,7 +15,6 @@ from propopt.estimates import Estimate
 from propopt.explainers.texts.shapley import N_PAIRS, DocumentShapley
 from propopt.explaining.contributions import Contributions
 from propopt.functions.text import TextFunction
-from propopt.functions.text.of_document import without_each
 from propopt.lime.text.explainer import explanation_of_texts
 from propopt.lime.text.explanation.subject import TextSubject
 from propopt.lime.text.law import TextLaw
@@ -79,7 +78,7 @@ class WordTargets:
     def effects(self) -> Estimate:
         """F(x) − f(x without the word): one value of f for each word."""
         before = self.function.calls.rows
-        found = self.placed(self._effects_in(self.documents))
+        found = self.placed(self.function.effects_in(self.documents))
         return self._estimate(found, EFFECTS_OF_WORDS, exact=True, before=before)
 
     def limits(self, law: TextLaw) -> Estimate:
@@ -96,7 +95,7 @@ class WordTargets:
         found = explanation_of_texts(subject, self.labels.points)
         rest = [row for row in found.rows if row.is_known]
         short = [n for n, row in enumerate(found.rows) if not row.is_known]
-        effects = iter(self._effects_in([self.documents[n] for n in short]))
+        effects = iter(self.function.effects_in([self.documents[n] for n in short]))
         values = self.placed(
             [row.coefficients if row.is_known else next(effects) for row in found.rows]
         )
@@ -154,22 +153,7 @@ class WordTargets:
 
     def placed(self, of_words: Sequence[Array]) -> Attributions:
         """Numbers of the words of each document, in a table of all words (N, V)."""
-        table, schema = np.zeros(self.points.shape), self.function.text_schema
-        for row, document, values in zip(table, self.documents, of_words, strict=True):
-            row[schema.columns_of(document)] = values
-        return table
-
-    def _effects_in(self, documents: Sequence[Document]) -> list[Array]:
-        """Of the words of each document, (d,)."""
-        if not documents:
-            return []
-        values = self.function.texts_value(document.text for document in documents)
-        without = self.function.texts_value(
-            text for document in documents for text in without_each(document)
-        )
-        ends = np.cumsum([document.n_words for document in documents])[:-1]
-        parts = np.split(without, ends)
-        return [value - part for value, part in zip(values, parts, strict=True)]
+        return self.function.text_schema.placed(self.documents, of_words)
 
     def _blocks(self, found: Sequence[DocumentShapley]) -> Array:
         """Those of all documents, (10, N, V): exact values are the same in each."""

@@ -12,6 +12,7 @@ from propopt.errors import InexactBoxesWarning
 from propopt.functions.models.columns import FittedColumns
 from propopt.functions.models.outputs import name_of
 from propopt.structures.boxes import Boxes
+from propopt.structures.pipelines import UNREADABLE
 from propopt.structures.products import NoProducts, SumOfProducts
 from propopt.structures.readers.trees.pipelines.views import View
 from propopt.structures.registry import exact_boxes, exact_products
@@ -61,7 +62,7 @@ class ReadTrees:
             return NoProducts(f"{name_of(self.model)} can only be called")
         try:
             return exact_products(self.model, self.output, self.index, view)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        except UNREADABLE as error:
             return NoProducts(
                 f"{name_of(self.model)} cannot be read: {type(error).__name__}: {error}"
             )
@@ -72,7 +73,7 @@ class ReadTrees:
             return None
         try:
             return exact_boxes(self.model, output, self.index, view)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        except UNREADABLE as error:
             _warn_unread(name_of(self.model), error)
             return None
 

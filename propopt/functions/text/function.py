@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -226,12 +226,25 @@ class TextFunction(Function):
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         documents = self.documents_at(points, labels)
+        return self.text_schema.placed(documents, self.effects_in(documents))
+
+    def effects_in(self, documents: Sequence[Document]) -> list[Values]:
+        """F of each document less f of it without each of its words, (d,) each.
+
+        Parameters
+        ----------
+        documents : sequence of Document
+            Known or not.
+
+        Raises
+        ------
+        InvalidInput
+            If a value of f is not finite.
+        """
         values = self.texts_value(document.text for document in documents)
         without = self.texts_value(
             text for document in documents for text in without_each(document)
         )
-        effects, end = np.zeros(points.shape), 0
-        for row, document, value in zip(effects, documents, values, strict=True):
-            start, end = end, end + document.n_words
-            row[self.text_schema.columns_of(document)] = value - without[start:end]
-        return effects
+        ends = np.cumsum([document.n_words for document in documents], dtype=np.intp)
+        parts = np.split(without, ends)[: len(documents)]
+        return [value - part for value, part in zip(values, parts, strict=True)]

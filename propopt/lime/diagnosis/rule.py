@@ -14,7 +14,7 @@ from propopt.lime.diagnosis.finding import LimeFinding, QuietRule
 from propopt.output.progress import progress_bar
 
 
-Said: TypeAlias = str | Callable[[int, int], str]
+Sentence: TypeAlias = str | Callable[[int, int], str]
 """A sentence, or what gives one for a row and a column."""
 
 
@@ -43,8 +43,8 @@ class Checked:
 
     numbers: Array
     stakes: Array
-    sentence: Said
-    remedy: Said
+    sentence: Sentence
+    remedy: Sentence
     excuses: Mapping[str, Truths] = field(default_factory=dict)
     also: Truths | None = None
 
@@ -168,5 +168,5 @@ def told_by(
     return told
 
 
-def _said(what: Said, n: int, j: int) -> str:
+def _said(what: Sentence, n: int, j: int) -> str:
     return what if isinstance(what, str) else what(n, j)

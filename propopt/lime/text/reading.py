@@ -11,7 +11,7 @@ import numpy as np
 from propopt._typing import Truths, Values
 from propopt.errors import InvalidInput
 from propopt.functions.text import TextFunction
-from propopt.structures.subsets import NoSetFunction, SetFunction
+from propopt.structures.subsets import Enumerated, NoSetFunction, SetFunction
 from propopt.structures.subsets.sets import random_sets
 from propopt.tables.text import Document
 
@@ -155,6 +155,26 @@ def _believed(
         f"{document.n_words} words kept"
     )
     return DocumentReading(value, NoSetFunction(reason))
+
+
+def enumerated_words(function: TextFunction, document: Document) -> Enumerated:
+    """The function of the words of a document, by asking for all its 2^d texts.
+
+    Parameters
+    ----------
+    function : TextFunction
+        f.
+    document : Document
+        Of at most 16 words.
+
+    Raises
+    ------
+    InvalidInput
+        If there are more, or the model has no finite value somewhere.
+    """
+    return Enumerated.of(
+        lambda bits: function.texts_value(document.each(bits)), document.n_words
+    )
 
 
 def compared_sets(n_words: int) -> Truths:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, final
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
 from propopt._typing import Points
-from propopt.structures.pipelines import last_step
+from propopt.structures.pipelines import UNREADABLE, last_step, unreadable
 from propopt.structures.products import NoProducts
 from propopt.structures.readers.trees.pipelines.views import View
 from propopt.structures.registry import exact_products, exact_trees
@@ -20,10 +20,6 @@ from propopt.structures.tfidf.features import document_features
 from propopt.structures.tfidf.leaves import LeavesOnWords
 from propopt.structures.tfidf.vectorisers import Vectoriser
 from propopt.tables.text import Document
-
-
-_BAD: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""What reading a model raises that is kept in another way than is known."""
 
 
 @final
@@ -67,11 +63,8 @@ def read_text_trees(
     view = View.of_numbers(vectoriser.n_features, sp.csr_array)
     try:
         trees = exact_trees(vectoriser.rest, output, index, view)
-    except _BAD as error:
-        return NoSetFunction(
-            f"{type(last_step(model)).__name__} cannot be read: "
-            f"{type(error).__name__}: {error}"
-        )
+    except UNREADABLE as error:
+        return NoSetFunction(unreadable(model, error))
     if trees is None:
         return _no_boxes(vectoriser, output, index, view)
     if vectoriser.norm is not None:
@@ -93,8 +86,8 @@ def _no_boxes(
     """Why the model behind a vectoriser is no sum of trees."""
     try:
         found = exact_products(vectoriser.rest, output, index, view)
-    except _BAD as error:
-        found = NoProducts(f"it cannot be read: {type(error).__name__}: {error}")
+    except UNREADABLE as error:
+        return NoSetFunction(unreadable(vectoriser.rest, error))
     name = type(last_step(vectoriser.rest)).__name__
     if isinstance(found, NoProducts):
         return NoSetFunction(f"{name}: {found.reason}")

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 import pandas as pd
 
-from propopt._typing import Array, Points
+from propopt._typing import Array, Points, Positions
 from propopt.errors import InvalidInput
 from propopt.memory import require_memory
 from propopt.tables.names import Labels, listed
@@ -149,10 +149,24 @@ class TextSchema:
             f"a table of {n:,} documents and {d:,} words",
             "give fewer documents at once, or a rule that finds fewer words",
         )
-        points = np.zeros((n, d))
-        for row, document in zip(points, documents, strict=True):
-            row[self.columns_of(document)] = document.counts
-        return points
+        return self.placed(documents, [document.counts for document in documents])
+
+    def placed(
+        self, documents: Sequence[Document], of_words: Sequence[Array | Positions]
+    ) -> Array:
+        """Numbers of the words of each document, in a table of all words (n, D).
+
+        Parameters
+        ----------
+        documents : sequence of Document (n,)
+            Whose words are in the vocabulary.
+        of_words : sequence of arrays (d,)
+            For each document; words that it does not have are 0.
+        """
+        table = np.zeros((len(documents), len(self.vocabulary)))
+        for row, document, values in zip(table, documents, of_words, strict=True):
+            row[self.columns_of(document)] = values
+        return table
 
     def check_words(self, documents: Sequence[Document], what: str) -> None:
         """Refuse documents with words that are not in the vocabulary."""

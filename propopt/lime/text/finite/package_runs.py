@@ -7,7 +7,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from propopt._typing import Array, Truths
+from propopt._typing import Array
 from propopt.checks import read_count
 from propopt.errors import InvalidInput, Refused
 from propopt.extras import require
@@ -17,14 +17,9 @@ from propopt.lime.text.finite.expected import expected_run
 from propopt.lime.text.finite.selection import kept_words
 from propopt.lime.text.law import TextLaw
 from propopt.lime.text.limits import ExactWordLimits
-from propopt.lime.text.reading import checked_subsets
+from propopt.lime.text.reading import checked_subsets, enumerated_words
 from propopt.output.progress import progress_bar
-from propopt.structures.subsets import (
-    Enumerated,
-    NoSetFunction,
-    SetFunction,
-    SizeMeans,
-)
+from propopt.structures.subsets import NoSetFunction, SetFunction, SizeMeans
 from propopt.tables.text import Document, PatternWords
 
 
@@ -123,11 +118,7 @@ def _function_of_words(function: TextFunction, document: Document) -> SetFunctio
             f"the model was not read: {read.reason}; and a text of {document.n_words} "
             f"words has too many parts to ask for all: give `words`"
         )
-
-    def value(bits: Truths) -> Array:
-        return function.texts_value(document.each(bits))
-
-    return Enumerated.of(value, document.n_words)
+    return enumerated_words(function, document)
 
 
 @final

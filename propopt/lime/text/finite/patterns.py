@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from propopt._typing import Array, Positions, Truths, Values
-from propopt.structures.subsets import Conjunctions, SetFunction
+from propopt.structures.subsets import Conjunctions, SetFunction, all_sets
 
 
 def used_words(function: SetFunction, kept: Truths | None = None) -> Positions:
@@ -58,7 +58,7 @@ class Patterns:
     def of(cls, function: SetFunction, used: Positions, log_shares: Values) -> Patterns:
         """Those of a function that depends on the used words alone."""
         sets = np.zeros((2 ** len(used), function.n_words), bool)
-        sets[:, used] = _every_set(len(used))
+        sets[:, used] = all_sets(len(used))
         values = function.value(sets)
         return cls(function.n_words, used, values, log_shares)
 
@@ -82,7 +82,7 @@ class Patterns:
         coefficients : array (d,)
             b, the same for all words that are not used.
         """
-        sets = _every_set(len(self.used)) * 1.0
+        sets = all_sets(len(self.used)) * 1.0
         fitted = intercept + sets @ coefficients[self.used]
         slope = float(coefficients[self.rest].mean()) if self.n_rest else 0.0
         # Σ over k of the others, w r² of each set, times 1, E z and E z z'
@@ -112,11 +112,6 @@ class Patterns:
         m = sizes.astype(np.intp) + k
         logs = _log_choose(self.n_rest, k) - _log_choose(self.n_words, m)
         return np.asarray(np.exp(self.log_shares[m] + logs))
-
-
-def _every_set(n_words: int) -> Truths:
-    codes = np.arange(2**n_words)
-    return (codes[:, None] >> np.arange(n_words)) % 2 == 1
 
 
 def _log_choose(n: int, k: int | Positions) -> Values:

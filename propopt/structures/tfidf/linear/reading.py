@@ -7,6 +7,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
+from propopt.structures.pipelines import UNREADABLE, unreadable
 from propopt.structures.readers.trees.scores import TreeOutput
 from propopt.structures.subsets import (
     NormalisedSum,
@@ -25,9 +26,6 @@ from propopt.tables.text import Document
 
 _LONGEST: Final = 4e9
 """Q d² of a document: of 5,000 words they are 2e9, and need about 20 s."""
-
-_BAD: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""What reading a model raises that is kept in another way than is known."""
 
 
 @final
@@ -96,9 +94,8 @@ def read_text_linear(
         if isinstance(normed, NoSetFunction):
             return normed
         row = linear_row(normed.vectoriser.rest, TreeOutput(output, index))
-    except _BAD as error:
-        name = type(vectoriser.rest).__name__
-        return NoSetFunction(f"{name} cannot be read: {type(error).__name__}: {error}")
+    except UNREADABLE as error:
+        return NoSetFunction(unreadable(vectoriser.rest, error))
     if not isinstance(row, LinearRow):
         return row
     return _at_features(normed, row)
