@@ -67,11 +67,8 @@ def tabular_theorem_samples(
     >>> f"{n:.0e}"
     '3e+20'
     """
-    F, nu = read_positive(largest, "largest"), read_positive(kernel_width, "width")
-    if not 0.0 < read_positive(error, "error") < F:
-        raise InvalidInput(f"error: expected less than largest = {F:g}, got {error!r}")
-    if not 0.0 < read_positive(failure, "failure") < 1.0:
-        raise InvalidInput(f"failure: expected a probability, got {failure!r}")
+    F = read_largest(error, failure, largest)
+    nu = read_positive(kernel_width, "width")
     if read_count(n_bins, "n_bins") < 2:
         raise InvalidInput("n_bins: expected at least 2")
     d, p = read_count(n_columns, "n_columns"), n_bins
@@ -80,7 +77,30 @@ def tabular_theorem_samples(
     square = 4.0 * math.log(d * p) + 1.0 / nu**2 - 2.0 * d * log_c
     # d⁷ p⁸ E² / c^4d: the other term is smaller by 8 d³ p⁴ E / c^2d at least
     exponent = 15.0 * math.log(2.0) + 2.0 * square - math.log(d) + log_rest
-    return math.exp(exponent) if exponent < 700.0 else math.inf
+    return exp_or_inf(exponent)
+
+
+def read_largest(error: float, failure: float, largest: float) -> float:
+    """A bound of |f|, with an error below it and a probability that it is larger.
+
+    Raises
+    ------
+    InvalidInput
+        If a number is out of its range.
+    """
+    bound = read_positive(largest, "largest")
+    if not 0.0 < read_positive(error, "error") < bound:
+        raise InvalidInput(
+            f"error: expected less than largest = {bound:g}, got {error!r}"
+        )
+    if not 0.0 < read_positive(failure, "failure") < 1.0:
+        raise InvalidInput(f"failure: expected a probability, got {failure!r}")
+    return bound
+
+
+def exp_or_inf(log: float) -> float:
+    """The number, or inf where float64 has no such one."""
+    return math.exp(log) if log < 700.0 else math.inf
 
 
 def paper_stability(n_columns: int, kernel_width: float, n_bins: int = 4) -> float:

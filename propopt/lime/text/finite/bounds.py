@@ -12,7 +12,7 @@ import numpy as np
 
 from propopt._typing import Values
 from propopt.checks import read_positive
-from propopt.errors import InvalidInput
+from propopt.lime.finite.bounds import exp_or_inf, read_largest
 from propopt.lime.text.law import TextLaw
 from propopt.lime.text.moments import TextMoments
 
@@ -62,7 +62,7 @@ def moment_bounds(n_words: int, bandwidth: float) -> MomentBounds:
         highest,
         smallest / 6.0,
         math.exp(-2.0 / nu**2) / 40.0,
-        70.0 * d**1.5 * _exp(2.5 / nu**2),
+        70.0 * d**1.5 * exp_or_inf(2.5 / nu**2),
     )
 
 
@@ -105,7 +105,7 @@ def text_theorem_samples(
     >>> f"{text_theorem_samples(0.1, 0.05, 1.0, n_words=29, bandwidth=0.25):.1e}"
     '4.6e+95'
     """
-    M = _read_sizes(error, failure, largest)
+    M = read_largest(error, failure, largest)
     d, nu = n_words, read_positive(bandwidth, "bandwidth")
     logs = (
         9.0 * math.log(2.0)
@@ -114,7 +114,7 @@ def text_theorem_samples(
         + 9.0 * math.log(d)
         + math.log(math.log(8.0 * d / failure))
     )
-    return _exp(logs + 10.0 / nu**2)
+    return exp_or_inf(logs + 10.0 / nu**2)
 
 
 def hoeffding_samples(
@@ -157,7 +157,7 @@ def hoeffding_samples(
     >>> f"{n:.1e}"
     '1.8e+13'
     """
-    M = _read_sizes(error, failure, largest)
+    M = read_largest(error, failure, largest)
     d = n_words
     constants = TextMoments(TextLaw(read_positive(bandwidth, "bandwidth")), d)
     K = constants.inverse_norm
@@ -169,16 +169,3 @@ def hoeffding_samples(
     first = 0.5 * (d + 1) ** 2 * of_matrix * math.log(4.0 * n_entries / failure)
     second = 8.0 * (d + 1) * (2.0 * M * K / error) ** 2
     return max(first, second * math.log(4.0 * (d + 1) / failure))
-
-
-def _read_sizes(error: float, failure: float, largest: float) -> float:
-    M = read_positive(largest, "largest")
-    if not 0.0 < read_positive(error, "error") < M:
-        raise InvalidInput(f"error: expected less than largest = {M:g}, got {error!r}")
-    if not 0.0 < read_positive(failure, "failure") < 1.0:
-        raise InvalidInput(f"failure: expected a probability, got {failure!r}")
-    return M
-
-
-def _exp(log: float) -> float:
-    return math.exp(log) if log < 700.0 else math.inf
