@@ -66,7 +66,7 @@ class OfEntries(Hessian):
 
     def solve(self, E: Array) -> Array:
         e = self.support.values(E)[:, 0]
-        if self.sums is None and not self._is_affordable:
+        if self.sums is None and "_inverse" not in vars(self):
             return self.support.expanded(self._iterated(e)[:, None])
         w = self._inverse @ e
         if self.sums is not None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import scipy.sparse as sp
 
-from propopt._typing import Array, Sparse
+from propopt._typing import Array, Positions, Sparse
 from propopt.linear.components import Components
 
 
@@ -33,28 +35,39 @@ def inverse_by_parts(H: Sparse, parts: Components) -> Sparse:
            [ 0.   ,  0.25 ,  0.   ],
            [-0.333,  0.   ,  0.667]])
     """
-    order = np.argsort(parts.labels, kind="stable")
     sizes = parts.sizes.astype(np.intp)
+    of_node = sizes[parts.labels]
+    order = np.argsort(parts.labels, kind="stable")
     starts = np.cumsum(sizes) - sizes
     place = np.empty(len(order), np.intp)  # of each node within its part
     place[order] = np.arange(len(order)) - np.repeat(starts, sizes)
-    listed = sp.csr_array(H).tocoo()
-    of_entry = parts.labels[listed.coords[0]]
-    rows, columns, values = [], [], []
-    for size in np.unique(sizes):
+    rows = np.concatenate([[0], np.cumsum(of_node)])
+    columns, values = np.empty(rows[-1], np.intp), np.empty(rows[-1])
+    number = np.empty(parts.count, np.intp)  # among parts of the same size
+    for size, entries in _by_size(sp.csr_array(H), of_node):
         alike = np.flatnonzero(sizes == size)
-        number = np.full(parts.count, -1)
         number[alike] = np.arange(len(alike))
-        here = number[of_entry] >= 0
         blocks = np.zeros((len(alike), size, size))
-        first, second = (place[ends[here]] for ends in listed.coords)
-        blocks[number[of_entry[here]], first, second] = listed.data[here]
+        first, second = entries.coords
+        blocks[number[parts.labels[first]], place[first], place[second]] = entries.data
         nodes = order[starts[alike][:, None] + np.arange(size)]
-        values.append(_inverses(blocks).ravel())
-        rows.append(np.repeat(nodes, size, axis=1).ravel())
-        columns.append(np.tile(nodes, size).ravel())
-    entries = (np.concatenate(rows), np.concatenate(columns))
-    return sp.csr_array((np.concatenate(values), entries), shape=H.shape)
+        here = rows[nodes][:, :, None] + np.arange(size)
+        values[here] = _inverses(blocks)
+        columns[here] = nodes[:, None, :]
+    return sp.csr_array((values, columns, rows), shape=H.shape)
+
+
+def _by_size(H: Sparse, of_node: Positions) -> Iterator[tuple[int, Sparse]]:
+    """The entries of H by the size of the part of their row."""
+    listed = H.tocoo()
+    keys = of_node[listed.coords[0]]
+    order = np.argsort(keys, kind="stable")
+    found, firsts = np.unique(keys[order], return_index=True)
+    ends = [*firsts[1:].tolist(), len(order)]
+    for size, first, end in zip(found.tolist(), firsts.tolist(), ends, strict=True):
+        some = order[first:end]
+        coords = tuple(places[some] for places in listed.coords)
+        yield size, sp.coo_array((listed.data[some], coords), shape=H.shape)
 
 
 def _inverses(blocks: Array) -> Array:
