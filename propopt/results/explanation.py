@@ -18,7 +18,7 @@ from propopt.certificate import Certificate, certify
 from propopt.checks import sealed
 from propopt.errors import InvalidInput
 from propopt.estimates import UNITS_IN_WORDS, Units
-from propopt.losses import Bound, Objective, Program, PropertyLoss
+from propopt.losses import Constraint, Objective, Program, PropertyLoss, bounds_of
 from propopt.losses.base import read_for
 from propopt.output.csv import write_csv
 from propopt.output.html import explanation_html, explanation_text
@@ -302,7 +302,10 @@ class Explanation:
         write_csv(path, self.to_frame(), names_of_rows=True)
 
     def certified(
-        self, objective: Objective | PropertyLoss, *, subject_to: Sequence[Bound] = ()
+        self,
+        objective: Objective | PropertyLoss,
+        *,
+        subject_to: Sequence[Constraint] = (),
     ) -> Explanation:
         """This explanation with the losses and the certificate of an objective.
 
@@ -319,14 +322,15 @@ class Explanation:
         0.0
         """
         objective = Objective.of(objective)
-        bounded = [bound.loss for bound in subject_to]
+        bounds = bounds_of(subject_to, objective.losses)
+        bounded = [bound.loss for bound in bounds]
         prices = {loss.name: self.multipliers.get(loss.name, 0.0) for loss in bounded}
         values = self._values([*objective.losses, *bounded])
         mu = list(prices.values())
         certificate = certify(
-            objective, self, bounds=subject_to, multipliers=mu, losses=values
+            objective, self, bounds=bounds, multipliers=mu, losses=values
         )
-        program = Program(objective.losses, tuple(subject_to))
+        program = Program(objective.losses, bounds)
         aim = Aim(program)
         return dataclasses.replace(
             self,
@@ -365,7 +369,7 @@ class Explanation:
         path: str | Path,
         *,
         objective: Objective | PropertyLoss | None = None,
-        subject_to: Sequence[Bound] = (),
+        subject_to: Sequence[Constraint] = (),
     ) -> Explanation:
         """Read what :meth:`save` wrote.
 

@@ -24,6 +24,7 @@ from propopt.losses import (
     PropertyLoss,
     bounds_of,
 )
+from propopt.losses.restricted import is_complete
 from propopt.output.progress import progress_bar
 from propopt.results.conclusions.ends import Ends
 from propopt.results.explanation import Explanation
@@ -119,9 +120,11 @@ def sweep(
     bounds = bounds_of(subject_to, plan.measured.losses)
     job = _Job(plan.losses, bounds, solver, goal).ready(plan.points)
     done = _Done()
+    sums = [(1.0, bound.loss) for bound in bounds if is_complete(bound)]
+    measured = Objective.trusted((*plan.measured.terms, *sums))
     try:
         for baseline in explanations_of(baselines, "baseline"):
-            done.baselines.append(baseline.measured(plan.measured))
+            done.baselines.append(baseline.measured(measured))
         with progress_bar("sweep", len(plan.points), progress) as bar:
             for result in _results(job, blocks, workers):
                 done.add(result)

@@ -26,7 +26,7 @@ from propopt.results.deferred import is_deferred
 from propopt.results.explanation import Explanation
 from propopt.results.later import WhenAsked
 from propopt.tradeoffs.card import trade_offs_html
-from propopt.tradeoffs.distances import distance_of, why_not_compared
+from propopt.tradeoffs.distances import distance_of, why_not_compared, why_not_complete
 from propopt.tradeoffs.loss_units import units_of_losses
 from propopt.tradeoffs.saving import read_trade_offs, write_trade_offs
 
@@ -78,11 +78,15 @@ class TradeOffs:
     def on_front(self) -> NDArray[np.bool_]:
         """True where no other is at least as good in every loss and better in one.
 
-        Baselines in other units than the target are nowhere on it.
+        Baselines in other units than the target are nowhere on it, nor are such as do
+        not add up where rows have to.
         """
         alike = np.ones(len(self.explanations), dtype=bool)
         for place, baseline in enumerate(self.baselines, start=len(self.optimized)):
-            alike[place] = why_not_compared(baseline, self.units) is None
+            reason = why_not_compared(baseline, self.units) or why_not_complete(
+                baseline, self.optimized, self.losses
+            )
+            alike[place] = reason is None
         values = np.where(alike[:, None], self.values, np.inf)
         no_worse = (values[:, None, :] <= values[None, :, :]).all(axis=2)
         better = (values[:, None, :] < values[None, :, :]).any(axis=2)
@@ -169,7 +173,8 @@ class TradeOffs:
         for the weights that suit it best, that much was left on the table.
         ``weight.<loss>`` are those weights. A baseline in other units than the target
         has no excess, and ``not_compared`` says why: put it in these units first, by
-        :meth:`Explanation.to_slopes` or :meth:`Explanation.scaled`.
+        :meth:`Explanation.to_slopes` or :meth:`Explanation.scaled`. Nor has one whose
+        rows miss what they have to add up to (:class:`propopt.Completeness`).
         """
         rows = (
             distance_of(baseline, self.optimized, self.losses, self.units)
