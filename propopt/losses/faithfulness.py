@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, Literal, final
 
@@ -12,7 +13,7 @@ from propopt._typing import Array, Points
 from propopt.checks import read_array, refuse_overflow
 from propopt.errors import InvalidInput
 from propopt.estimates import Estimate, Units
-from propopt.losses.base import Faithfulness
+from propopt.losses.base import Faithfulness, PropertyLoss
 from propopt.maps import Identity, LinearMap, PerPoint
 from propopt.penalties import Absolute, Penalty, Squared
 from propopt.tables.alignment import aligned_vector, is_shap, read_attributions
@@ -173,6 +174,12 @@ class FunctionMatching(Faithfulness):
     @property
     def labels(self) -> Labels:
         return self._labels
+
+
+def units_of_target(losses: Iterable[PropertyLoss]) -> Units | None:
+    """The units that gradient matching is in; None where they are not known."""
+    units = {loss.units for loss in losses if isinstance(loss, GradientMatching)}
+    return units.pop() if len(units) == 1 else None
 
 
 def _units_of(G: Any) -> Units | None:

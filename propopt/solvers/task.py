@@ -18,12 +18,14 @@ from propopt.errors import (
     TrivialObjectiveWarning,
     UncertifiedWarning,
 )
+from propopt.estimates import Units
 from propopt.losses import (
     Faithfulness,
     MaxDifferenceRobustness,
     Program,
 )
 from propopt.losses.effortless import Effortless
+from propopt.losses.faithfulness import units_of_target
 from propopt.losses.restricted import zeros
 from propopt.losses.totals import Totals
 from propopt.results.aim import Aim, KnownCurvature
@@ -166,6 +168,7 @@ class Task:
             },
             target=self._target(weights, certificate.scale, solution.multipliers),
             standard_errors=errors or self._linear_errors(weights),
+            units=self._units,
             program=self.program,
             solver=self._solver_name(weights),
             seconds=time.perf_counter() - began,
@@ -289,6 +292,11 @@ class Task:
             if value is not None
         }
 
+    @property
+    def _units(self) -> Units:
+        """Those of what is matched, where it says so."""
+        return units_of_target(self.program.all_losses) or "gradient"
+
     def _solver_name(self, weights: Array) -> str:
         return "none" if self._zero_is_free(weights) else self.chosen.name
 
@@ -333,6 +341,7 @@ class Task:
             target=self._target(weights, certificate.scale),
             standard_errors=self._linear_errors(weights),
             details=self._irreducible,
+            units=self._units,
             program=self.program,
             solver=self.chosen.name,
             seconds=time.perf_counter() - began,

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from propopt.estimates import Units
-from propopt.losses import GradientMatching, Objective
 from propopt.results.explanation import Explanation
 
 
@@ -19,14 +18,6 @@ _IN_WORDS = {
     "scaled": "slopes times a scale",
     "output": "parts of the output",
 }
-
-
-def units_of_target(objective: Objective) -> Units | None:
-    """The units that gradient matching is in; None where they are not known."""
-    units = {
-        loss.units for loss in objective.losses if isinstance(loss, GradientMatching)
-    }
-    return units.pop() if len(units) == 1 else None
 
 
 def why_not_compared(baseline: Explanation, units: Units | None) -> str | None:

@@ -24,6 +24,7 @@ from propopt.losses import (
     PropertyLoss,
     bounds_of,
 )
+from propopt.losses.faithfulness import units_of_target
 from propopt.losses.restricted import is_complete
 from propopt.output.progress import progress_bar
 from propopt.results.conclusions.ends import Ends
@@ -41,7 +42,6 @@ from propopt.solvers import (
     Task,
     Transposed,
 )
-from propopt.tradeoffs.distances import units_of_target
 from propopt.tradeoffs.plan import ByLoss, SweepPlan, SweepPoint
 from propopt.tradeoffs.table import TradeOffs
 from propopt.workers import in_workers, read_workers
@@ -166,7 +166,7 @@ class _Done:
             failures=tuple(map(str, self.failures)),
             interrupted=self.interrupted,
             ends=ends,
-            units=units_of_target(measured),
+            units=units_of_target(measured.losses),
         )
 
 

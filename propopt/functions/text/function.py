@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from propopt._typing import Attributions, Points, Values
 from propopt.errors import InvalidInput
+from propopt.estimates import Estimate
 from propopt.functions.base import EXACT, Function
 from propopt.functions.models.readout import Readout
 from propopt.functions.text.asked import AskedModel, as_texts
@@ -88,6 +89,11 @@ class TextFunction(Function):
     def effects_at(self, points: Points) -> NDArray[np.bool_]:
         """All gradients are effects."""
         return np.ones(points.shape, bool)
+
+    def estimate_at(self, points: Points, labels: Labels) -> Estimate:
+        """In units of the output, as effects are."""
+        found = super().estimate_at(points, labels)
+        return replace(found, units="output", effects=None)
 
     @cached_property
     def asked(self) -> AskedModel:
