@@ -25,6 +25,10 @@ N_ROWS: Final = 100
 """Rows of X, where nothing else is said."""
 
 
+NO_WORDS: Final = "the text without any word"
+"""The background of documents."""
+
+
 def read_background(background: object) -> Background:
     """A background, checked as far as it can be without a request.
 
@@ -49,7 +53,7 @@ def background_refusal(background: Background) -> str | None:
     """Why it has no meaning for documents; None where it is that by default."""
     if isinstance(background, int) and background == N_ROWS:
         return None
-    return "background: of documents it is the text without any word; leave it out"
+    return f"background: of documents it is {NO_WORDS}; leave it out"
 
 
 def background_rows(background: Background, request: Request) -> Points:

@@ -187,7 +187,7 @@ class Baseline(ABC):
             attributions=table.attributions(found),
             method=self.method,
             labels=table.labels,
-            parameters=self.parameters,
+            parameters=self._texts_parameters(),
             standard_errors=table.standard_errors(found),
             details=table.details(found),
             units="output",
@@ -207,6 +207,10 @@ class Baseline(ABC):
     def _texts_refusal(self) -> str | None:
         """Why these settings have no meaning for documents; None if they have."""
         return None
+
+    def _texts_parameters(self) -> dict[str, Parameter]:
+        """The settings that have a meaning for documents."""
+        return self.parameters
 
     def _words(self, request: Request) -> WordsFound:
         """What is said of a document: the request has one row, of ones."""

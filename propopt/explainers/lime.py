@@ -157,8 +157,10 @@ class Lime(Baseline):
             left_out = {"law", "first_row"}
         else:
             left_out = {"scale", "distribution", "relative", "kernel_width"}
-            law = self.law
-            told["law"] = repr(law if isinstance(law, TextLaw) else self._law(law))
+            if isinstance(self.law, TextLaw):
+                told |= {"law": "TextLaw", "bandwidth": self.law.bandwidth}
+            else:
+                told["law"] = repr(self._law(self.law))
         return {name: told[name] for name in told if name not in left_out}
 
     def _expected(self, request: Request) -> int:

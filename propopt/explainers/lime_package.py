@@ -15,8 +15,9 @@ from propopt.explainers.background import checked_background, same_columns
 from propopt.explainers.base import Baseline, Findings, PackageUnits
 from propopt.explainers.request import Request
 from propopt.explainers.texts.each import WordsFound
-from propopt.explainers.texts.package import package_on_text
+from propopt.explainers.texts.package import TEXT_WIDTH, package_on_text
 from propopt.extras import require
+from propopt.results.explanation import Parameter
 from propopt.tables.columns import Coded
 from propopt.tables.names import listed
 from propopt.tables.schema import TableSchema
@@ -104,6 +105,10 @@ class LimePackage(Baseline):
                 "documents leave them out"
             )
         return None
+
+    def _texts_parameters(self) -> dict[str, Parameter]:
+        width = TEXT_WIDTH if self.kernel_width is None else self.kernel_width
+        return {"bandwidth": width / 100.0, "n_samples": self.n_samples}
 
     def _words(self, request: Request) -> WordsFound:
         """By ``LimeTextExplainer``, with all words and no selection among them."""

@@ -13,6 +13,7 @@ from propopt._typing import Array, Attributions, Points
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.explainers.background import (
+    NO_WORDS,
     Background,
     background_refusal,
     background_rows,
@@ -23,6 +24,7 @@ from propopt.explainers.base import Baseline, Findings, PackageUnits
 from propopt.explainers.request import Request
 from propopt.explainers.texts.each import WordsFound
 from propopt.extras import require
+from propopt.results.explanation import Parameter
 from propopt.sampling import perturbations
 
 
@@ -114,6 +116,10 @@ class Shap(Baseline):
 
     def _texts_refusal(self) -> str | None:
         return background_refusal(self.background)
+
+    def _texts_parameters(self) -> dict[str, Parameter]:
+        told = {k: v for k, v in self.parameters.items() if k != "units"}
+        return {**told, "background": NO_WORDS}
 
     def _words(self, request: Request) -> WordsFound:
         """Against the text without any word."""

@@ -10,6 +10,7 @@ import numpy as np
 from propopt.errors import InvalidInput
 from propopt.estimates import Units
 from propopt.explainers.background import (
+    NO_WORDS,
     Background,
     background_refusal,
     background_rows,
@@ -21,6 +22,7 @@ from propopt.explainers.texts.each import WordsFound
 from propopt.functions.smoothing.checked import CheckedBoxes
 from propopt.functions.text import DocumentFunction
 from propopt.lime.text.reading import checked_subsets
+from propopt.results.explanation import Parameter
 from propopt.structures.boxes.shapley import BoxShapley
 from propopt.structures.subsets import NoSetFunction, WordShapley
 
@@ -89,6 +91,9 @@ class TreeShap(Baseline):
 
     def _texts_refusal(self) -> str | None:
         return background_refusal(self.background)
+
+    def _texts_parameters(self) -> dict[str, Parameter]:
+        return {"background": NO_WORDS}
 
     def _words(self, request: Request) -> WordsFound:
         """Of whatever is read as a function of sets of words, as trees are."""

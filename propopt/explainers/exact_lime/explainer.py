@@ -144,7 +144,11 @@ class ExactLime(Baseline):
         law = self.law
         told = super().parameters
         if isinstance(law, TextLaw):
-            told = {"law": repr(law), "n_samples": self.n_samples}
+            told = {
+                "law": "TextLaw",
+                "bandwidth": law.bandwidth,
+                "n_samples": self.n_samples,
+            }
         if isinstance(law, LimeLaw):
             told |= {
                 "law": law.method,

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from propopt._typing import Array
-from propopt.errors import InvalidInput
+from propopt._typing import Array, Values
 from propopt.explainers.request import Request
 from propopt.explainers.texts.each import WordsFound
 from propopt.extras import require
-from propopt.functions.text import DocumentFunction, TextFunction
+from propopt.functions.text import DocumentFunction
 from propopt.tables.text import PatternWords
 
 
-_KERNEL_WIDTH: Final = 25.0
+TEXT_WIDTH: Final = 25.0
 """That of the package: a hundred times the bandwidth of a :class:`TextLaw`."""
 
 
@@ -23,6 +23,10 @@ def package_on_text(
     request: Request, kernel_width: float | None, n_samples: int
 ) -> WordsFound:
     """A run of ``LimeTextExplainer`` that keeps all words.
+
+    The package finds words by itself, as ``PatternWords()`` does. Where those of the
+    function are others, it is given a text of as many words that stand for them, and of
+    the document those are deleted that it deletes: the law of its samples is the same.
 
     Parameters
     ----------
@@ -35,28 +39,26 @@ def package_on_text(
 
     Raises
     ------
-    InvalidInput
-        If the words are not those of the package.
     MissingExtra
         If ``lime`` is not installed.
     """
     at = request.function
     assert isinstance(at, DocumentFunction), "see Baseline"
-    _check_rule(at.function)
     lime = require("lime.lime_text")
     explainer = lime.LimeTextExplainer(
-        kernel_width=_KERNEL_WIDTH if kernel_width is None else kernel_width,
+        kernel_width=TEXT_WIDTH if kernel_width is None else kernel_width,
         feature_selection="none",  # all are kept
         random_state=int(request.rng.integers(2**32)),
     )
+    given = _given(at)
 
     def two_columns(texts: list[str]) -> Array:
         """The package asks for a column for each class, and explains the second."""
-        values = at.function.texts_value(texts)
+        values = given.values(texts)
         return np.column_stack([-values, values])
 
     fit = explainer.explain_instance(
-        at.document.text,
+        given.text,
         two_columns,
         labels=(1,),
         num_features=at.n_words,
@@ -65,16 +67,28 @@ def package_on_text(
     words = fit.domain_mapper.indexed_string.inverse_vocab
     slopes = {words[place]: slope for place, slope in fit.as_map()[1]}
     return WordsFound(
-        attributions=np.array([slopes[word] for word in at.document.words], float),
+        attributions=np.array([slopes[word] for word in given.words], float),
         details={"intercept": float(fit.intercept[1]), "r2": float(fit.score)},
     )
 
 
-def _check_rule(function: TextFunction) -> None:
-    rule = function.text_schema.rule
-    if rule != PatternWords():
-        raise InvalidInput(
-            "lime_package: it finds words by itself, as PatternWords() does, and those "
-            f"of {function!r} are found by {rule!r}; wrap the model with "
-            "TextSchema.of(documents, PatternWords())"
-        )
+class _Given(NamedTuple):
+    """What the package is given: a text, its words, and what f is of such texts."""
+
+    text: str
+    words: Sequence[str]
+    values: Callable[[list[str]], Values]
+
+
+def _given(at: DocumentFunction) -> _Given:
+    function, document = at.function, at.document
+    if function.text_schema.rule == PatternWords():
+        return _Given(document.text, document.words, function.texts_value)
+    tokens = [f"word{place}" for place in range(at.n_words)]
+
+    def values(texts: list[str]) -> Values:
+        kept = (set(text.split()) for text in texts)
+        bits = np.array([[token in words for token in tokens] for words in kept])
+        return function.texts_value(document.each(bits))
+
+    return _Given(" ".join(tokens), tokens, values)
