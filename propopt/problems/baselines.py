@@ -1,13 +1,14 @@
 """Sections on baselines: what may be said of each, and how it is made.
 
 A new baseline is a section here and its place in ``BASELINE_SECTIONS``. Fields that are
-lists give one baseline for each combination of their values.
+lists give one baseline for each combination of their values. Of documents words are
+deleted, by the law of LIME on texts, and settings of tables are refused.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field
@@ -22,6 +23,7 @@ from propopt.explainers import (
     SmoothGrad,
     TreeShap,
 )
+from propopt.lime import TextLaw
 from propopt.problems.kernel_widths import KernelWidths, WidthRange
 from propopt.problems.section import Nonnegative, Positive, Section, one_of
 
@@ -41,16 +43,71 @@ class BaselineSection(Section):
     """A method to compare with: the settings of a baseline."""
 
     makes: ClassVar[type[Baseline]]
+    of_tables: ClassVar[Mapping[str, str]] = {}
+    """Settings without a meaning for documents, and what is said then."""
+    of_texts: ClassVar[Mapping[str, str]] = {}
+    """Settings without a meaning for tables, and what is said then."""
+    needed: ClassVar[str | None] = None
+    """A setting that tables need."""
 
-    def build(self) -> list[Baseline]:
-        """The baselines, the last of the listed settings varying fastest."""
-        return [self.makes(**settings) for settings in self._settings()]
+    def build(self, *, is_text: bool = False) -> list[Baseline]:
+        """The baselines, the last of the listed settings varying fastest.
 
-    def _settings(self) -> Iterator[dict[str, Any]]:
-        fields = {name: value for name, value in self if name != "method"}
+        Parameters
+        ----------
+        is_text : bool
+            Whether they explain documents.
+        """
+        make = self._of_texts if is_text else self._of_table
+        return [make(settings) for settings in self._settings(is_text)]
+
+    def unused(self, *, is_text: bool) -> tuple[str, str] | None:
+        """A setting that was given and has no effect, and what is said of it."""
+        for name, message in (self.of_tables if is_text else self.of_texts).items():
+            if name in self.model_fields_set:
+                return name, message
+        return None
+
+    def _of_table(self, settings: dict[str, Any]) -> Baseline:
+        return self.makes(**settings)
+
+    def _of_texts(self, settings: dict[str, Any]) -> Baseline:
+        return self.makes(**settings)
+
+    def _settings(self, is_text: bool) -> Iterator[dict[str, Any]]:
+        unused = {"method", *(self.of_tables if is_text else self.of_texts)}
+        fields = {name: value for name, value in self if name not in unused}
         choices = [_listed(value) for value in fields.values()]
         for combination in itertools.product(*choices):
             yield dict(zip(fields, combination, strict=True))
+
+
+_NO_EFFECT: Final = "has no effect with data.text"
+_NO_WIDTH: Final = (
+    "of documents give bandwidth, a hundredth of it: the package's 25 is 0.25"
+)
+_EMPTY_TEXT: Final = "of documents it is the text without any word; leave it out"
+_OF_TEXTS: Final = "has no effect without data.text"
+
+
+def _no_effect(*names: str) -> dict[str, str]:
+    return dict.fromkeys(names, _NO_EFFECT)
+
+
+class LawSection(BaselineSection):
+    """LIME, which on documents deletes words by a law."""
+
+    of_texts: ClassVar[Mapping[str, str]] = {"bandwidth": _OF_TEXTS}
+
+    bandwidth: KernelWidths = Field(
+        0.25,
+        description="of documents, a hundredth of the package's kernel_width, which is "
+        "25 by default",
+    )
+
+    def _of_texts(self, settings: dict[str, Any]) -> Baseline:
+        settings["law"] = TextLaw(settings.pop("bandwidth"))
+        return self.makes(**settings)
 
 
 def _listed(value: Any) -> list[Any]:
@@ -72,6 +129,10 @@ class SmoothGradBaseline(BaselineSection):
     """Mean gradients of perturbed points, one explanation per scale."""
 
     makes = SmoothGrad
+    of_tables: ClassVar[Mapping[str, str]] = {
+        "method": "words get no noise; take gradient, which is the effect of each, or "
+        "exact_lime, for which others are deleted too"
+    }
 
     method: Literal["smoothgrad"]
     scale: Lengths
@@ -80,25 +141,43 @@ class SmoothGradBaseline(BaselineSection):
     relative: bool = Field(False, description=_RELATIVE)
 
 
-class LimeBaseline(BaselineSection):
-    """Local linear fits, one explanation per scale."""
+class LimeBaseline(LawSection):
+    """Local linear fits, one explanation per scale, or of documents per bandwidth."""
 
     makes = Lime
+    of_tables: ClassVar[Mapping[str, str]] = {
+        **_no_effect("scale", "distribution", "relative"),
+        "kernel_width": _NO_WIDTH,
+    }
+    of_texts: ClassVar[Mapping[str, str]] = {
+        **LawSection.of_texts,
+        "first_row": _OF_TEXTS,
+    }
+    needed: ClassVar[str | None] = "scale"
 
     method: Literal["lime"]
-    scale: Lengths
+    scale: Lengths | None = Field(None, description="of tables, which need one")
     n_samples: Samples = 1000
     distribution: PerturbationLaw = "gaussian"
     kernel_width: Positive | None = None
     ridge: Nonnegative = 0.0
     fit_intercept: bool = True
     relative: bool = Field(False, description=_RELATIVE)
+    first_row: bool = Field(
+        False,
+        description="of documents: the first sample is the document itself, as in the "
+        "package",
+    )
 
 
-class LimePackageBaseline(BaselineSection):
+class LimePackageBaseline(LawSection):
     """The lime package."""
 
     makes = LimePackage
+    of_tables: ClassVar[Mapping[str, str]] = {
+        **_no_effect("discretize", "sample_around", "units"),
+        "kernel_width": _NO_WIDTH,
+    }
 
     method: Literal["lime_package"]
     n_samples: Samples = 5000
@@ -107,11 +186,19 @@ class LimePackageBaseline(BaselineSection):
     sample_around: bool = False
     units: Literal["output", "gradient"] = "output"
 
+    def _of_texts(self, settings: dict[str, Any]) -> Baseline:
+        settings["kernel_width"] = 100.0 * settings.pop("bandwidth")
+        return self.makes(**settings)
 
-class ExactLimeBaseline(BaselineSection):
-    """What tabular LIME tends to, one explanation per kernel width and unit."""
+
+class ExactLimeBaseline(LawSection):
+    """What LIME tends to, one explanation per kernel width and unit, or bandwidth."""
 
     makes = ExactLime
+    of_tables: ClassVar[Mapping[str, str]] = {
+        **_no_effect("n_bins", "weights", "law", "units"),
+        "kernel_width": _NO_WIDTH,
+    }
 
     method: Literal["exact_lime"]
     kernel_width: KernelWidths | None = Field(
@@ -130,6 +217,10 @@ class ShapBaseline(BaselineSection):
     """The shap package, against rows of the points or their mean."""
 
     makes = Shap
+    of_tables: ClassVar[Mapping[str, str]] = {
+        "background": _EMPTY_TEXT,
+        **_no_effect("units"),
+    }
 
     method: Literal["shap"]
     background: BackgroundRows = 100
@@ -142,6 +233,7 @@ class TreeShapBaseline(BaselineSection):
     """Exact Shapley values of trees, against rows of the points or their mean."""
 
     makes = TreeShap
+    of_tables: ClassVar[Mapping[str, str]] = {"background": _EMPTY_TEXT}
 
     method: Literal["tree_shap"]
     background: BackgroundRows = 100

@@ -144,7 +144,7 @@ class ProblemFile:
             objective=self._objective,
             weights=schema.build_weights(),
             limits=schema.build_limits(),
-            baselines=schema.build_baselines(),
+            baselines=schema.build_baselines(is_text=schema.data.text is not None),
             setting=schema.build_setting(),
             solver=schema.solver,
             tolerance=schema.tolerance,

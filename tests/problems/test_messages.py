@@ -77,8 +77,8 @@ WRONG = {
     ),
     "baselines: [{method: lime, scale: [1], samples: 3}]": (
         "baselines.0.samples: unknown key (did you mean 'n_samples'?); known here: "
-        "method, scale, n_samples, distribution, kernel_width, ridge, fit_intercept, "
-        "relative"
+        "bandwidth, method, scale, n_samples, distribution, kernel_width, ridge, "
+        "fit_intercept, relative, first_row"
     ),
     "baselines: [{method: exact_lime, kernel_width: wide}]": (
         "baselines.0.kernel_width: expected a kernel width, a list of them, or a range "

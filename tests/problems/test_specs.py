@@ -11,6 +11,7 @@ import pytest
 import propopt as po
 from propopt import explainers, graphs, inductive, losses
 from propopt.graphs.grids import grid_gaussian_graph
+from propopt.lime import TextLaw
 from propopt.problems import baselines as baseline_sections
 from propopt.problems import graphs as graph_sections
 from propopt.problems import inductive as rules
@@ -33,11 +34,11 @@ def choices(annotation):
 
 
 NOT_OF_FILES = {
-    "lime": {"law", "first_row"},
+    "lime": {"law"},
     "lime_package": {"background"},
     "exact_lime": {"background"},
 }
-"""Tables and laws, which a file cannot hold; and what has no effect without these."""
+"""Tables and laws, which a file cannot hold."""
 
 
 @pytest.mark.parametrize(
@@ -45,13 +46,20 @@ NOT_OF_FILES = {
 )
 def test_a_baseline_has_the_settings_of_its_class(section):
     fields = {f.name: f.default for f in dataclasses.fields(section.makes)}
-    given = {n: f for n, f in section.model_fields.items() if n != "method"}
+    own = {"method", "bandwidth"}  # the law of texts is made of it
+    given = {n: f for n, f in section.model_fields.items() if n not in own}
     assert set(given) == set(fields) - NOT_OF_FILES.get(section.makes.method, set())
     hints = get_type_hints(section.makes)
     for name, field in given.items():
         assert choices(field.annotation) == choices(hints[name]), name
         if not field.is_required() and not isinstance(field.default, list):
             assert field.default == fields[name], name
+
+
+def test_the_bandwidth_of_baselines_is_that_of_the_package():
+    sections = baseline_sections.BASELINE_SECTIONS
+    fields = [x.model_fields.get("bandwidth") for x in sections]
+    assert {x.default for x in fields if x} == {TextLaw().bandwidth}
 
 
 def test_every_baseline_can_stand_in_a_file():

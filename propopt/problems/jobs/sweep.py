@@ -108,12 +108,18 @@ class SweepKeys(Section):
         """The limits to sweep, by loss name."""
         return {name: listed_weights(values) for name, values in self.limits.items()}
 
-    def build_baselines(self) -> list[list[Baseline]]:
-        """The baselines of each entry, one for each combination of listed settings."""
+    def build_baselines(self, *, is_text: bool = False) -> list[list[Baseline]]:
+        """The baselines of each entry, one for each combination of listed settings.
+
+        Parameters
+        ----------
+        is_text : bool
+            Whether they explain documents.
+        """
         groups = []
         for place, baseline in enumerate(self.baselines):
             with part("baselines", place):
-                groups.append(baseline.build())
+                groups.append(baseline.build(is_text=is_text))
         return groups
 
     def build_setting(self) -> Setting:
@@ -144,7 +150,7 @@ class Sweep(Job):
     def check(self, schema: ProblemSchema, source: Source) -> None:
         check_sweep(schema, source)
         with source.blaming():
-            schema.build_baselines()
+            schema.build_baselines(is_text=schema.data.text is not None)
 
     def check_extent(self, schema: ProblemSchema, extent: Extent) -> None:
         assert schema.objective is not None

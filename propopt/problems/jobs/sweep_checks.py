@@ -26,6 +26,7 @@ def check_sweep(schema: ProblemSchema, source: Source) -> None:
     _check_weights(schema, source)
     _check_setting(schema, source)
     _check_words(schema, source)
+    _check_baselines(schema, source)
     _check_columns(schema, source)
     with source.blaming():
         check_pick(schema.pick, {**schema.build_weights(), **schema.build_limits()})
@@ -111,6 +112,21 @@ def _check_words(schema: ProblemSchema, source: Source) -> None:
                 ("objective", "smoothness", "graph"),
                 f"words have no place beside others to tell here; take "
                 f"{' or '.join(_OF_WORDS)}",
+            )
+
+
+def _check_baselines(schema: ProblemSchema, source: Source) -> None:
+    """No settings of tables where there are documents, and none of these elsewhere."""
+    is_text = schema.data.text is not None
+    for place, baseline in enumerate(schema.baselines):
+        unused = baseline.unused(is_text=is_text)
+        if unused is not None:
+            name, message = unused
+            raise source.error(("baselines", place, name), message)
+        needed = baseline.needed
+        if needed is not None and not is_text and getattr(baseline, needed) is None:
+            raise source.error(
+                ("baselines", place), "required, and missing", missing=needed
             )
 
 
