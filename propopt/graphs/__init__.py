@@ -1,6 +1,7 @@
 """Who is similar to whom: points and features, stored or known by their pattern."""
 
 from propopt.graphs.base import Graph
+from propopt.graphs.cosine import cosine_graph
 from propopt.graphs.documents import document_graph
 from propopt.graphs.features import correlation_graph, group_graph
 from propopt.graphs.grid_points import grid
@@ -20,6 +21,7 @@ __all__ = [
     "chain_graph",
     "complete_graph",
     "correlation_graph",
+    "cosine_graph",
     "document_graph",
     "gaussian_graph",
     "graph_from_matrix",

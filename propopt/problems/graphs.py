@@ -120,6 +120,17 @@ class KnnGraph(GraphSection):
             )
 
 
+class CosineGraph(GraphSection):
+    """Nearest directions, by the cosine: of documents those that share rarer words."""
+
+    kind: Literal["cosine"]
+    n_neighbors: Count = 8
+
+    def build(self, X: Any, n_nodes: int) -> graphs.Graph:
+        del n_nodes
+        return graphs.cosine_graph(X, self.n_neighbors)
+
+
 class ThresholdGraph(GraphSection):
     """Pairs with ‖x − x'‖² ≤ threshold."""
 
@@ -202,6 +213,7 @@ POINT_GRAPHS: Final = (
     GaussianGraph,
     GaussianGridGraph,
     KnnGraph,
+    CosineGraph,
     ThresholdGraph,
     CompleteGraph,
     ChainGraph,

@@ -13,7 +13,9 @@ TOP = (
     "sweep, limits, baselines, plot, pick, attributions, solver, tolerance, explain, "
     "lime"
 )
-POINT_GRAPHS = "'gaussian', 'grid_gaussian', 'knn', 'threshold', 'complete' or 'chain'"
+POINT_GRAPHS = (
+    "'gaussian', 'grid_gaussian', 'knn', 'cosine', 'threshold', 'complete' or 'chain'"
+)
 METHODS = (
     "'gradient', 'smoothgrad', 'lime', 'lime_package', 'exact_lime', 'shap' or "
     "'tree_shap'"

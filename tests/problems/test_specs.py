@@ -71,6 +71,7 @@ BUILT_BY = {
     "gaussian": graphs.gaussian_graph,
     "grid_gaussian": grid_gaussian_graph,
     "knn": graphs.knn_graph,
+    "cosine": graphs.cosine_graph,
     "threshold": graphs.threshold_graph,
     "complete": graphs.complete_graph,
     "chain": graphs.chain_graph,
