@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,9 +85,9 @@ def highlight(
     result = explanation_of(explanation, "given")
     texts = _texts(result, documents)
     places = _places(rows, result.labels, len(texts), most)
-    rule = _rule(words)
+    rule, columns = _rule(words), _columns(result)
     return highlighted(
-        [_marked(result, n, Document.of(texts[n], rule)) for n in places],
+        [_marked(result, columns, n, Document.of(texts[n], rule)) for n in places],
         f"{result.method}: {len(texts)} documents",
         UNITS_IN_WORDS[result.units],
         (),
@@ -134,12 +134,18 @@ def _rule(words: WordRule | TextSchema | TextFunction | None) -> WordRule:
             return words
 
 
-def _marked(result: Explanation, n: int, document: Document) -> MarkedText:
+def _columns(result: Explanation) -> dict[str, int]:
+    """Where each word stands in the attributions."""
+    names = result.labels.feature_names(result.shape[1])
+    return {str(name): j for j, name in enumerate(names)}
+
+
+def _marked(
+    result: Explanation, columns: Mapping[str, int], n: int, document: Document
+) -> MarkedText:
     """A document with the attributions of its words; one that has none is plain."""
-    places = {name: j for j, name in enumerate(result.to_frame().columns)}
-    unknown = [word for word in document.words if word not in places]
-    columns = [places.get(word, -1) for word in document.words]
-    known = np.array(columns, np.intp)
+    unknown = [word for word in document.words if word not in columns]
+    known = np.array([columns.get(word, -1) for word in document.words], np.intp)
     weights = np.append(result.attributions[n], np.nan)[known]
     errors = result.standard_errors
     own_errors = None if errors is None else np.append(errors[n], np.nan)[known]
