@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, final
@@ -10,13 +11,25 @@ import numpy as np
 import scipy.sparse as sp
 
 from propopt._typing import Positions, Sparse, Truths, Values
-from propopt.structures.subsets import NoSetFunction
+from propopt.structures.subsets import NoSetFunction, all_sets
+from propopt.structures.subsets.sets import random_sets
 from propopt.structures.tfidf.vectorisers import Vectoriser
 from propopt.tables.text import Document
 
 
 N_CHECKS: Final = 6
 """So many random sets of words are deleted to see that counts add up."""
+
+MOST_CHECKS: Final = 256
+"""So many where deleting a word may make tokens of what stands beside it."""
+
+_CHARACTERS: Final = 2**21
+"""Of the texts of these checks: 0.3 s."""
+
+_RUNS: Final = (r"(?u)\b\w\w+\b", r"\b\w\w+\b", r"(?u)\b\w+\b", r"\b\w+\b", r"\w+")
+"""Patterns whose tokens are all letters that stand together, or some of these."""
+
+_LETTER: Final = re.compile(r"\w")
 
 
 @final
@@ -81,7 +94,8 @@ def document_features(
     """What each word of a document adds to which features, checked on the text.
 
     A word is given to the vectoriser as it stands, by itself. That counts add up is
-    then seen on the whole text, on the text without words, and on some random sets.
+    then seen on the whole text, on the text without words, and on random sets of words:
+    on more, or all, where the tokens may be more than letters that stand together.
 
     Parameters
     ----------
@@ -103,7 +117,7 @@ def document_features(
             "which depend on what is deleted between them"
         )
     found = _of_words(vectoriser, document)
-    bits = _some_bits(document.n_words)
+    bits = _some_bits(document, _n_checks(vectoriser, document))
     off = abs(vectoriser.counts(document.texts(bits)) - found.counts(bits))
     wrong = np.unique(off.tocoo().col[off.tocoo().data > 0.0])
     if len(wrong) > 0:
@@ -137,10 +151,39 @@ def _of_words(vectoriser: Vectoriser, document: Document) -> DocumentFeatures:
     )
 
 
-def _some_bits(n_words: int) -> Truths:
-    """All words, none, and random sets that are the same in each run."""
-    drawn = np.random.default_rng(0).random((N_CHECKS, n_words)) < 0.5
-    whole = np.ones((1, n_words), bool)
+def _n_checks(vectoriser: Vectoriser, document: Document) -> int:
+    if _has_runs(vectoriser) and not _touches(document):
+        return N_CHECKS
+    return max(N_CHECKS, min(MOST_CHECKS, _CHARACTERS // max(len(document.text), 1)))
+
+
+def _has_runs(vectoriser: Vectoriser) -> bool:
+    """Whether its tokens are known to be runs of letters, as in the text."""
+    own = vectoriser.counter
+    plain = (
+        own.analyzer == "word" and own.tokenizer is None and own.preprocessor is None
+    )
+    known = tuple(own.ngram_range) == (1, 1) or hasattr(own, "vocabulary_")
+    return plain and known and own.strip_accents is None and own.token_pattern in _RUNS
+
+
+def _touches(document: Document) -> bool:
+    """Whether a letter stands beside a word, which may meet another one."""
+    beside = (
+        document.text[max(o.start - 1, 0) : o.start] + document.text[o.end : o.end + 1]
+        for o in document.occurrences
+    )
+    return _LETTER.search("".join(beside)) is not None
+
+
+def _some_bits(document: Document, n_checks: int) -> Truths:
+    """All words, none, and random sets of any size that are the same in each run."""
+    d = document.n_words
+    if 2**d <= n_checks:
+        return all_sets(d)
+    rng = np.random.default_rng(0)
+    drawn = random_sets(d, rng.integers(1, d, n_checks), rng)
+    whole = np.ones((1, d), bool)
     return np.concatenate([whole, ~whole, drawn])
 
 

@@ -113,6 +113,29 @@ def test_words_that_cross_tokens_are_named():
 
 
 @pytest.mark.parametrize(
+    ("vectoriser", "text", "rule"),
+    [
+        (CountVectorizer(token_pattern=r"a\s+b"), "a c d b e f g h i j", r"\w+"),
+        (
+            CountVectorizer(tokenizer=str.split, token_pattern=None),
+            "a-c-d-b e f g h i",
+            r"\w+",
+        ),
+        (CountVectorizer(token_pattern=r"\w+"), "acdb e f g h i j k", r"\w"),
+        (CountVectorizer(strip_accents="ascii"), "a—c—d—b e f g h i", r"\w+"),
+    ],
+)
+def test_tokens_that_deleting_words_makes_are_seen(vectoriser, text, rule):
+    """Only where a and b are kept and c and d are not, in 1 of 16 sets."""
+    document = Document.of(text, PatternWords(rule))
+    bits = [word in "ab" for word in document.words]
+    vectoriser.fit([document.without(bits)])
+    found = document_features(Vectoriser.of(vectoriser), document)
+    assert isinstance(found, NoSetFunction)
+    assert "not made of single words" in found.reason
+
+
+@pytest.mark.parametrize(
     ("model", "reason"),
     [
         (len, "builtin_function_or_method is no pipeline"),
