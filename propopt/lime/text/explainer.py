@@ -184,7 +184,8 @@ def _read_rule(words: Any, function: Any) -> WordRule:
         return PatternWords()
     if isinstance(words, str) and words == "model":
         return _rule_of_model(function)
-    if isinstance(words, str) or not callable(getattr(words, "find", None)):
+    is_rule = callable(getattr(words, "find", None)) and not isinstance(words, type)
+    if isinstance(words, str) or not is_rule:
         raise InvalidInput(
             f"words: expected 'lime', 'model' or a rule such as PatternWords, got "
             f"{words!r}"

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.pipeline import FeatureUnion
 
@@ -19,8 +20,8 @@ CountsWords: TypeAlias = CountVectorizer | HashingVectorizer
 def text_entries(model: Any) -> list[Any]:
     """The parts of a fitted model that see the texts: one, or one of each member.
 
-    Pipelines, searches, calibrated classifiers, votes, bags, stacks and unions of
-    features are opened.
+    Pipelines, searches, calibrated classifiers, votes, bags, stacks, regressors of a
+    transformed target and unions of features are opened.
     """
     entry = first_step(model)
     if isinstance(entry, FeatureUnion):
@@ -28,6 +29,8 @@ def text_entries(model: Any) -> list[Any]:
         return _entries(part for part in parts if not is_passthrough(part))
     if hasattr(entry, "best_estimator_"):
         return text_entries(entry.best_estimator_)
+    if isinstance(entry, TransformedTargetRegressor):
+        return text_entries(entry.regressor_)
     if isinstance(entry, CalibratedClassifierCV):
         return _entries(part.estimator for part in entry.calibrated_classifiers_)
     members = getattr(entry, "estimators_", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.feature_extraction.text import (
     CountVectorizer,
@@ -11,7 +12,7 @@ from sklearn.feature_extraction.text import (
     TfidfTransformer,
     TfidfVectorizer,
 )
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -48,6 +49,9 @@ MODELS = {
     ),
     "search": GridSearchCV(pipeline(), {"logisticregression__C": [1.0, 2.0]}, cv=2),
     "calibrated": CalibratedClassifierCV(pipeline(), cv=2),
+    "other units": TransformedTargetRegressor(
+        make_pipeline(TfidfVectorizer(), Ridge())
+    ),
     "vote": VotingClassifier([("a", pipeline()), ("b", pipeline())], voting="soft"),
     "union": make_pipeline(
         FeatureUnion([("a", CountVectorizer()), ("b", TfidfVectorizer())]),

@@ -172,6 +172,8 @@ def test_words_are_those_asked_for(linear):
     assert by_rule == ("G", "FOOD")
     with pytest.raises(InvalidInput, match="words: expected 'lime', 'model' or a rule"):
         text_limits(linear, texts, words="letters")
+    with pytest.raises(InvalidInput, match="words: expected 'lime', 'model' or a rule"):
+        text_limits(linear, texts, words=PatternWords)
     with pytest.raises(InvalidInput, match="words: those of the model are not known"):
         text_limits(lambda t: [1.0] * len(t), texts, words="model")
 
