@@ -15,8 +15,9 @@ from propopt.explainers.background import checked_background, same_columns
 from propopt.explainers.base import Baseline, Findings, PackageUnits
 from propopt.explainers.request import Request
 from propopt.explainers.texts.each import WordsFound
-from propopt.explainers.texts.package import TEXT_WIDTH, package_on_text
+from propopt.explainers.texts.package import package_on_text
 from propopt.extras import require
+from propopt.lime.text.package import TEXT_WIDTH
 from propopt.results.explanation import Parameter
 from propopt.tables.columns import Coded
 from propopt.tables.names import listed

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from propopt._typing import Array, Values
+from propopt._typing import Values
 from propopt.explainers.request import Request
 from propopt.explainers.texts.each import WordsFound
-from propopt.extras import require
 from propopt.functions.text import DocumentFunction
+from propopt.lime.text.package import TEXT_WIDTH, package_run
 from propopt.tables.text import PatternWords
-
-
-TEXT_WIDTH: Final = 25.0
-"""That of the package: a hundred times the bandwidth of a :class:`TextLaw`."""
 
 
 def package_on_text(
@@ -44,31 +40,18 @@ def package_on_text(
     """
     at = request.function
     assert isinstance(at, DocumentFunction), "see Baseline"
-    lime = require("lime.lime_text")
-    explainer = lime.LimeTextExplainer(
-        kernel_width=TEXT_WIDTH if kernel_width is None else kernel_width,
-        feature_selection="none",  # all are kept
-        random_state=int(request.rng.integers(2**32)),
-    )
     given = _given(at)
-
-    def two_columns(texts: list[str]) -> Array:
-        """The package asks for a column for each class, and explains the second."""
-        values = given.values(texts)
-        return np.column_stack([-values, values])
-
-    fit = explainer.explain_instance(
+    fit = package_run(
+        given.values,
         given.text,
-        two_columns,
-        labels=(1,),
-        num_features=at.n_words,
-        num_samples=n_samples,
+        given.words,
+        n_samples,
+        TEXT_WIDTH if kernel_width is None else kernel_width,
+        int(request.rng.integers(2**32)),
     )
-    words = fit.domain_mapper.indexed_string.inverse_vocab
-    slopes = {words[place]: slope for place, slope in fit.as_map()[1]}
     return WordsFound(
-        attributions=np.array([slopes[word] for word in given.words], float),
-        details={"intercept": float(fit.intercept[1]), "r2": float(fit.score)},
+        attributions=fit.coefficients,
+        details={"intercept": fit.intercept, "r2": fit.score},
     )
 
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Final, final
 
 import numpy as np
 
-from propopt._typing import Array
 from propopt.checks import read_count
 from propopt.errors import InvalidInput, Refused
-from propopt.extras import require
 from propopt.functions.text import TextFunction
 from propopt.lime.finite.comparison import Coefficients, PackageComparison
 from propopt.lime.text.finite.expected import expected_run
 from propopt.lime.text.finite.selection import kept_words
 from propopt.lime.text.law import TextLaw
 from propopt.lime.text.limits import ExactWordLimits
+from propopt.lime.text.package import package_run
 from propopt.lime.text.reading import checked_subsets, enumerated_words
 from propopt.output.progress import progress_bar
 from propopt.structures.subsets import NoSetFunction, SetFunction, SizeMeans
@@ -99,11 +98,11 @@ def compare_text_with_package(
     known = _function_of_words(function, own) if words is None else words
     ExactWordLimits(known)  # one word is refused before runs are made
     n_kept = None if num_features is None else read_count(num_features, "num_features")
-    package = _Package(function, own, n_samples, bandwidth, n_kept)
-    runs = []
+    runs, ask, width = [], function.texts_value, 100.0 * bandwidth
     with progress_bar("lime package", n_runs, progress) as bar:
-        for seed in range(n_runs):
-            runs.append(package.run(rng * n_runs + seed))
+        for seed in range(rng * n_runs, (rng + 1) * n_runs):
+            fit = package_run(ask, own.text, own.words, n_samples, width, seed, n_kept)
+            runs.append([fit.intercept, *fit.coefficients])
             bar.advance(bar.task_ids[0])
     theory = _Theory(known, law, n_samples, n_kept)
     return PackageComparison(np.array(runs), theory.expected, theory.without, own.words)
@@ -119,48 +118,6 @@ def _function_of_words(function: TextFunction, document: Document) -> SetFunctio
             f"words has too many parts to ask for all: give `words`"
         )
     return enumerated_words(function, document)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Package:
-    """Runs of the package on one text."""
-
-    function: TextFunction
-    document: Document
-    n_samples: int
-    bandwidth: float
-    n_kept: int | None
-
-    def run(self, seed: int) -> Coefficients:
-        """Intercept and coefficients of one run; 0 for words that it does not keep."""
-        every = self.document.n_words
-        found = self._explainer(seed).explain_instance(
-            self.document.text,
-            self._answers,
-            labels=(1,),
-            num_features=every if self.n_kept is None else self.n_kept,
-            num_samples=self.n_samples,
-        )
-        names = found.domain_mapper.indexed_string.inverse_vocab
-        places = {word: j for j, word in enumerate(self.document.words)}
-        coefficients = np.zeros(1 + every)
-        coefficients[0] = found.intercept[1]
-        for place, coefficient in found.as_map()[1]:
-            coefficients[1 + places[str(names[place])]] = coefficient
-        return coefficients
-
-    def _explainer(self, seed: int) -> Any:
-        lime_text = require("lime.lime_text")
-        return lime_text.LimeTextExplainer(
-            kernel_width=100.0 * self.bandwidth,
-            feature_selection="none" if self.n_kept is None else "auto",
-            random_state=seed,
-        )
-
-    def _answers(self, texts: list[str]) -> Array:
-        values = self.function.texts_value(texts)
-        return np.stack([1.0 - values, values], axis=1)
 
 
 @final
