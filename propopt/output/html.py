@@ -18,8 +18,8 @@ from propopt.output.text import in_html, in_percent, printable
 
 
 N_FEATURES = 10
-_CELL = 'style="text-align:left;padding:1px 10px"'
-_NUMBER = 'style="text-align:right;padding:1px 10px"'
+TEXT_CELL = 'style="text-align:left;padding:1px 10px"'
+NUMBER_CELL = 'style="text-align:right;padding:1px 10px"'
 _BAR = "display:inline-block;height:0.8em;background:#1f4e79"
 
 
@@ -107,7 +107,10 @@ def _feature_rows(attributions: pd.DataFrame) -> Iterable[list[str]]:
 
 def html_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A first column of text, then numbers, then bars under no name; cells are HTML."""
-    styles = [_NUMBER if place and name else _CELL for place, name in enumerate(header)]
+    styles = [
+        NUMBER_CELL if place and name else TEXT_CELL
+        for place, name in enumerate(header)
+    ]
     head = "".join(
         f"<th {style}>{in_html(cell)}</th>"
         for style, cell in zip(styles, header, strict=False)

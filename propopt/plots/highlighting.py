@@ -13,7 +13,7 @@ from propopt.estimates import UNITS_IN_WORDS
 from propopt.functions.text import TextFunction
 from propopt.lime.text.explanation.result import TextLimeExplanation
 from propopt.lime.text.explanation.shown import highlighted_rows, spans_of
-from propopt.output.marked import HighlightedText, MarkedText, highlighted
+from propopt.output.highlighting import HighlightedText, MarkedText, highlighted
 from propopt.results.conclusions.words import plural
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import AttributionsLike, explanation_of

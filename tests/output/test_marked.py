@@ -8,8 +8,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from propopt.output.marked import MarkedText, highlighted, signed, visible
-from propopt.output.shades import (
+from propopt.output.highlighting import MarkedText, highlighted
+from propopt.output.highlighting.characters import signed, visible
+from propopt.output.highlighting.shades import (
     DARK,
     LIGHT,
     levels,

@@ -9,7 +9,7 @@ import numpy as np
 
 from propopt.lime.explanation.words import ROWS_SHOWN
 from propopt.lime.text.explanation.row import DocumentLimits
-from propopt.output.marked import HighlightedText, MarkedText, highlighted
+from propopt.output.highlighting import HighlightedText, MarkedText, highlighted
 from propopt.output.text import printable
 from propopt.results.conclusions.words import plural
 from propopt.tables.text import Document

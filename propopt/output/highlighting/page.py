@@ -1,84 +1,26 @@
-"""Texts whose words have shades, as HTML: escaped, without scripts, for any reader.
-
-The text is shown as it is, with ends of lines and from right to left where it is
-written so; characters that are not seen, turn the direction of writing or act on a
-terminal have a visible escape instead. Below it stands a table of the numbers.
-"""
+"""Texts with their words in shades, a legend and tables of the numbers, as pages."""
 
 from __future__ import annotations
 
-import math
-import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Final, final
 
 import numpy as np
 
-from propopt._typing import Array, Positions, Truths
+from propopt._typing import Positions
 from propopt.output.files import written_whole
-from propopt.output.html import html_card
-from propopt.output.shades import EDGES, levels, style_of, style_sheet
-from propopt.output.text import HIDDEN, in_html
+from propopt.output.highlighting.characters import signed, visible
+from propopt.output.highlighting.marked import MarkedText
+from propopt.output.highlighting.shades import EDGES, levels, style_of, style_sheet
+from propopt.output.html import NUMBER_CELL, TEXT_CELL, html_card
+from propopt.output.text import in_html
 
 
 CLASS: Final = "propopt-words"
 WORDS_LISTED: Final = 10
 """In the table below a text."""
-
-_ACTS: Final = re.compile(
-    f"(?![\n\t])(?:{HIDDEN.pattern}|[\u00ad\u180e\u200b\u2060-\u2064\u206a-\u206f])"
-)
-"""What :mod:`propopt.output.text` escapes, and characters of no width of no script."""
-
-_LINES: Final = re.compile("\r\n|\r|\n")
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class MarkedText:
-    """A text, the words in it, and a number for each.
-
-    Parameters
-    ----------
-    name : str
-        What the document is called.
-    facts : tuple of str
-        What is said of it, a line each.
-    text : str
-        As it is.
-    spans : sequence of (int, int, int)
-        Where words stand, from the first, and which of the words each is.
-    words : tuple of str (d,)
-        The distinct words.
-    weights : array (d,)
-        Their numbers; NaN where there is none.
-    errors : array (d,) or None
-        Standard errors; a word whose number is within two of them of zero is plain.
-    """
-
-    name: str
-    facts: tuple[str, ...]
-    text: str
-    spans: Sequence[tuple[int, int, int]]
-    words: tuple[str, ...]
-    weights: Array
-    errors: Array | None = None
-
-    @property
-    def certain(self) -> Truths:
-        """Whether the sign of a number is known, (d,)."""
-        if self.errors is None:
-            return np.isfinite(self.weights)
-        return np.asarray(np.abs(self.weights) > 2.0 * self.errors)
-
-    @property
-    def reach(self) -> float:
-        """The largest size of a number; 0 where there is none."""
-        return float(np.abs(self.weights[np.isfinite(self.weights)]).max(initial=0.0))
 
 
 @final
@@ -196,49 +138,6 @@ def _word(text: MarkedText, shown: str, place: int, steps: Positions) -> str:
     return f'<span style="{style}" title="{signed(text.weights[place])}">{shown}</span>'
 
 
-def visible(text: str) -> str:
-    r"""A text as HTML, with its lines; characters that act are shown as escapes.
-
-    Parameters
-    ----------
-    text : str
-        As it is.
-
-    Examples
-    --------
-    >>> visible("a < b\r\nc\td")
-    'a &lt; b\nc\td'
-    >>> print(visible("\x00"))
-    <span style="border:1px dotted" title="U+0000">\x00</span>
-    """
-    return _ACTS.sub(_seen, escape(_LINES.sub("\n", text)))
-
-
-def _seen(sign: re.Match[str]) -> str:
-    name = f"U+{ord(sign[0]):04X} {unicodedata.name(sign[0], '')}".strip()
-    shown = sign[0].encode("unicode_escape").decode("ascii")
-    return f'<span style="border:1px dotted" title="{name}">{shown}</span>'
-
-
-def signed(number: float) -> str:
-    """A number with its sign, in four digits.
-
-    Parameters
-    ----------
-    number : float
-        What is written; NaN is a dash.
-
-    Examples
-    --------
-    >>> signed(0.25), signed(-1.0), signed(0.0), signed(float("nan"))
-    ('+0.25', '−1', '0', '–')
-    """
-    if math.isnan(number):
-        return "–"
-    sign = "+" if number > 0.0 else "−" if number < 0.0 else ""
-    return f"{sign}{abs(number):.4g}"
-
-
 def _legend(reach: float, units: str, estimated: bool) -> str:
     """The shades, with the numbers at which they begin."""
     if reach == 0.0:
@@ -270,14 +169,12 @@ def _table(text: MarkedText, n_words: int) -> str:
     head = ["word", "times", "number"]
     if text.errors is not None:
         head.append("standard error")
-    cells = "".join(f'<th scope="col" {_LEFT}>{in_html(name)}</th>' for name in head)
+    cells = "".join(
+        f'<th scope="col" {TEXT_CELL}>{in_html(name)}</th>' for name in head
+    )
     rows = "".join(f"<tr>{''.join(row)}</tr>" for row in _rows(text, n_words))
     name = in_html(f"largest numbers: {text.name}")
     return f'<table aria-label="{name}"><tr>{cells}</tr>{rows}</table>'
-
-
-_LEFT: Final = 'style="text-align:left;padding:1px 10px"'
-_RIGHT: Final = 'style="text-align:right;padding:1px 10px"'
 
 
 def _rows(text: MarkedText, n_words: int) -> Iterator[list[str]]:
@@ -285,13 +182,13 @@ def _rows(text: MarkedText, n_words: int) -> Iterator[list[str]]:
     order = np.argsort(-known, kind="stable")
     times = np.bincount([place for *_, place in text.spans], minlength=len(order))
     for j in order[:n_words].tolist():
-        word = f'<th scope="row" {_LEFT}><bdi>{visible(text.words[j])}</bdi></th>'
+        word = f'<th scope="row" {TEXT_CELL}><bdi>{visible(text.words[j])}</bdi></th>'
         numbers = [str(times[j]), signed(float(text.weights[j]))]
         if text.errors is not None:
             numbers.append(f"{text.errors[j]:.2g}")
-        yield [word, *(f"<td {_RIGHT}>{number}</td>" for number in numbers)]
+        yield [word, *(f"<td {NUMBER_CELL}>{number}</td>" for number in numbers)]
     rest = order[n_words:]
     if len(rest):
         largest = f"at most {known[rest].max():.4g}" if known[rest[0]] >= 0 else "–"
         others = f"{len(rest)} others"
-        yield [f"<td {_LEFT}>{cell}</td>" for cell in (others, "", largest)]
+        yield [f"<td {TEXT_CELL}>{cell}</td>" for cell in (others, "", largest)]
