@@ -44,30 +44,3 @@ def runs(function, law, n, n_runs, ridge=1.0, first_row=True, kept=None, seed=0)
         values = function.value(bits)
         found.append(least_squares(bits, weights, values, ridge, kept))
     return np.array(found)
-
-
-def all_masks(d):
-    """All 2^d sets, (2^d, d)."""
-    return (np.arange(2**d)[:, None] >> np.arange(d)) % 2 == 1
-
-
-class AnyFunction:
-    """Any function of few bits, by its 2^d values."""
-
-    def __init__(self, values):
-        self.values = np.asarray(values, float)
-        self.n_words = int(np.log2(len(self.values)))
-        self.masks = all_masks(self.n_words)
-
-    def value(self, bits):
-        codes = np.asarray(bits, int) @ (1 << np.arange(self.n_words))
-        return self.values[codes]
-
-    def mean_by_size(self):
-        sizes = self.masks.sum(axis=1)
-        return np.bincount(sizes, self.values) / np.bincount(sizes)
-
-    def kept(self, weights):
-        sizes = self.masks.sum(axis=1)
-        each = weights[:, sizes] / np.bincount(sizes)[sizes]
-        return (each * self.values) @ self.masks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from text_lime_runs import AnyFunction, all_masks, runs, tree
+from text_lime_runs import runs, tree
 
 from propopt.errors import InvalidInput
 from propopt.lime.text import ExactWordLimits, TextLaw
@@ -13,7 +13,7 @@ from propopt.lime.text.finite import (
     expected_run,
     single_text_run,
 )
-from propopt.structures.subsets import Conjunctions
+from propopt.structures.subsets import Conjunctions, Enumerated, all_sets
 
 
 SETTINGS = [(0.0, False), (0.0, True), (1.0, True), (5.0, False)]
@@ -25,7 +25,7 @@ def joined(found):
 
 def normal_equations(function, log_weights, n_samples, ridge, first_row, kept=None):
     """The mean of each sum over all 2^d sets, and its solution."""
-    d, masks = function.n_words, all_masks(function.n_words)
+    d, masks = function.n_words, all_sets(function.n_words)
     sizes = masks.sum(axis=1)
     n_of_size = np.bincount(sizes)[sizes]
     weights = np.exp(log_weights)[sizes] / (d * n_of_size) * (n_samples - first_row)
@@ -42,7 +42,7 @@ def normal_equations(function, log_weights, n_samples, ridge, first_row, kept=No
 
 @pytest.fixture
 def any_function():
-    return AnyFunction(np.random.default_rng(0).normal(size=2**7))
+    return Enumerated(np.random.default_rng(0).normal(size=2**7))
 
 
 @pytest.mark.parametrize("nu", [0.1, 0.25, np.inf])
@@ -164,7 +164,7 @@ def test_a_subset_of_words_in_the_limit():
 def test_a_constant_moves_the_intercept_alone(any_function):
     law = TextLaw(0.25)
     one = joined(expected_run(any_function, law, None, 20))
-    more = AnyFunction(3.0 * any_function.values + 5.0)
+    more = Enumerated(3.0 * any_function.values + 5.0)
     other = joined(expected_run(more, law, None, 20))
     np.testing.assert_allclose(other[1:], 3.0 * one[1:], rtol=0, atol=1e-12)
     assert other[0] == pytest.approx(3.0 * one[0] + 5.0, abs=1e-11)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from text_lime_runs import AnyFunction, runs, tree
+from text_lime_runs import runs, tree
 
 from propopt.lime.finite import ranking_chances
 from propopt.lime.text import ExactWordLimits, TextLaw
 from propopt.lime.text.finite import WordDraws, single_text_run
-from propopt.structures.subsets import Conjunctions
+from propopt.structures.subsets import Conjunctions, Enumerated, all_sets
 
 
 def deviations(run):
@@ -29,7 +29,7 @@ def test_words_of_no_use_may_be_told_apart_or_not(ridge, first_row, leverage):
     # the same tree, of which nothing is known but its values: all 2^9 sets are summed
     d = 9
     f = tree(d)
-    blind = AnyFunction(f.value(AnyFunction(np.zeros(2**d)).masks))
+    blind = Enumerated(f.value(all_sets(d)))
     args = (TextLaw(0.2), None, 40, ridge, first_row)
     one = single_text_run(f, *args, leverage=leverage)
     other = single_text_run(blind, *args, leverage=leverage)
@@ -39,7 +39,7 @@ def test_words_of_no_use_may_be_told_apart_or_not(ridge, first_row, leverage):
 def test_some_words_are_as_those_of_all_sets():
     d = 9
     f, kept = tree(d), np.array([1, 0, 0, 0, 0, 1, 0, 0, 0], bool)
-    blind = AnyFunction(f.value(AnyFunction(np.zeros(2**d)).masks))
+    blind = Enumerated(f.value(all_sets(d)))
     one = single_text_run(f, TextLaw(0.2), None, 40, kept=kept)
     other = single_text_run(blind, TextLaw(0.2), None, 40, kept=kept)
     np.testing.assert_allclose(one.covariance, other.covariance, rtol=0, atol=1e-12)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from text_lime_runs import AnyFunction, all_masks, tree
+from text_lime_runs import tree
 
 from propopt.errors import InvalidInput
 from propopt.lime.text import ExactWordLimits, TextLaw
 from propopt.lime.text.finite import expected_run, kept_words
+from propopt.structures.subsets import Enumerated, all_sets
 
 
 def explained(function, law, n_samples, first_row, some):
     """The weighted squares that a fit to some words explains, in the mean of runs."""
-    d, masks = function.n_words, all_masks(function.n_words)
+    d, masks = function.n_words, all_sets(function.n_words)
     sizes = masks.sum(axis=1)
     weights = np.exp(law.log_weights(d))[sizes] / (d * np.bincount(sizes)[sizes])
     weights *= n_samples - first_row
@@ -28,7 +29,7 @@ def explained(function, law, n_samples, first_row, some):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("n", "first_row"), [(30, False), (30, True), (3, True)])
 def test_forward_selection_adds_the_best_word(seed, n, first_row):
-    f = AnyFunction(np.random.default_rng(seed).normal(size=2**7))
+    f = Enumerated(np.random.default_rng(seed).normal(size=2**7))
     law, order = TextLaw(0.15), []
     for k in range(1, 5):
         scores = [
@@ -41,7 +42,7 @@ def test_forward_selection_adds_the_best_word(seed, n, first_row):
 
 
 def test_highest_weights():
-    f = AnyFunction(np.random.default_rng(0).normal(size=2**8))
+    f = Enumerated(np.random.default_rng(0).normal(size=2**8))
     kept = kept_words(f, TextLaw(0.25), None, 7, n_samples=500)
     sizes = np.abs(expected_run(f, TextLaw(0.25), None, 500, 0.01).coefficients)
     assert not kept[np.argmin(sizes)]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from text_lime_runs import AnyFunction, tree
+from text_lime_runs import tree
 
 from propopt.errors import InvalidInput
 from propopt.lime.text import ExactWordLimits, TextMoments
 from propopt.lime.text.law import TextLaw
 from propopt.lime.text.paths import word_path
-from propopt.structures.subsets import Conjunctions
+from propopt.structures.subsets import Conjunctions, Enumerated
 
 
 def product_less(a, d=20):
@@ -38,7 +38,7 @@ def test_a_sign_changes_between_published_bandwidths():
 def test_signs_between_roots_are_those_on_a_fine_grid(d):
     grid, n_roots = np.geomspace(0.01, 50.0, 2000), []
     for seed in range(6):
-        f = AnyFunction(np.random.default_rng(seed).normal(size=2**d))
+        f = Enumerated(np.random.default_rng(seed).normal(size=2**d))
         exact = ExactWordLimits(f)
         found = exact.at(grid).coefficients
         for j, roots in enumerate(word_path(f).sign_changes.columns):
@@ -63,7 +63,7 @@ def test_words_that_are_zero_everywhere():
 
 
 def test_the_limit_of_small_bandwidths_is_leaving_one_out():
-    f = AnyFunction(np.random.default_rng(0).normal(size=2**7))
+    f = Enumerated(np.random.default_rng(0).normal(size=2**7))
     means = f.mean_by_size()
     left_out = f.value(~np.eye(7, dtype=bool))
     path = word_path(f, [0.01, 0.3])
