@@ -13,7 +13,7 @@ from propopt.batches import Budget
 from propopt.errors import Refused
 from propopt.functions.cost import cost_of
 from propopt.lime.finite import FiniteFit
-from propopt.lime.finite.noise import SingleRun
+from propopt.lime.finite.run import SingleRun
 from propopt.lime.laws import LimeLaw
 from propopt.lime.laws.binned import BinnedColumn
 from propopt.lime.laws.draws import draws_at

@@ -33,7 +33,7 @@ from propopt.lime.explanation.scatter import RunScatter, run_of, weighted_varian
 from propopt.lime.explanation.subject import LimeSubject
 from propopt.lime.explanation.table import lime_frame, write_records
 from propopt.lime.explanation.words import lime_html, lime_text
-from propopt.lime.finite.noise import SingleRun
+from propopt.lime.finite.run import SingleRun
 from propopt.lime.laws import LimeLaw
 from propopt.output.csv import write_csv
 from propopt.tables.names import Labels

@@ -8,7 +8,7 @@ from propopt._typing import Array
 from propopt.checks import read_count, read_positive
 from propopt.lime.explanation.scatter import run_of
 from propopt.lime.finite import expected
-from propopt.lime.finite.noise import SingleRun, required_samples
+from propopt.lime.finite.run import SingleRun, required_samples
 
 
 if TYPE_CHECKING:

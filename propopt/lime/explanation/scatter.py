@@ -15,7 +15,8 @@ from propopt.lime.fidelity.exact_variance import (
     exact_variance,
     n_pairs,
 )
-from propopt.lime.finite.noise import SingleRun, single_run
+from propopt.lime.finite.noise import single_run
+from propopt.lime.finite.run import SingleRun
 from propopt.lime.laws.draws import draws_at
 from propopt.lime.surrogates.evaluated import evaluated
 from propopt.lime.surrogates.stratified import stratified_uniforms

@@ -22,9 +22,10 @@ from propopt.lime.finite.expected import (
     ridge_limit,
 )
 from propopt.lime.finite.fit import FiniteFit
-from propopt.lime.finite.noise import SingleRun, single_run
+from propopt.lime.finite.noise import single_run
 from propopt.lime.finite.package_runs import compare_with_package
 from propopt.lime.finite.ranking import RankingChances, ranking_chances
+from propopt.lime.finite.run import SingleRun
 from propopt.lime.finite.selection import Selection, kept_columns
 
 

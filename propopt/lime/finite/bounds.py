@@ -1,6 +1,6 @@
 """The papers' bounds, mended where they are wrong; none tells how many samples to take.
 
-What to take is in :meth:`~propopt.lime.finite.noise.SingleRun.samples_for`.
+What to take is in :meth:`~propopt.lime.finite.run.SingleRun.samples_for`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import numpy as np
 
 from propopt._typing import Array, Attributions, Positions, Values
 from propopt.checks import read_count
-from propopt.lime.finite.noise import SingleRun
+from propopt.lime.finite.run import SingleRun
 
 
 class RankingChances(NamedTuple):

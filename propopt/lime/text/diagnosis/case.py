@@ -27,7 +27,7 @@ PACKAGE_RIDGE: Final = 1.0
 """The package's."""
 
 MANY_WORDS: Final = 500
-"""Of documents with more neither runs nor paths are computed."""
+"""Of documents with more tables, cards and rules compute neither runs nor paths."""
 
 TOO_MANY: Final = f"there are more than {MANY_WORDS} words"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast, final
+from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from propopt._typing import Array, Positions
 from propopt.checks import read_positive
 from propopt.errors import Refused
 from propopt.lime.explanation.runs import read_samples
-from propopt.lime.finite.noise import SingleRun, required_samples
+from propopt.lime.finite.run import SingleRun, required_samples
+from propopt.lime.text.diagnosis.case import MANY_WORDS
 from propopt.lime.text.explanation.subject import TextSubject
 from propopt.lime.text.finite import expected_run, single_text_run
 from propopt.lime.text.sampled import SampledWords
@@ -21,10 +22,6 @@ from propopt.lime.text.sampled import SampledWords
 if TYPE_CHECKING:
     from propopt.lime.text.explanation.result import TextLimeExplanation
     from propopt.structures.subsets import SetFunction
-
-
-MOST_TABLED: Final = 500
-"""Of more words tables and cards do not compute the noise, which takes a while."""
 
 
 @final
@@ -59,7 +56,7 @@ def runs_of(explanation: TextLimeExplanation, n_samples: int) -> WordRuns:
     means, deviations = [], []
     for place, row in enumerate(explanation.rows):
         nothing = np.full(row.document.n_words, np.nan)
-        short = row.document.n_words <= MOST_TABLED
+        short = row.document.n_words <= MANY_WORDS
         if subject is None or not row.is_known or not short:
             means.append(nothing)
             deviations.append(nothing)

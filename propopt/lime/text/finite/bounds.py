@@ -1,6 +1,6 @@
 """What is proved of the number of samples: vacuous, and here to be looked at.
 
-What to take is in :meth:`~propopt.lime.finite.noise.SingleRun.samples_for`.
+What to take is in :meth:`~propopt.lime.finite.run.SingleRun.samples_for`.
 """
 
 from __future__ import annotations
