@@ -7,7 +7,7 @@
   :class:`~propopt.lime.text.explanation.result.TextLimeExplanation`.
 - :class:`~propopt.lime.text.moments.TextMoments`: the constants of the paper, α, c_d
   and σ, Σ and Σ⁻¹, norms, and the share of samples that count.
-- :func:`~propopt.lime.text.rule.tfidf_factor`: the rule for linear models behind
+- :func:`~propopt.lime.text.tfidf_rule.tfidf_factor`: the rule for linear models behind
   tf-idf, an approximation.
 """
 
@@ -16,7 +16,7 @@ from propopt.lime.text.explanation import TextLimeExplanation
 from propopt.lime.text.law import TextLaw
 from propopt.lime.text.limits import ExactWordLimits, WordLimits
 from propopt.lime.text.moments import Sigmas, TextMoments
-from propopt.lime.text.rule import tfidf_factor
+from propopt.lime.text.tfidf_rule import tfidf_factor
 
 
 __all__ = [

@@ -16,11 +16,7 @@
 from propopt.structures.subsets.added import AddedSets
 from propopt.structures.subsets.blocks import Blocks
 from propopt.structures.subsets.conjunctions import Conjunctions
-from propopt.structures.subsets.enumerated import (
-    MOST_ENUMERATED,
-    Enumerated,
-    all_sets,
-)
+from propopt.structures.subsets.enumerated import MOST_ENUMERATED, Enumerated
 from propopt.structures.subsets.normalised import NormalisedSum
 from propopt.structures.subsets.plain import PlainSum
 from propopt.structures.subsets.set_function import (
@@ -28,6 +24,7 @@ from propopt.structures.subsets.set_function import (
     SetFunction,
     SizeMeans,
 )
+from propopt.structures.subsets.sets import all_sets
 from propopt.structures.subsets.shapley import WordShapley
 from propopt.structures.subsets.word_pairs import WordPairs
 

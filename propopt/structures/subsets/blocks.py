@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Array, Positions, Truths
-from propopt.structures.subsets.enumerated import all_sets
+from propopt.structures.subsets.sets import all_sets
 
 
 @final

@@ -11,22 +11,11 @@ import numpy as np
 
 from propopt._typing import Array, Positions, Truths, Values
 from propopt.errors import InvalidInput
+from propopt.structures.subsets.sets import all_sets
 
 
 MOST_ENUMERATED: Final = 16
 """So many words have all their sets asked for."""
-
-
-def all_sets(n_words: int) -> Truths:
-    """The bits of all sets of words, (2^d, d): word j is in set i where bit j of i is.
-
-    Parameters
-    ----------
-    n_words : int
-        d.
-    """
-    places = np.arange(2**n_words)[:, None]
-    return np.asarray((places >> np.arange(n_words)) & 1, bool)
 
 
 @final

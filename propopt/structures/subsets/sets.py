@@ -1,4 +1,4 @@
-"""Sets of words: all of one size, or some of given sizes."""
+"""Sets of words: all, all of one size, or some of given sizes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,18 @@ from itertools import combinations
 import numpy as np
 
 from propopt._typing import Positions, Truths
+
+
+def all_sets(n_words: int) -> Truths:
+    """The bits of all sets of words, (2^d, d): word j is in set i where bit j of i is.
+
+    Parameters
+    ----------
+    n_words : int
+        d.
+    """
+    places = np.arange(2**n_words)[:, None]
+    return np.asarray((places >> np.arange(n_words)) & 1, bool)
 
 
 def sets_of_size(n_words: int, size: int) -> Truths:
