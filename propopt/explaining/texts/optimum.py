@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final, final
 
 import numpy as np
@@ -119,6 +120,6 @@ class SharedOptimum:
             return "none: no similar documents share a word"
         return "knee of the curve"
 
-    @property
+    @cached_property
     def _robust(self) -> SharedRobustness:
         return SharedRobustness(self.graph, self.present)
