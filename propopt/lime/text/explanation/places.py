@@ -1,4 +1,4 @@
-"""Methods of an explanation of texts: a row, its words, its path."""
+"""Methods of an explanation of texts: a row, its words, the model behind it."""
 
 from __future__ import annotations
 
