@@ -20,7 +20,13 @@ from propopt.functions import Function
 from propopt.functions.base import read_function
 from propopt.functions.text import TextFunction
 from propopt.metrics.methods import ExplanationMethod, MethodAtPoints
-from propopt.metrics.reading import attributions_of, metric_rng, read_task
+from propopt.metrics.reading import (
+    attributions_of,
+    metric_rng,
+    read_present,
+    read_task,
+    refuse_documents,
+)
 from propopt.results.foreign import AttributionsLike
 from propopt.tables.alignment import read_attributions
 
@@ -99,21 +105,34 @@ class Metric(ABC):
 class ComplexityMetric(Metric):
     """A metric of the attributions alone."""
 
-    def __call__(self, explanation: AttributionsLike) -> Array:
+    def __call__(
+        self, explanation: AttributionsLike, *, present: TableLike | None = None
+    ) -> Array:
         """One number per point, shape (N,).
 
         Parameters
         ----------
         explanation : Explanation, shap.Explanation, DataFrame or array
             W (N, D).
+        present : array or DataFrame (N, D), optional
+            Which features a point has, all that is not zero, such as counts of words:
+            others have no part in its number. By default those that the objective of
+            the explanation is about, and all where it has none.
 
         Raises
         ------
         InvalidInput
-            If the attributions are not a finite table.
+            If the attributions are not a finite table, or ``present`` has another
+            shape.
         """
         attributions, _ = read_attributions(explanation, "attributions")
-        return warn_undefined(self._rows(attributions), self.name)
+        here = read_present(present, explanation, attributions)
+        if here is None:
+            return warn_undefined(self._rows(attributions), self.name)
+        rows = np.full(len(here), np.nan)
+        for n in np.flatnonzero(here.any(axis=1)):
+            rows[n] = self._rows(attributions[[n]][:, here[n]])[0]
+        return warn_undefined(rows, self.name)
 
     @abstractmethod
     def _rows(self, attributions: Attributions) -> Array:
@@ -215,8 +234,10 @@ class RobustnessMetric(Metric):
         ------
         InvalidInput
             If an argument cannot be used, or if the method gives attributions of
-            another shape, or such as are not finite.
+            another shape, or such as are not finite. If X are documents: words are
+            present or absent, and have no points near them.
         """
+        refuse_documents(self.name, X)
         method = MethodAtPoints.read(explain, X)
         return warn_undefined(self._rows(method, metric_rng(rng)), self.name)
 
@@ -254,9 +275,10 @@ class OutputRobustnessMetric(Metric):
         Raises
         ------
         InvalidInput
-            If an argument cannot be used.
+            If an argument cannot be used, or X are documents.
         """
         f = read_function(function)
+        refuse_documents(self.name, X)
         method = MethodAtPoints.read(explain, X, f)
         values = self._rows(method, f, metric_rng(rng))
         return warn_undefined(values, self.name)

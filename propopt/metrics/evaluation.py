@@ -15,6 +15,7 @@ from propopt.errors import InvalidInput
 from propopt.explainers import Baseline
 from propopt.functions import Function
 from propopt.functions.base import read_function
+from propopt.functions.text import TextFunction
 from propopt.metrics.base import (
     ComplexityMetric,
     FaithfulnessMetric,
@@ -162,6 +163,12 @@ class _Task:
         index = pd.RangeIndex(len(W)) if labels.points is None else labels.points
         return pd.DataFrame(values, index=pd.Index(index))
 
+    @property
+    def _words(self) -> Array | None:
+        """Which words documents have; None of rows of a table."""
+        texts = isinstance(self.function, TextFunction)
+        return self.function.read(self.X)[0] if texts else None
+
     def _explanation(self, subject: Measured) -> AttributionsLike:
         if isinstance(subject, Baseline):
             return subject.explain(self.function, self.X, rng=self.seed)
@@ -170,7 +177,7 @@ class _Task:
     def _value(self, metric: Metric, W: Attributions, subject: Measured) -> Array:
         match metric:
             case ComplexityMetric():
-                return metric(W)
+                return metric(W, present=self._words)
             case FaithfulnessMetric():
                 return metric(W, self.function, self.X, rng=self.seed)
             case RobustnessMetric() | OutputRobustnessMetric():

@@ -7,14 +7,17 @@ from typing import Final, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt._typing import Array, Attributions, Points
+from propopt._typing import Array, Attributions, Points, Truths
 from propopt.checks import read_seed
 from propopt.errors import InvalidInput
 from propopt.explainers.request import Request
 from propopt.functions.base import read_function
 from propopt.functions.text import DocumentFunction
+from propopt.losses.entries import counted
+from propopt.results.explanation import Explanation
 from propopt.tables.alignment import aligned
-from propopt.tables.names import Labels
+from propopt.tables.names import Labels, read_table
+from propopt.tables.text import is_documents
 
 
 _STREAM = 0x6D657472
@@ -66,6 +69,46 @@ def read_units(units: object) -> None:
 BACKGROUND_OF_TEXTS: Final = (
     "of documents the background is the text without any word; leave it out"
 )
+
+
+def read_present(
+    given: object, explanation: object, attributions: Attributions
+) -> Truths | None:
+    """Which features each point has, (N, D); None where all have all.
+
+    Raises
+    ------
+    InvalidInput
+        If the table has another shape than the attributions.
+    """
+    if given is not None:
+        table, _ = read_table(given, "present")
+        if table.shape != attributions.shape:
+            raise InvalidInput(
+                f"present: expected the shape of the attributions, "
+                f"{attributions.shape}, got {table.shape}"
+            )
+        return np.asarray(table != 0.0)
+    if not isinstance(explanation, Explanation) or explanation.program is None:
+        return None
+    support = counted(explanation.program)
+    return None if support is None else support.mask
+
+
+def refuse_documents(metric: str, X: object) -> None:
+    """Refuse texts where points near a point are asked for.
+
+    Raises
+    ------
+    InvalidInput
+        If X are documents.
+    """
+    if is_documents(X):
+        raise InvalidInput(
+            f"{metric}: it adds noise to numbers, and words of documents are present "
+            "or absent; how far explanations of similar documents are apart is what "
+            "propopt.SharedRobustness measures"
+        )
 
 
 def mean_point(task: Request) -> Array:

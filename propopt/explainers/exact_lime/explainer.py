@@ -17,6 +17,7 @@ from propopt.explainers.exact_lime.units import found_limits, warn_of_estimates
 from propopt.explainers.request import Request
 from propopt.explainers.texts.each import WordsFound
 from propopt.explainers.texts.limits import limits_of_words
+from propopt.functions.text import DocumentFunction
 from propopt.lime.explanation.reading import checked_products
 from propopt.lime.explanation.subject import LimeSubject, limits_or_estimates
 from propopt.lime.laws import LimeLaw
@@ -176,6 +177,9 @@ class ExactLime(Baseline):
         )
 
     def _expected(self, request: Request) -> int:
+        at = request.function
+        if isinstance(at, DocumentFunction) and at.function.is_read:
+            return 0  # reading a document is as much work as its limits
         if isinstance(
             request.function.products_in(request.points.shape[1]), NoProducts
         ):

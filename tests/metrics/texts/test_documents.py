@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from text_models import DOCUMENTS, called, forest
+from text_models import DOCUMENTS, called, forest, linear
 
 import propopt as po
 from propopt.errors import InvalidInput
@@ -68,3 +68,51 @@ def test_a_document_without_words_is_undefined(function):
     with pytest.warns(UndefinedRowsWarning):
         gaps = CompletenessGap()(found, function, DOCUMENTS)
     assert np.flatnonzero(np.isnan(gaps)).tolist() == [DOCUMENTS.index("")]
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        po.metrics.MaxSensitivity(),
+        po.metrics.AvgSensitivity(),
+        po.metrics.LocalLipschitz(),
+        po.metrics.RelativeInputStability(),
+    ],
+    ids=lambda metric: metric.name,
+)
+def test_robustness_to_noise_is_refused_in_a_sentence(function, metric):
+    method = po.metrics.BaselineMethod(explainer=Gradient(), function=function)
+    with pytest.raises(InvalidInput, match=f"{metric.name}: .*SharedRobustness"):
+        metric(method, TEXTS)
+
+
+def test_robustness_to_outputs_is_refused_too(function):
+    metric = po.metrics.RelativeOutputStability()
+    with pytest.raises(InvalidInput, match="present or absent"):
+        metric(lambda X: X, function, TEXTS)
+
+
+def test_sparseness_is_of_the_words_of_a_document():
+    function = po.wrap(linear(), data=DOCUMENTS)
+    counts, shapley = function.read(TEXTS)[0], TreeShap().explain(function, TEXTS)
+    found = po.metrics.Sparseness()(shapley, present=counts)
+    for n, row in enumerate(shapley.attributions):
+        expected = po.metrics.Sparseness()(row[None, counts[n] > 0])
+        assert found[n] == pytest.approx(expected[0])
+    diluted = po.metrics.Sparseness()(shapley)
+    assert (found < diluted - 0.1).all()
+    table = po.metrics.evaluate([po.metrics.Sparseness()], function, TEXTS, [shapley])
+    assert table.iloc[0, 0] == pytest.approx(found.mean())
+
+
+def test_an_optimum_knows_its_words():
+    function = po.wrap(linear(), data=DOCUMENTS)
+    best = po.explain(function, TEXTS, progress=False)
+    counts, _ = function.read(TEXTS)
+    metric = po.metrics.Sparseness()
+    np.testing.assert_array_equal(metric(best), metric(best, present=counts))
+
+
+def test_words_of_another_shape_are_refused(shapley):
+    with pytest.raises(InvalidInput, match="present: expected the shape"):
+        po.metrics.Complexity()(shapley, present=np.ones((2, 3)))
