@@ -42,7 +42,7 @@ limit = po.explainers.ExactLime(law=law).explain(function, texts)
 lime = {name: run.explain(function, texts, rng=0) for name, run in runs.items()}
 lime["LIME's limit"] = limit
 robust = po.SharedRobustness(graph, counts)
-weights = {robust.name: np.geomspace(1e-2, 1e2, 41)}
+weights = {robust.name: np.geomspace(1e-3, 1e2, 51)}
 curve = po.sweep(po.GradientMatching(limit) + robust, weights, lime)
 
 

@@ -101,7 +101,7 @@ def test_without_an_inverse_conjugate_gradients_solve(monkeypatch):
 
 def test_what_cannot_be_afforded_is_refused_at_once(monkeypatch):
     problem, _ = program(complete=True)
-    monkeypatch.setattr(entries, "MOST_ROWS", 3)
+    monkeypatch.setattr(entries, "_MOST_ROWS", 3)
     H = ConstrainedPart(problem).hessian(WEIGHTS)
     with pytest.raises(Refused, match="6 rows add up, and"):
         H.solve(np.ones((N, D)))

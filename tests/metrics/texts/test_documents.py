@@ -93,7 +93,7 @@ def test_robustness_to_outputs_is_refused_too(function):
 
 
 def test_sparseness_is_of_the_words_of_a_document():
-    function = po.wrap(linear(), data=DOCUMENTS)
+    function = po.wrap(linear(), output="log_odds", data=DOCUMENTS)
     counts, shapley = function.read(TEXTS)[0], TreeShap().explain(function, TEXTS)
     found = po.metrics.Sparseness()(shapley, present=counts)
     for n, row in enumerate(shapley.attributions):
@@ -106,7 +106,7 @@ def test_sparseness_is_of_the_words_of_a_document():
 
 
 def test_an_optimum_knows_its_words():
-    function = po.wrap(linear(), data=DOCUMENTS)
+    function = po.wrap(linear(), output="log_odds", data=DOCUMENTS)
     best = po.explain(function, TEXTS, progress=False)
     counts, _ = function.read(TEXTS)
     metric = po.metrics.Sparseness()
