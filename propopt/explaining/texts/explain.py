@@ -11,6 +11,7 @@ from propopt.errors import InvalidInput
 from propopt.explaining.contributions import ContributionsLike
 from propopt.explaining.texts.optimum import SharedOptimum
 from propopt.explaining.texts.targets import WordTargets
+from propopt.explaining.together import stability_in_words
 from propopt.functions import Function
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.of_models import wrapped
@@ -120,8 +121,23 @@ class DocumentRequest:
                 "graph": repr(shared.graph),
                 "robustness": "over the words that documents share",
                 "weight rule": shared.weight_rule,
+                "stability": _stability(best, shared),
             },
         )
+
+
+MOST_STABLE_WORDS: Final = 20_000
+"""Words of all documents whose stability is computed at once: in seconds."""
+
+
+def _stability(best: Explanation, shared: SharedOptimum) -> str:
+    """Whether conclusions survive other weights, neighbours and draws."""
+    if np.count_nonzero(shared.present) > MOST_STABLE_WORDS:
+        return (
+            f"not computed for more than {MOST_STABLE_WORDS:,} words of documents: see "
+            "stability()"
+        )
+    return stability_in_words(best)
 
 
 def text_function(
