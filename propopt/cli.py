@@ -63,7 +63,7 @@ def _sweep_files(options: argparse.Namespace) -> int:
 def _explain_files(options: argparse.Namespace) -> int:
     """``propopt explain FILE...|--csv TABLE --target COLUMN``: one explanation each."""
     files = [po.problems.read_problem(file, _code(options)) for file in options.files]
-    if options.csv is not None or options.target is not None:
+    if any((options.csv, options.target, options.text)):
         files.append(_own_table(options))
     if not files:
         raise InvalidInput("explain: give a problem file, or --csv and --target")
@@ -193,7 +193,10 @@ def _own_table(options: argparse.Namespace) -> po.problems.ProblemFile:
     if options.csv is None or options.target is None:
         raise InvalidInput("explain: --csv and --target belong together")
     own = po.problems.OwnTable(
-        csv=Path(options.csv), target=options.target, task=options.task
+        csv=Path(options.csv),
+        target=options.target,
+        task=options.task,
+        text=options.text,
     )
     return po.problems.read_sections(own.sections() | {"explain": {}}, own.name)
 
@@ -312,7 +315,14 @@ def _add_explain(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("files", nargs="*", metavar="FILE", help="YAML problem file")
     _add_output(sub)
     _add_allow_code(sub)
-    _add_table_arguments(sub, "a table of your own, and a network that learns it")
+    table = _add_table_arguments(
+        sub, "a table of your own, and a network that learns it"
+    )
+    table.add_argument(
+        "--text",
+        metavar="COLUMN",
+        help="a column of documents, to be explained word by word",
+    )
     sub.set_defaults(command=_explain_files)
 
 
@@ -381,7 +391,9 @@ def _add_reproduce(sub: argparse.ArgumentParser) -> None:
     sub.set_defaults(command=reproduce)
 
 
-def _add_table_arguments(sub: argparse.ArgumentParser, title: str) -> None:
+def _add_table_arguments(
+    sub: argparse.ArgumentParser, title: str
+) -> argparse._ArgumentGroup:
     table = sub.add_argument_group(title)
     table.add_argument("--csv", metavar="FILE", help="a table of numbers and text")
     table.add_argument("--target", metavar="COLUMN", help="the column to learn")
@@ -390,3 +402,4 @@ def _add_table_arguments(sub: argparse.ArgumentParser, title: str) -> None:
         choices=("classification", "regression"),
         help="by default classification if the target is text or has two values",
     )
+    return table

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 import pandas as pd
 
+from propopt.checks import did_you_mean
 from propopt.errors import InvalidInput, Refused
 from propopt.problems.subject.columns import missing_numbers
 from propopt.problems.subject.csv_tables import CsvTable
@@ -24,9 +25,12 @@ class OwnTable:
     Parameters
     ----------
     csv : path
-        Columns of numbers, and of text, which are categories.
+        Columns of numbers, and of text, which are categories; or of documents.
     target : str
         The column to learn.
+    text : str, optional
+        A column of documents, which are then explained word by word, and no other
+        column is; by default the only column, where it holds some.
     task : {"classification", "regression"}, optional
         By default classification where the target is text or has two values.
     """
@@ -34,6 +38,7 @@ class OwnTable:
     csv: Path
     target: str
     task: Literal["classification", "regression"] | None = None
+    text: str | None = None
 
     @property
     def name(self) -> str:
@@ -45,40 +50,77 @@ class OwnTable:
 
         Rows that are explained are not fitted; numbers are standardized. Of a
         classifier the log-odds of the commonest label are explained. Where numbers are
-        missing, which a network does not take, the model is gradient boosting.
+        missing, which a network does not take, the model is gradient boosting. Of
+        documents it is a logistic regression of the TF-IDF of their words, or a forest
+        of which words are there.
 
         Raises
         ------
         InvalidInput
-            If the table cannot be read, or has no such column.
+            If the table cannot be read, or has no such columns.
         """
         table = self._read()
-        labels = table[self.target]
-        task = self.task or _task_of(labels)
+        columns, labels = table.drop(columns=self.target), table[self.target]
+        task, text = self.task or _task_of(labels), self._documents(columns)
+        data: dict[str, Any] = {
+            "csv": str(self.csv.resolve()),
+            "target": self.target,
+            "explain": min(EXPLAINED, max(len(table) // 3, 1)),
+        }
+        if text is not None:
+            return {"data": {**data, "text": text}, "model": _of_words(task, labels)}
+        categorical = _text_columns(columns)
         return {
             "data": {
-                "csv": str(self.csv.resolve()),
-                "target": self.target,
-                "explain": min(EXPLAINED, max(len(table) // 3, 1)),
-                "standardize": True,
-                "categorical": _text_columns(table.drop(columns=self.target)),
+                **data,
+                "standardize": len(categorical) < len(columns.T),
+                "categorical": categorical,
             },
             "model": _boosting(task, labels)
-            if missing_numbers(table.drop(columns=self.target))
+            if missing_numbers(columns)
             else _network(task, labels),
         }
+
+    def _documents(self, columns: pd.DataFrame) -> str | None:
+        """The column of documents, if they are to be explained."""
+        if self.text is not None:
+            self._require("--text", self.text, list(map(str, columns)))
+            return self.text
+        found = next(
+            (c for c in _text_columns(columns) if _are_documents(columns[c])), ""
+        )
+        if found and len(columns.T) > 1:
+            raise InvalidInput(
+                f"--csv: column {found!r} holds documents, which are no categories; "
+                f"explain their words by --text {found}, or leave the column out"
+            )
+        return found or None
+
+    def _require(self, option: str, column: str, columns: list[str]) -> None:
+        if column not in columns:
+            raise InvalidInput(
+                f"{option}: {self.csv.name} has no column {column!r}"
+                f"{did_you_mean(column, columns)}; it has {', '.join(columns)}"
+            )
 
     def _read(self) -> pd.DataFrame:
         try:
             table = CsvTable.of(self.csv).read()
         except (InvalidInput, Refused) as error:
             raise InvalidInput(f"--csv: {error}") from error
-        if self.target not in table:
-            raise InvalidInput(
-                f"--target: {self.csv.name} has no column {self.target!r}; it has "
-                f"{', '.join(map(str, table))}"
-            )
+        self._require("--target", self.target, list(map(str, table)))
         return table
+
+
+_WORDS_OF_DOCUMENTS: Final = 4
+"""On average; names and addresses mostly have fewer."""
+
+
+def _are_documents(cells: pd.Series[Any]) -> bool:
+    """Whether most cells are texts of several words that no other row has."""
+    texts = cells.dropna().astype(str)
+    words = texts.str.count(r"\w+").mean()
+    return bool(words >= _WORDS_OF_DOCUMENTS and 2 * texts.nunique() > len(texts))
 
 
 def _text_columns(table: pd.DataFrame) -> list[str]:
@@ -100,6 +142,15 @@ def _network(task: str, labels: pd.Series) -> dict[str, Any]:
 def _boosting(task: str, labels: pd.Series) -> dict[str, Any]:
     boosting = {"kind": "hist_gradient_boosting", "task": task}
     return boosting if task == "regression" else {**boosting, **_log_odds(labels)}
+
+
+def _of_words(task: str, labels: pd.Series) -> dict[str, Any]:
+    """Models that are read, so that what is said of them is exact."""
+    if task == "classification":
+        logistic = {"kind": "logistic", "regularization": 0.1, **_log_odds(labels)}
+        return {**logistic, "vectorizer": {"kind": "tfidf"}}
+    presence = {"kind": "counts", "binary": True}
+    return {"kind": "forest", "task": task, "vectorizer": presence}
 
 
 _REGRESSION: Final = {"regularization": 10, "target": "standardized"}

@@ -28,8 +28,14 @@ def panel_of_table(csv: Path, target: str, task: str | None) -> Panel:
             raise InvalidInput(
                 f"--task: expected classification or regression, got {task!r}"
             )
+    own = table.sections()
+    if "text" in own["data"]:
+        raise InvalidInput(
+            f"--csv: {csv.name} holds documents, and the paper is about tables of "
+            "numbers; propopt explain takes them"
+        )
     try:
-        file = read_sections(table.sections() | _SECTIONS)
+        file = read_sections(own | _SECTIONS)
         file.check_data()  # before the other panels are worked on
     except ProblemFileError as error:
         raise InvalidInput(f"--csv: {csv}: {error}") from error

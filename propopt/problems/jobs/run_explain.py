@@ -176,6 +176,14 @@ class _FirstReport(LookReport):
 
 def _in_words(model: Section | None) -> str:
     """All settings of a model, defaults too."""
-    settings = {} if model is None else model.model_dump(exclude_none=True)
-    kind = [str(settings.pop("kind"))] if settings else []
-    return ", ".join([*kind, *(f"{name} {value}" for name, value in settings.items())])
+    return "" if model is None else _settings(model.model_dump(exclude_none=True))
+
+
+def _settings(values: dict[str, Any]) -> str:
+    """The kind, and each setting; a section in it stands in brackets."""
+    told = [
+        f"{name} ({_settings(value)})" if isinstance(value, dict) else f"{name} {value}"
+        for name, value in values.items()
+        if name != "kind"
+    ]
+    return ", ".join([str(values["kind"]), *told] if "kind" in values else told)
