@@ -10,7 +10,7 @@ import numpy as np
 
 from propopt._typing import Points
 from propopt.functions.base import Function
-from propopt.output.progress import PlainConsole
+from propopt.output.progress import PlainConsole, is_silent
 from propopt.tables.names import Labels
 
 
@@ -68,11 +68,12 @@ class Cost:
             The work.
         wanted : bool, optional
             Whether to say it whatever it costs, or not at all; by default where it
-            takes longer than ``least``.
+            takes longer than ``least``, and nothing is done in silence.
         least : float
             Seconds.
         """
-        if wanted or (wanted is None and self.seconds > least):
+        said = self.seconds > least and not is_silent()
+        if said if wanted is None else wanted:
             PlainConsole(stderr=True).print(f"{what}: {self.in_words()}")
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final
 
 from rich.console import Console
 from rich.progress import (
@@ -43,11 +46,36 @@ class PlainConsole(Console):
         return super().status(Text(printable(status)), **settings)
 
 
+_SILENT: Final = ContextVar("silent", default=False)
+
+
+@contextmanager
+def silent(wanted: bool = True) -> Iterator[None]:
+    """Within, nothing is said of work unless it is asked for: no costs, no bars.
+
+    Examples
+    --------
+    >>> with silent():
+    ...     is_silent()
+    True
+    """
+    token = _SILENT.set(wanted or _SILENT.get())
+    try:
+        yield
+    finally:
+        _SILENT.reset(token)
+
+
+def is_silent() -> bool:
+    """Whether work is done in silence, see :func:`silent`."""
+    return _SILENT.get()
+
+
 def progress_bar(what: str, total: int, wanted: bool | None) -> Progress:
     """A bar with one task, named ``what``; None shows it only on a terminal."""
     console = PlainConsole(stderr=True)
     terminal = console.file.isatty()
-    shown = terminal if wanted is None else wanted
+    shown = terminal and not is_silent() if wanted is None else wanted
     console.quiet = not shown  # a bar that is not shown ends with a blank line else
     bar = Progress(
         TextColumn("{task.description}", markup=False),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from propopt.errors import Unwritten
-from propopt.output.progress import PlainConsole
+from propopt.output.progress import PlainConsole, silent
 from propopt.problems.jobs.artefacts import Artefacts, Writer
 from propopt.problems.jobs.base import Job
 from propopt.problems.jobs.printout import print_subject, print_title, warnings_printed
@@ -114,7 +114,7 @@ def run_look(
     artefacts = Artefacts.tried(folder, look.name, job.suffixes, look.files)
     console = PlainConsole(quiet=quiet)
     print_title(look.name, look.files, console)
-    with warnings_printed():
+    with warnings_printed(), silent(quiet):
         with console.status("the function"):
             _ = look.subject.function
         print_subject(look.subject, console)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from rich.text import Text
 
 from propopt.errors import Unwritten
-from propopt.output.progress import PlainConsole
+from propopt.output.progress import PlainConsole, silent
 from propopt.output.svg import write_svg
 from propopt.output.text import printable
 from propopt.problems.jobs.artefacts import Artefacts, Writer, write_json
@@ -86,7 +86,7 @@ def run_problem(
     artefacts = Artefacts.tried(folder, problem.name, Sweep.suffixes, problem.files)
     console = PlainConsole(quiet=quiet)
     print_title(problem.name, problem.files, console)
-    with warnings_printed():
+    with warnings_printed(), silent(quiet):
         trade_offs = _solved(problem, console, n_jobs, solver)
         unwritten = artefacts.write(_of_losses(trade_offs, problem))
         # what no file holds is shown at least
