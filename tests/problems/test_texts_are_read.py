@@ -1,0 +1,104 @@
+"""Models that a file learns on documents are read, or say why they are not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import propopt as po
+from propopt.lime.text.reading import checked_subsets
+from propopt.structures.subsets import Enumerated, NoSetFunction
+
+
+FOLDER = Path(__file__).parents[2] / "problems"
+SHORT = "The soup was cold, not good. Never again, the cold soup was bad"
+COUNTS = {"kind": "counts"}
+PLAIN = {"kind": "tfidf", "norm": None}
+LOG_ODDS = {"output": "log_odds", "target_class": "good"}
+TREES = {
+    "forest": {"n_estimators": 40},
+    "extra_trees": {"n_estimators": 8},
+    "gradient_boosting": {"n_estimators": 8},
+    "hist_gradient_boosting": {"max_iter": 8, "min_samples_leaf": 4},
+    "lightgbm": {"n_estimators": 8, "min_child_samples": 4},
+}
+BOOSTED = ("gradient_boosting", "hist_gradient_boosting", "lightgbm")
+
+
+def function_of(model):
+    sections = {
+        "data": {"csv": "reviews.csv", "text": "text", "target": "sentiment"},
+        "model": model,
+        "lime": {},
+    }
+    file = po.problems.read_sections(sections, folder=FOLDER)
+    return file.subject.function
+
+
+def assert_exact(function):
+    """What is read is the model on all sets of words of a document."""
+    (document,) = function.documents_of([SHORT])
+    read = checked_subsets(function, document)
+    assert not isinstance(read, NoSetFunction), read.reason
+
+    def values(bits):
+        return function.texts_value(document.each(bits))
+
+    every = Enumerated.of(values, document.n_words)
+    expected = np.asarray(every.mean_by_size())
+    assert np.ptp(expected) > 1e-3  # it is no constant
+    np.testing.assert_allclose(read.mean_by_size(), expected, atol=1e-10)
+    weights = np.ones((1, document.n_words + 1))
+    np.testing.assert_allclose(read.kept(weights), every.kept(weights), atol=1e-10)
+
+
+@pytest.mark.parametrize("vectorizer", [COUNTS, PLAIN], ids=["counts", "tfidf"])
+@pytest.mark.parametrize("kind", TREES)
+def test_trees_on_counts_and_on_tfidf_without_a_norm_are_exact(kind, vectorizer):
+    if kind == "lightgbm":
+        pytest.importorskip("lightgbm")
+    own = LOG_ODDS if kind in BOOSTED else {"target_class": "good"}
+    spec = {"kind": kind, "task": "classification", "vectorizer": vectorizer}
+    assert_exact(function_of({**spec, **TREES[kind], **own}))
+
+
+@pytest.mark.parametrize("norm", [None, "l1", "l2"])
+def test_a_logistic_regression_is_exact_in_log_odds(norm):
+    vectorizer = {"kind": "tfidf", "norm": norm}
+    assert_exact(
+        function_of({"kind": "logistic", "vectorizer": vectorizer, **LOG_ODDS})
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        ({"kind": "logistic", "target_class": "good"}, "output='log_odds'"),
+        (
+            {"kind": "forest", "task": "classification", **TREES["forest"]},
+            "norm='l2'.*with norm=None they are exact",
+        ),
+        (
+            {
+                "kind": "logistic",
+                "vectorizer": {"kind": "counts", "ngram_range": [1, 2]},
+                **LOG_ODDS,
+            },
+            "n-grams of the vocabulary",
+        ),
+        (
+            {"kind": "mlp", "task": "classification", "hidden": [3], **LOG_ODDS},
+            "layers of tanh units",
+        ),
+    ],
+    ids=["probability", "norm", "n-grams", "network"],
+)
+def test_other_models_say_why_they_are_not_read(model, reason):
+    function = function_of(model)
+    (document,) = function.documents_of([SHORT])
+    found = function.subsets(document)
+    assert isinstance(found, NoSetFunction)
+    assert re.search(reason, found.reason)
