@@ -13,7 +13,6 @@ from propopt.functions.text import DocumentFunction
 from propopt.lime.text.explainer import explanation_of_texts
 from propopt.lime.text.explanation.subject import TextSubject
 from propopt.lime.text.law import TextLaw
-from propopt.structures.subsets import MOST_ENUMERATED
 
 
 def limits_of_words(request: Request, law: TextLaw, n_samples: int) -> WordsFound:
@@ -47,7 +46,6 @@ def limits_of_words(request: Request, law: TextLaw, n_samples: int) -> WordsFoun
         documents=(at.document,),
         n_samples=n_samples,
         seed=int(request.rng.integers(2**32)),
-        max_enumerated=MOST_ENUMERATED,
     )
     row = explanation_of_texts(subject, progress=False).rows[0]
     if not row.is_exact:

@@ -19,7 +19,6 @@ from propopt.lime.text.explainer import explanation_of_texts
 from propopt.lime.text.explanation.subject import TextSubject
 from propopt.lime.text.law import TextLaw
 from propopt.sampling.drawn.uniforms import N_BLOCKS
-from propopt.structures.subsets import MOST_ENUMERATED
 from propopt.tables.alignment import aligned
 from propopt.tables.names import Labels, listed
 from propopt.tables.text import Document
@@ -90,7 +89,6 @@ class WordTargets:
             documents=tuple(self.documents),
             n_samples=_N_SAMPLES,
             seed=read_seed(self.rng),
-            max_enumerated=MOST_ENUMERATED,
         )
         found = explanation_of_texts(subject, self.labels.points)
         rest = [row for row in found.rows if row.is_known]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -18,13 +19,14 @@ from propopt.lime.text.explanation.result import TextLimeExplanation
 from propopt.lime.text.explanation.subject import TextSubject
 from propopt.lime.text.explanation.task import DocumentTask
 from propopt.lime.text.law import TextLaw
+from propopt.lime.text.lengthy import announce_norms
 from propopt.output.progress import progress_bar
 from propopt.structures.subsets.enumerated import MOST_ENUMERATED
 from propopt.tables.names import Labels
 from propopt.tables.text import Document, PatternWords, TextSchema, WordRule, read_texts
 
 
-_WORTH_TIMING = 1000
+_WORTH_TIMING = 64
 """Texts from which a few are timed, to say what all of them cost."""
 
 
@@ -37,7 +39,7 @@ def text_limits(
     output: Output = "auto",
     words: Literal["lime", "model"] | WordRule | None = None,
     n_samples: int = 5000,
-    max_enumerated: int = MOST_ENUMERATED,
+    max_enumerated: int = 0,
     rng: int | np.random.Generator | None = 0,
     progress: bool | None = None,
 ) -> TextLimeExplanation:
@@ -70,11 +72,14 @@ def text_limits(
         it, or by another rule. By default that of the function, and ``"lime"`` for
         models.
     n_samples : int
-        Samples of one run of LIME, for its noise and its mean; and texts that the model
-        is given for each document that has to be estimated.
+        Samples of one run of LIME, for its noise and its mean; and the texts that the
+        model is given for each document that has to be estimated, which so costs about
+        as much as one run of LIME and scatters less. Texts with no more sets of words
+        than that, 12 words by default, have all of them asked for instead, and so have
+        no error.
     max_enumerated : int
-        So many words have all their 2^d sets asked for, where the model is not read; up
-        to 16. Texts with no more sets than ``n_samples`` have so anyway.
+        So many words, up to 16, have all their 2^d sets asked for in any case, where
+        the model is not read: 16 words take 65,536 texts.
     rng : int, numpy.random.Generator or None
         For what is estimated; exact coefficients do not depend on it.
     progress : bool, optional
@@ -126,12 +131,16 @@ def explanation_of_texts(
         Show a bar while the model is asked; by default only on a terminal.
     """
     before = subject.function.calls.rows
-    tasks = DocumentTask.all_of(subject)
+    with progress_bar("lime: reading", len(subject.documents), progress) as bar:
+        tasks = DocumentTask.all_of(subject, partial(bar.advance, bar.task_ids[0]))
     expected = sum(task.evaluations for task in tasks)
     if expected >= _WORTH_TIMING and progress is not False:
         _announce(tasks, expected, progress)
-    with progress_bar("lime", max(expected, 1), progress) as bar:
-        done = [task.done(lambda n: bar.advance(bar.task_ids[0], n)) for task in tasks]
+    announce_norms("lime", [task.read for task in tasks], wanted=progress)
+    # texts that are asked for, or documents where none is
+    with progress_bar("lime", expected or len(tasks), progress) as bar:
+        advance = partial(bar.advance, bar.task_ids[0])
+        done = [task.done(advance, 0 if expected else 1) for task in tasks]
     rows, means = zip(*done, strict=True)
     labels = range(len(rows)) if names is None else names
     refused = [

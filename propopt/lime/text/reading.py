@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -76,7 +76,9 @@ def checked_subsets(
 
 
 def read_documents(
-    function: TextFunction, documents: Sequence[Document]
+    function: TextFunction,
+    documents: Sequence[Document],
+    told: Callable[[int], object] = lambda _: None,
 ) -> list[DocumentReading]:
     """The same of many documents, for which the model is called together.
 
@@ -89,8 +91,13 @@ def read_documents(
         f.
     documents : sequence of Document
         Any.
+    told : callable, optional
+        Told how many were read, each time.
     """
-    words = [_words(function, document) for document in documents]
+    words = []
+    for document in documents:
+        words.append(_words(function, document))
+        told(1)
     values = function.asked.values(
         text
         for document, found in zip(documents, words, strict=True)

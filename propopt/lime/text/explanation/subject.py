@@ -43,7 +43,8 @@ class TextSubject:
     seed : int
         Of these samples.
     max_enumerated : int
-        So many words have all their sets asked for, where f is not read.
+        So many words have all their sets asked for, where f is not read; texts with no
+        more sets than samples have anyway.
     means : tuple (N,)
         What is known of each document at any bandwidth; None of one that LIME says
         nothing of.
@@ -54,7 +55,7 @@ class TextSubject:
     documents: tuple[Document, ...]
     n_samples: int
     seed: int
-    max_enumerated: int
+    max_enumerated: int = 0
     means: tuple[WordMeans | None, ...] = ()
 
     def of_rows(self, rows: Positions) -> TextSubject:

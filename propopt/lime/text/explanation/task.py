@@ -22,7 +22,7 @@ from propopt.tables.text import Document
 
 
 Told: TypeAlias = Callable[[int], None]
-"""Told how many texts were asked for, each time."""
+"""Told how many texts were asked for, or documents read, each time."""
 
 _CALLS: Final = Budget(2**24, 2**11)
 """Bits of one call, after which a bar moves on."""
@@ -54,9 +54,17 @@ class DocumentTask:
     refusal: str = ""
 
     @classmethod
-    def all_of(cls, subject: TextSubject) -> list[DocumentTask]:
-        """The documents, with f there, and what f was read as and found to be."""
-        found = read_documents(subject.function, subject.documents)
+    def all_of(cls, subject: TextSubject, told: Told) -> list[DocumentTask]:
+        """The documents, with f there, and what f was read as and found to be.
+
+        Parameters
+        ----------
+        subject : TextSubject
+            What is asked.
+        told : callable
+            Told how many documents were read, each time.
+        """
+        found = read_documents(subject.function, subject.documents, told)
         return [
             cls._of(subject, document, own)
             for document, own in zip(subject.documents, found, strict=True)
@@ -91,14 +99,23 @@ class DocumentTask:
         plan = self.plan
         return 2**self.document.n_words if plan is None else plan.evaluations
 
-    def done(self, told: Told) -> tuple[DocumentLimits, WordMeans | None]:
+    def done(
+        self, told: Told, each: int = 0
+    ) -> tuple[DocumentLimits, WordMeans | None]:
         """The limits, and what they are made of.
 
         Parameters
         ----------
         told : callable
             Told how many texts were asked for.
+        each : int
+            What it is told at the end.
         """
+        found = self._done(told)
+        told(each)
+        return found
+
+    def _done(self, told: Told) -> tuple[DocumentLimits, WordMeans | None]:
         if self.refusal:
             return self._without(self.refusal)
         try:

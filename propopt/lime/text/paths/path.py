@@ -13,12 +13,16 @@ from propopt._typing import Array, Values
 from propopt.lime.paths.path import read_widths
 from propopt.lime.paths.sign_changes import SignChanges, roots_of
 from propopt.lime.text.law import TextLaw
+from propopt.lime.text.lengthy import announce_norms
 from propopt.lime.text.limits import ExactWordLimits, WordLimits
 from propopt.lime.text.moments import TextMoments
 from propopt.lime.text.paths.by_size import MeansBySize
 from propopt.lime.text.paths.curve import WordCurve
 from propopt.structures.subsets import SizeMeans
 
+
+_DIRECTIONS, _ALL = 25, 70
+"""Of weights, in 50 bandwidths and in all of them."""
 
 _ALL_BUT_ONE: Final = 1e-100
 """A bandwidth at which only texts without one word count."""
@@ -86,6 +90,7 @@ class WordPath:
         They are the roots of interpolants that are as near as rounding lets; means of f
         over sets of one size are not computed again.
         """
+        announce_norms("signs of coefficients", [self.function.function], _ALL)
         return roots_of(WordCurve(self.function.tabled), self.function.n_words)
 
     def _at(self, bandwidth: float) -> WordLimits:
@@ -131,5 +136,6 @@ def word_path(function: SizeMeans, bandwidths: ArrayLike | None = None) -> WordP
     """
     known = MeansBySize(function)
     grid = read_widths(bandwidths, TextLaw().bandwidth)
+    announce_norms("path", [function], min(len(grid), _DIRECTIONS))
     limits = ExactWordLimits(known).at(grid)
     return WordPath(grid, limits.coefficients, limits.intercept, known)

@@ -32,6 +32,7 @@ TREE = words(13, "food", "about", "Everything")
 
 
 def of(function, text, nu=0.25, n_samples=5000, **settings):
+    settings = {"max_enumerated": 16, **settings}
     return text_limits(function, [text], TextLaw(nu), **settings).diagnose(n_samples)
 
 
@@ -50,7 +51,11 @@ def test_sign_that_the_bandwidth_turns():
     root = 0.2 * 2.0 ** found[0].number
     other = 0.2 * 2.0 ** -found[0].number
     near = [
-        abs(text_limits(f, [words(14, "came", "back")], TextLaw(nu)).coefficients[0][0])
+        abs(
+            text_limits(
+                f, [words(14, "came", "back")], TextLaw(nu), max_enumerated=14
+            ).coefficients[0][0]
+        )
         for nu in (root, other)
     ]
     assert min(near) < 1e-4  # of 0.3 on both sides
@@ -135,7 +140,7 @@ def test_noise_and_ranks():
     assert "unstable ranking" in few.rules
     assert quiet(many, "unstable ranking").number > 0.99
     for item in few.of("noise"):  # exact numbers, of the package's runs
-        limits = text_limits(tree, [TREE])
+        limits = text_limits(tree, [TREE], max_enumerated=13)
         beta = limits.coefficients[0]
         f = Enumerated.of(lambda z: z[:, 0] | z[:, 1] & z[:, 2], 13)
         run = single_text_run(f, limits.law, 1.0, 40)
@@ -150,7 +155,7 @@ def test_words_left_out_of_the_fit():
     def f(texts):
         return [(len(set(t.split())) / 14) ** 6 for t in texts]
 
-    limits = text_limits(f, [words(14)])
+    limits = text_limits(f, [words(14)], max_enumerated=14)
     found = limits.diagnose()
     every = Enumerated.of(lambda z: (z.sum(axis=1) / 14) ** 6, 14)
     kept = kept_words(every, limits.law, 1.0, 10)
