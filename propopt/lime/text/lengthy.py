@@ -19,12 +19,12 @@ _STEP: Final = 1.2e-8
 """Seconds of a step: some ten multiplications, near the processor."""
 
 
-def n_steps(function: SizeMeans | NoSetFunction | object) -> float:
+def n_steps(function: SizeMeans | NoSetFunction | None) -> float:
     """Steps of the means of a function for one row of weights; 0 where they are quick.
 
     Parameters
     ----------
-    function : SizeMeans or NoSetFunction
+    function : SizeMeans, NoSetFunction or None
         Sums behind a norm take Q d² of them; trees, plain sums and sets that were asked
         for nothing that counts beside.
     """
@@ -37,7 +37,7 @@ def n_steps(function: SizeMeans | NoSetFunction | object) -> float:
 
 def announce_norms(
     what: str,
-    functions: Iterable[SizeMeans | NoSetFunction | object],
+    functions: Iterable[SizeMeans | NoSetFunction | None],
     n_rows: float = 1.0,
     wanted: bool | None = None,
 ) -> None:
@@ -47,7 +47,7 @@ def announce_norms(
     ----------
     what : str
         The work.
-    functions : iterable of SizeMeans or NoSetFunction
+    functions : iterable of SizeMeans, NoSetFunction or None
         Of the documents.
     n_rows : float
         Rows of weights that means are made for.
