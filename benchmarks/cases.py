@@ -13,6 +13,7 @@ import propopt as po
 from benchmarks.baselines import perturbation
 from benchmarks.inductive import inductive, inductive_images
 from benchmarks.lime_limits import lime_limits
+from benchmarks.lime_texts import lime_texts
 from benchmarks.peers import conic_seconds, dense_seconds, pair_loops
 from benchmarks.timing import OURS, Row, in_a_process, median_seconds, with_ratios
 from benchmarks.trees import tree_slopes
@@ -341,6 +342,7 @@ CASES: dict[str, Case] = {
     "perturbation": perturbation,
     "tree_slopes": tree_slopes,
     "lime_limits": lime_limits,
+    "lime_texts": lime_texts,
     "inductive": inductive,
     "inductive_images": inductive_images,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from propopt._typing import Array, Values
 from propopt.functions.text import TextFunction
-from propopt.lime.text.reading import checked_subsets, enumerated_words
+from propopt.lime.text.reading import enumerated_words, read_documents
 from propopt.sampling.drawn.uniforms import N_BLOCKS
 from propopt.sampling.orders import Orders
 from propopt.structures.subsets import MOST_ENUMERATED, NoSetFunction, WordShapley
@@ -43,21 +44,21 @@ class DocumentShapley:
     reason: str = ""
 
     @classmethod
-    def of(
+    def all_of(
         cls,
         function: TextFunction,
-        document: Document,
+        documents: Sequence[Document],
         rng: np.random.Generator,
         n_pairs: int = N_PAIRS,
-    ) -> DocumentShapley:
+    ) -> list[DocumentShapley]:
         """Exactly where f is read, and where all sets cost no more than draws do.
 
         Parameters
         ----------
         function : TextFunction
             f.
-        document : Document
-            The text.
+        documents : sequence of Document
+            The texts, which are read and compared with the model together.
         rng : numpy.random.Generator
             Where orders are drawn from, if they are.
         n_pairs : int
@@ -68,10 +69,26 @@ class DocumentShapley:
         InvalidInput
             If the model has no finite value somewhere.
         """
+        found = read_documents(function, documents)
+        for reading in found:
+            reading.refuse()
+        return [
+            cls._of(function, document, reading.words, rng, n_pairs)
+            for document, reading in zip(documents, found, strict=True)
+        ]
+
+    @classmethod
+    def _of(
+        cls,
+        function: TextFunction,
+        document: Document,
+        read: SetFunction | NoSetFunction,
+        rng: np.random.Generator,
+        n_pairs: int,
+    ) -> DocumentShapley:
         d = document.n_words
         if d == 0:
             return cls(np.zeros(0), READ)
-        read = checked_subsets(function, document)
         if not isinstance(read, NoSetFunction):
             return cls(WordShapley(read).values, READ)
         if d <= MOST_ENUMERATED and 2**d <= n_draws(d, n_pairs):

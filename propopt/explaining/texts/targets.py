@@ -109,7 +109,7 @@ class WordTargets:
     def shapley(self) -> Contributions:
         """Shapley values by deletion, against the empty text."""
         before, rng = self.function.calls.rows, read_rng(self.rng)
-        found = [DocumentShapley.of(self.function, x, rng) for x in self.documents]
+        found = DocumentShapley.all_of(self.function, self.documents, rng)
         sources = "; ".join(dict.fromkeys(phi.source for phi in found))
         drawn = [phi for phi in found if phi.blocks is not None]
         estimate = self._estimate(

@@ -43,6 +43,11 @@ class DocumentReading:
     words: SetFunction | NoSetFunction
     refusal: str = ""
 
+    def refuse(self) -> None:
+        """Raise what is wrong, if anything is."""
+        if self.refusal:
+            raise InvalidInput(self.refusal)
+
 
 def checked_subsets(
     function: TextFunction, document: Document
@@ -70,8 +75,7 @@ def checked_subsets(
         If the model has no finite value there.
     """
     (found,) = read_documents(function, [document])
-    if found.refusal:
-        raise InvalidInput(found.refusal)
+    found.refuse()
     return found.words
 
 
