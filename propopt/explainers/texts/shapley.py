@@ -13,7 +13,12 @@ from propopt.functions.text import TextFunction
 from propopt.lime.text.reading import enumerated_words, read_documents
 from propopt.sampling.drawn.uniforms import N_BLOCKS
 from propopt.sampling.orders import Orders
-from propopt.structures.subsets import MOST_ENUMERATED, NoSetFunction, WordShapley
+from propopt.structures.subsets import (
+    MOST_ENUMERATED,
+    NoSetFunction,
+    SetFunction,
+    WordShapley,
+)
 from propopt.tables.text import Document
 
 
