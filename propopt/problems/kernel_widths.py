@@ -47,8 +47,7 @@ KernelWidths: TypeAlias = Annotated[
         _shape_of_widths,
         custom_error_type="widths_type",
         custom_error_message=(
-            "expected a kernel width, a list of them, or a range {low: , high: , "
-            "points: }"
+            "expected a number, a list of them, or a range {low: , high: , points: }"
         ),
     ),
 ]

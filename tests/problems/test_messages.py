@@ -83,7 +83,7 @@ WRONG = {
         "fit_intercept, relative, first_row"
     ),
     "baselines: [{method: exact_lime, kernel_width: wide}]": (
-        "baselines.0.kernel_width: expected a kernel width, a list of them, or a range "
+        "baselines.0.kernel_width: expected a number, a list of them, or a range "
         "{low: , high: , points: }"
     ),
     "baselines: [{method: exact_lime, kernel_width: [1, 0]}]": (
