@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import shap
 from lime.lime_text import LimeTextExplainer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
@@ -128,8 +129,6 @@ def _shapley(model: Pipeline, text: str) -> list[Row]:
 
     def of_bits(bits: Any) -> Any:
         return model.predict_proba(document.texts(bits.astype(bool)))[:, 1]
-
-    import shap
 
     nothing, whole = np.zeros((1, document.n_words)), np.ones((1, document.n_words))
 

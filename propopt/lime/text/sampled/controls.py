@@ -104,14 +104,25 @@ def controls(
     base : float
         What is taken off f before fits, so that a large constant leaves no rounding.
     """
-    grams, moments = [], []
-    for z, m, f in zip(bits, sizes, values, strict=True):
-        T = terms.at(z, m)
-        grams.append(T.T @ T)
-        moments.append(T.T @ (f - base))
-    gram, moment = np.sum(grams, axis=0), np.sum(moments, axis=0)
-    ridge = _RIDGE * float(gram.diagonal().max()) * np.eye(len(gram))
-    return [
-        terms.function(np.linalg.solve(gram - G + ridge, moment - b), base)
-        for G, b in zip(grams, moments, strict=True)
-    ]
+    blocks = list(zip(bits, sizes, values, strict=True))
+    n_terms = terms.at(bits[0][:1], sizes[0][:1]).shape[1]
+    gram, moment = np.zeros((n_terms, n_terms)), np.zeros(n_terms)
+    for block in blocks:
+        own, most = _equations(terms, *block, base)
+        gram += own
+        moment += most
+    gram += _RIDGE * float(gram.diagonal().max()) * np.eye(n_terms)
+    fits = []
+    for block in blocks:  # made twice: 20 of them with a term for each word are large
+        own, most = _equations(terms, *block, base)
+        weights = np.asarray(np.linalg.solve(gram - own, moment - most), np.float64)
+        fits.append(terms.function(weights, base))
+    return fits
+
+
+def _equations(
+    terms: ControlTerms, bits: Truths, sizes: Positions, values: Values, base: float
+) -> tuple[Array, Values]:
+    """Normal equations of the samples of one block, (p, p) and (p,)."""
+    T = terms.at(bits, sizes)
+    return T.T @ T, T.T @ (values - base)
