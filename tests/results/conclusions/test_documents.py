@@ -10,9 +10,11 @@ import pytest
 
 import propopt as po
 from propopt.estimates import Estimate
+from propopt.results.conclusions.agreement import Agreement
 from propopt.results.conclusions.certain import Certain
 from propopt.results.conclusions.shares import Shares
 from propopt.results.conclusions.stability import ConclusionStability
+from propopt.results.conclusions.variations import families, optima_for
 
 
 N, D = 6, 5
@@ -160,12 +162,27 @@ def test_stability_varies_the_neighbours_of_documents():
     one = po.SharedRobustness(graph.again(1), counts)
     scale = robust.entry_graph.total / one.entry_graph.total
     fewer = po.solve(po.GradientMatching(target) + 0.4 * scale * one)
-    has = counts > 0
-    same = [
-        np.sign(best.attributions[has]) == np.sign(x.attributions[has])
-        for x in (again, fewer)
-    ]
-    assert found.agreements[1].signs == pytest.approx((same[0] & same[1]).mean())
+    settings = dict(families(best, best.program, optima_for(best, best.program, None)))
+    near = settings["neighbours in shared_robustness"]
+    for name, solution in {"4 neighbours": again, "1 neighbour": fewer}.items():
+        np.testing.assert_allclose(near[name], solution.attributions, atol=1e-6)
+
+
+def test_documents_of_other_lengths_are_ranked_by_their_own_words():
+    W = np.array([[3.0, 2.0, 1.0, 0.0], [4.0, 3.0, 2.0, 1.0]])
+    V = np.array([[2.0, 3.0, 1.0, 0.0], [4.0, 3.0, 2.0, 1.0]])
+    found = Agreement.of("anything", W, {"other": V}, 1, W != 0.0)
+    assert found.ranks == pytest.approx(2 / 3)  # of 1/3 and 1
+    assert found.top == 0.5
+
+
+def test_orders_by_value_leave_absent_words_out():
+    best = solved()
+    certain = best.certain(budget=1e-9, order="value")
+    for n in range(N):
+        here = np.flatnonzero(PRESENT[n])
+        order = here[np.argsort(-best.attributions[n, here])]
+        assert list(certain.of_row(n).index) == [f"x{d}" for d in order]
 
 
 def test_shares_are_measured_between_the_target_and_means_over_shared_words():
