@@ -20,7 +20,7 @@ from propopt.tables.text import Document
 N_CHECKS: Final = 6
 """So many random sets of words are deleted to see that counts add up."""
 
-MOST_CHECKS: Final = 256
+_MOST_CHECKS: Final = 256
 """So many where deleting a word may make tokens of what stands beside it."""
 
 _CHARACTERS: Final = 2**21
@@ -154,7 +154,7 @@ def _of_words(vectoriser: Vectoriser, document: Document) -> DocumentFeatures:
 def _n_checks(vectoriser: Vectoriser, document: Document) -> int:
     if _has_runs(vectoriser) and not _touches(document):
         return N_CHECKS
-    return max(N_CHECKS, min(MOST_CHECKS, _CHARACTERS // max(len(document.text), 1)))
+    return max(N_CHECKS, min(_MOST_CHECKS, _CHARACTERS // max(len(document.text), 1)))
 
 
 def _has_runs(vectoriser: Vectoriser) -> bool:
