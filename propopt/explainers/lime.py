@@ -16,7 +16,7 @@ from propopt.estimates import Units
 from propopt.explainers.base import Baseline, Findings
 from propopt.explainers.local_fit import LocalFit
 from propopt.explainers.request import Request
-from propopt.explainers.texts.each import WordsFound, refuse_one_word
+from propopt.explainers.texts.each import WordsFound, effect_of_the_word
 from propopt.explainers.texts.neighbourhoods import TextNeighbourhoods
 from propopt.functions.text import DocumentFunction
 from propopt.lime.laws import LimeLaw
@@ -244,8 +244,8 @@ class Lime(Baseline):
 
     def _words(self, request: Request) -> WordsFound:
         assert isinstance(request.function, DocumentFunction), "see Baseline"
-        refuse_one_word("lime", request.function.document)
-        return super()._words(request)
+        short = effect_of_the_word(request)
+        return super()._words(request) if short is None else short
 
     def _check_law(self, law: LimeLaw | TextLaw) -> None:
         if not isinstance(law, LimeLaw | TextLaw):

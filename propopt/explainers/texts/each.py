@@ -15,10 +15,8 @@ from typing import Any, final
 import numpy as np
 
 from propopt._typing import Array
-from propopt.errors import InvalidInput
 from propopt.explainers.request import Request
 from propopt.functions.text import TextFunction
-from propopt.functions.text.asked import shown
 from propopt.tables.names import Labels
 from propopt.tables.text import Document
 
@@ -110,17 +108,14 @@ def _errors(words: WordsFound) -> Array:
     return words.standard_errors
 
 
-def refuse_one_word(method: str, document: Document) -> None:
-    """Refuse a document of which the coefficient is not told from the intercept.
+def effect_of_the_word(request: Request) -> WordsFound | None:
+    """What LIME says of a document of one word: its effect; None of other documents.
 
-    Raises
-    ------
-    InvalidInput
-        If it has one word.
+    The word is deleted in all samples but the first, which is the document itself, so
+    that the fit has f without it as intercept, and its effect as slope.
     """
-    if document.n_words == 1:
-        raise InvalidInput(
-            f"{method}: of the text {shown(document.text)}, which has one word, the "
-            "coefficient and the intercept cannot be told apart: LIME always deletes "
-            "it; its effect is that of po.explainers.Gradient"
-        )
+    if request.points.shape[1] != 1:
+        return None
+    effect = request.gradient(request.points)[0]
+    without = request.value(np.zeros((1, 1)))[0]
+    return WordsFound(attributions=effect, details={"intercept": float(without)})

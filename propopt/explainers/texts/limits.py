@@ -8,7 +8,7 @@ import numpy as np
 
 from propopt.errors import EstimatedWarning
 from propopt.explainers.request import Request
-from propopt.explainers.texts.each import WordsFound, refuse_one_word
+from propopt.explainers.texts.each import WordsFound, effect_of_the_word
 from propopt.functions.text import DocumentFunction
 from propopt.lime.text.explainer import explanation_of_texts
 from propopt.lime.text.explanation.subject import TextSubject
@@ -17,6 +17,8 @@ from propopt.lime.text.law import TextLaw
 
 def limits_of_words(request: Request, law: TextLaw, n_samples: int) -> WordsFound:
     """The coefficients of infinitely many samples; estimated where f is not read.
+
+    Of one word they are its effect: there the document itself is a sample too.
 
     Parameters
     ----------
@@ -27,11 +29,6 @@ def limits_of_words(request: Request, law: TextLaw, n_samples: int) -> WordsFoun
     n_samples : int
         Texts that are asked for where they have to be estimated.
 
-    Raises
-    ------
-    InvalidInput
-        If the document has one word.
-
     Warns
     -----
     EstimatedWarning
@@ -39,7 +36,9 @@ def limits_of_words(request: Request, law: TextLaw, n_samples: int) -> WordsFoun
     """
     at = request.function
     assert isinstance(at, DocumentFunction), "see Baseline"
-    refuse_one_word("exact_lime", at.document)
+    short = effect_of_the_word(request)
+    if short is not None:
+        return short
     subject = TextSubject(
         function=at.function,
         law=law,

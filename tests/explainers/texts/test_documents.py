@@ -114,10 +114,15 @@ def test_a_law_of_words_is_refused_for_tables(method):
 
 
 @pytest.mark.parametrize("method", [Lime(law=LAW), ExactLime(law=LAW)])
-def test_one_word_has_no_coefficient(method):
+def test_one_word_has_its_effect_and_does_not_lose_the_others(method):
     function = po.wrap(called, data=["good food", "good"])
-    with pytest.raises(InvalidInput, match="'good', which has one word"):
-        method.explain(function, ["good"])
+    found = method.explain(function, ["good food", "good"])
+    alone = method.explain(function, ["good"])
+    effect = function.value(["good"]) - function.value([""])
+    assert effect != 0.0
+    np.testing.assert_allclose(alone.attributions, [[effect[0], 0.0]], atol=1e-12)
+    np.testing.assert_allclose(found.attributions[1], alone.attributions[0], atol=1e-12)
+    assert alone.details["intercept"] == function.value([""])
 
 
 def test_limits_are_those_of_text_limits(function):
@@ -232,10 +237,3 @@ def test_an_explainer_refuses_documents_in_one_sentence():
 def test_weights_that_all_vanish_are_refused(function):
     with pytest.raises(InvalidInput, match="weights of all 200 samples vanish"):
         Lime(law=po.lime.TextLaw(1e-3), n_samples=200).explain(function, LONG[:1])
-
-
-def test_a_long_text_of_one_word_is_named_by_its_beginning():
-    words = TextSchema.of(["x" * 10_000], PatternWords())
-    alone = po.wrap(called, data=words)
-    with pytest.raises(InvalidInput, match=r"text 'x{60}\.\.\.', which"):
-        ExactLime(law=LAW).explain(alone, ["x" * 10_000])
