@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from propopt._typing import Array
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.estimates import UNITS_IN_WORDS
@@ -18,7 +19,18 @@ from propopt.results.conclusions.words import plural
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import AttributionsLike, explanation_of
 from propopt.tables.names import Labels
-from propopt.tables.text import Document, PatternWords, TextSchema, WordRule, read_texts
+from propopt.tables.text import (
+    Document,
+    PatternWords,
+    TextSchema,
+    VectoriserWords,
+    WordRule,
+    read_texts,
+)
+
+
+_RULES: Final[tuple[WordRule, ...]] = (PatternWords(), VectoriserWords())
+"""What words are where nothing is said."""
 
 
 def highlight(
@@ -52,7 +64,9 @@ def highlight(
     rows : label, int or sequence of them, optional
         Which documents; by default the first ``max_rows``.
     words : WordRule, TextSchema or TextFunction, optional
-        What a word is; by default as in the package ``lime``.
+        What a word is; by default as in the package ``lime``, or in lower case as
+        vectorisers have it, whichever finds the words that have attributions. A text
+        says how many of these it does not have.
     n_words : int
         How many numbers are listed below each text, the largest.
     max_rows : int
@@ -85,9 +99,10 @@ def highlight(
     result = explanation_of(explanation, "given")
     texts = _texts(result, documents)
     places = _places(rows, result.labels, len(texts), most)
-    rule, columns = _rule(words), _columns(result)
+    columns = _columns(result)
+    shown = _documents(words, texts, result, columns, places)
     return highlighted(
-        [_marked(result, columns, n, Document.of(texts[n], rule)) for n in places],
+        [_marked(result, columns, n, shown[n]) for n in places],
         f"{result.method}: {len(texts)} documents",
         UNITS_IN_WORDS[result.units],
         (),
@@ -122,16 +137,40 @@ def _places(
     return [labels.position(row, n) for row in rows]
 
 
-def _rule(words: WordRule | TextSchema | TextFunction | None) -> WordRule:
+def _documents(
+    words: WordRule | TextSchema | TextFunction | None,
+    texts: list[str],
+    result: Explanation,
+    columns: Mapping[str, int],
+    places: list[int],
+) -> dict[int, Document]:
+    """The texts by the rule that is given, or by that which loses least."""
+
+    def parted(rule: WordRule) -> dict[int, Document]:
+        return {n: Document.of(texts[n], rule) for n in places}
+
+    def lost(documents: dict[int, Document]) -> float:
+        absent = (_absent(result, columns, n, own) for n, own in documents.items())
+        return sum(float(np.abs(values).sum()) for values in absent)
+
     match words:
         case None:
-            return PatternWords()
+            return min(map(parted, _RULES), key=lost)
         case TextFunction():
-            return words.text_schema.rule
+            return parted(words.text_schema.rule)
         case TextSchema():
-            return words.rule
+            return parted(words.rule)
         case _:
-            return words
+            return parted(words)
+
+
+def _absent(
+    result: Explanation, columns: Mapping[str, int], n: int, document: Document
+) -> Array:
+    """Attributions of words that are not in a document, as far as they are not zero."""
+    values = np.array(result.attributions[n])
+    values[[columns[word] for word in document.words if word in columns]] = 0.0
+    return values[values != 0.0]
 
 
 def _columns(result: Explanation) -> dict[str, int]:
@@ -150,10 +189,17 @@ def _marked(
     errors = result.standard_errors
     own_errors = None if errors is None else np.append(errors[n], np.nan)[known]
     name = n if result.labels.points is None else result.labels.points[n]
-    missing = f"{plural(len(unknown), 'word')} without an attribution"
+    absent = _absent(result, columns, n, document)
+    facts = []
+    if unknown:
+        facts.append(f"{plural(len(unknown), 'word')} without an attribution")
+    if len(absent):
+        words = plural(len(absent), "attribution")
+        largest = np.abs(absent).max()
+        facts.append(f"{words} of words that are not in the text, up to {largest:.3g}")
     return MarkedText(
         name=f"document {name}",
-        facts=(missing,) if unknown else (),
+        facts=tuple(facts),
         text=document.text,
         spans=spans_of(document),
         words=document.words,
