@@ -41,7 +41,8 @@ def wrapped(
                 "wrapped already; give a table of reference rows"
             )
         return wrap(model, target, output, batch_rows=batch_rows)
-    told = is_documents(X) or is_frame(X, "X") or _has_gaps(X)
+    is_text = isinstance(X, str) or is_documents(X)
+    told = is_text or is_frame(X, "X") or _has_gaps(X)
     table = X if data is None and told else data
     return wrapped_by_margin(model, target, output, data=table, batch_rows=batch_rows)
 

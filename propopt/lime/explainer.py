@@ -12,6 +12,7 @@ from propopt.errors import InvalidInput
 from propopt.functions import Function
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.of_models import wrapped
+from propopt.functions.text import TextFunction
 from propopt.lime.explanation.cells import bins_of, cells_of
 from propopt.lime.explanation.reading import checked_products
 from propopt.lime.explanation.result import EXACT_LIMITS, LimeExplanation
@@ -20,6 +21,7 @@ from propopt.lime.fidelity.effective import effective_share
 from propopt.lime.laws import LimeLaw, TabularLaw
 from propopt.lime.surrogates import EstimatedLimits
 from propopt.sampling.laws import Reference
+from propopt.tables.text import is_documents
 
 
 def limits(
@@ -80,6 +82,11 @@ def limits(
     >>> lime.source
     'estimate (1,000 samples of the weighted law)'
     """
+    if is_documents(X) or isinstance(function, TextFunction):
+        raise InvalidInput(
+            "X: words of documents are deleted, not put into bins; "
+            "po.lime.text_limits(model, documents) is for them"
+        )
     model_data = None if isinstance(function, Function) else data
     f = wrapped(function, X, target, output, model_data)
     points, labels = f.read(X)

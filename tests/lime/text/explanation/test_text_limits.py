@@ -206,3 +206,16 @@ def test_long_work_is_announced_with_its_cost(capsys, monkeypatch):
     monkeypatch.setattr("propopt.functions.cost.WORTH_SAYING", 0.0)
     text_limits(lambda t: [len(x) for x in t], ["a b c d e f g h i j"], progress=True)
     assert "1,024 evaluations, about" in capsys.readouterr().err
+
+
+def test_limits_of_tables_name_those_of_texts():
+    notes = ["good food", "no food"]
+    function = po.wrap(lambda texts: [1.0 * len(text) for text in texts], data=notes)
+    for X in (notes, np.ones((2, 3))):
+        with pytest.raises(InvalidInput, match=r"po\.lime\.text_limits"):
+            po.lime.limits(function, X)
+
+
+def test_one_string_is_no_list_of_texts():
+    with pytest.raises(InvalidInput, match=r"one str; for a single text give \[text\]"):
+        po.explain(len, "good food")
