@@ -162,10 +162,14 @@ def test_settings_of_documents_are_refused_for_tables(write, baseline, said):
     assert complaint(path).startswith(f"file.yaml:4: baselines.0.{said}")
 
 
-def test_a_document_of_one_word_is_refused_with_the_line_of_lime(write, tmp_path):
+def test_a_document_of_one_word_has_its_effect_beside_the_others(write, tmp_path):
     write(f"{NOTES}price,no\n", "notes.csv")
-    path = write(f"{FILE}baselines: [{{method: exact_lime}}]\n")
+    path = write(f"{FILE}baselines: [{{method: exact_lime}}, {{method: gradient}}]\n")
     built = po.problems.read_problem(path).build()
-    with pytest.raises(po.errors.InvalidInput, match="which has one word") as caught:
-        po.problems.run_problem(built, tmp_path / "out", quiet=True)
-    assert caught.value.part == ("baselines", 0)
+    curve = po.problems.run_problem(built, tmp_path / "out", quiet=True)
+    lime, effects = curve.baselines
+    texts = built.subject.points
+    (row,) = [n for n, text in enumerate(texts) if text == "price"]
+    found, own = lime.attributions, effects.attributions
+    np.testing.assert_allclose(found[row], own[row], rtol=0, atol=1e-12)
+    assert not np.allclose(found, own)

@@ -48,8 +48,11 @@ def run(folder, capsys):
         path.write_text(text, encoding="utf-8")
         code = main(["lime", "-o", str(folder / "out"), str(path), *options])
         printed = capsys.readouterr()
-        assert code == (2 if printed.err else 0), printed.err
-        return printed.err.replace(f"{folder}/", "") or printed.out
+        lines = printed.err.splitlines(keepends=True)
+        # old packages warn of newer ones
+        said = "".join(line for line in lines if "scipy.optimize" not in line)
+        assert code == (2 if said else 0), said
+        return said.replace(f"{folder}/", "") or printed.out
 
     return done
 

@@ -90,7 +90,7 @@ class TextMoments:
         return float(self.mean_weight**2 * self.bits.along[0])
 
     @property
-    def gap(self) -> float:
+    def apart(self) -> float:
         """α_1 − α_2 > 0, as a sum of what is positive."""
         return float(self.mean_weight * self.bits.apart[0])
 
@@ -99,9 +99,9 @@ class TextMoments:
         """σ_0, ..., σ_3 over c_d: Σ⁻¹ by its eigenvalues."""
         d, share = self.n_words, float(self.bits.share[0])
         along = self.mean_weight * float(self.bits.along[0])
-        rest = (1.0 / along - 1.0 / self.gap) / d
+        rest = (1.0 / along - 1.0 / self.apart) / d
         zero = 1.0 / self.mean_weight + d * share**2 / along
-        return Sigmas(zero, -share / along, 1.0 / self.gap + rest, rest)
+        return Sigmas(zero, -share / along, 1.0 / self.apart + rest, rest)
 
     @property
     def matrix(self) -> Array:

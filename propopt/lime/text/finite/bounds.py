@@ -26,7 +26,7 @@ class MomentBounds(NamedTuple):
     highest_alphas: Values
     """(d − p) / ((p + 1) d), (d + 1,): what ν = ∞ gives."""
 
-    lowest_gap: float
+    lowest_apart: float
     """Of α_1 − α_2: exp(−1/(2ν²)) / 6."""
 
     lowest_c: float

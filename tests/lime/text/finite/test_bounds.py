@@ -21,7 +21,7 @@ def test_bounds_of_constants_hold(d, nu):
     alphas = own.alphas()
     assert (bounds.lowest_alphas <= alphas + 1e-15).all()
     assert (alphas <= bounds.highest_alphas + 1e-15).all()
-    assert bounds.lowest_gap <= own.gap
+    assert bounds.lowest_apart <= own.apart
     assert bounds.lowest_c <= own.c
     assert own.inverse_norm <= bounds.highest_inverse_norm
 
