@@ -9,9 +9,9 @@ from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
-from propopt._typing import Array, Values
-from propopt.extras import require
+from propopt._typing import Values
 from propopt.lime.text import TextLaw
+from propopt.lime.text.package import package_run
 from propopt.papers.lime.charts import BoxPlots
 from propopt.papers.lime.runs import Runs, RunSettings
 from propopt.papers.lime.statements import mean_is_expected, theory_is_in_the_boxes
@@ -78,31 +78,13 @@ def package_word_runs(model: Model) -> Runs:
 
 def _explained(values_of: Callable[[list[str]], Values], seed: int) -> Values:
     """Intercept and coefficients in the order of our words, (d + 1,)."""
-    document = review_of(29)
-
-    def probabilities(texts: list[str]) -> Array:
-        values = values_of(texts)
-        return np.column_stack([1.0 - values, values])
-
-    package = require("lime.lime_text")
-    explainer = package.LimeTextExplainer(
-        kernel_width=100.0 * _LAW.bandwidth,
-        feature_selection="none",
-        random_state=seed,
-    )
+    document, width = review_of(29), 100.0 * _LAW.bandwidth
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the package's own source
-        found = explainer.explain_instance(
-            document.text,
-            probabilities,
-            labels=(1,),
-            num_features=document.n_words,
-            num_samples=_SETTINGS.n_samples,
+        run = package_run(
+            values_of, document.text, document.words, _SETTINGS.n_samples, width, seed
         )
-    names = found.domain_mapper.indexed_string.inverse_vocab
-    by_word = {names[place]: weight for place, weight in found.as_map()[1]}
-    coefficients = [by_word[word] for word in document.words]
-    return np.array([found.intercept[1], *coefficients])
+    return np.array([run.intercept, *run.coefficients])
 
 
 def _tree_of_texts(texts: list[str]) -> Values:
