@@ -3,6 +3,7 @@ from . import explainers as explainers
 from . import functions as functions
 from . import graphs as graphs
 from . import inductive as inductive
+from . import interactions as interactions
 from . import lime as lime
 from . import losses as losses
 from . import metrics as metrics

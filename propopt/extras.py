@@ -22,6 +22,8 @@ EXTRAS: Mapping[str, str] = {
     "lightgbm": "boosting",
     "onnxruntime": "onnx",
     "captum": "peers",
+    "distributed": "dask",
+    "shapiq": "shapley",
 }
 """By package, the extra of ours that installs it."""
 

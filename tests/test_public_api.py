@@ -30,6 +30,7 @@ NAMESPACES = (
     "functions",
     "graphs",
     "inductive",
+    "interactions",
     "lime",
     "losses",
     "metrics",

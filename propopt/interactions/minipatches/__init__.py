@@ -1,0 +1,1 @@
+"""An ensemble of learners on random rows and features, fitted once."""

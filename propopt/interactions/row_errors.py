@@ -1,0 +1,168 @@
+"""How wrong a prediction is at a row: Err(y, ŷ)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from propopt._typing import Array, Values
+from propopt.errors import InvalidInput
+
+
+class RowError(Protocol):
+    """An error of each row, and what has to be known of a prediction for it.
+
+    What is known is averaged over patches before the error is taken, so that it has to
+    be numbers: a prediction, the probability of the class of the row, or of each class.
+    """
+
+    @property
+    def name(self) -> str:
+        """What files and tables call it."""
+
+    @property
+    def units(self) -> str:
+        """Of the error, in words."""
+
+    def known(self, predicted: Array, y: NDArray[Any]) -> Array:
+        """What is kept of the predictions of n rows, (n, R).
+
+        Parameters
+        ----------
+        predicted : array (n,) or (n, K)
+            Predictions of a regressor, probabilities of a classifier.
+        y : array (n,)
+            The target; of a classifier the place of the class.
+        """
+
+    def of(self, y: NDArray[Any], known: Array) -> Array:
+        """Err of N rows and q predictors, (N, q).
+
+        Parameters
+        ----------
+        y : array (N,)
+            The target.
+        known : array (N, q, R)
+            What :meth:`known` keeps, averaged over patches.
+        """
+
+
+@final
+@dataclass(frozen=True)
+class SquaredError:
+    """(y − ŷ)², of regressions; what it means in the population is proved."""
+
+    name: str = "squared"
+    units: str = "squared units of the target"
+
+    def known(self, predicted: Array, y: NDArray[Any]) -> Array:
+        del y
+        return predicted.reshape(-1, 1)
+
+    def of(self, y: NDArray[Any], known: Array) -> Array:
+        return (known[..., 0] - y[:, None]) ** 2
+
+
+@final
+@dataclass(frozen=True)
+class AbsoluteError:
+    """|y − ŷ|, Lipschitz; of important features without interaction it is not zero."""
+
+    name: str = "absolute"
+    units: str = "units of the target"
+
+    def known(self, predicted: Array, y: NDArray[Any]) -> Array:
+        del y
+        return predicted.reshape(-1, 1)
+
+    def of(self, y: NDArray[Any], known: Array) -> Array:
+        return np.abs(known[..., 0] - y[:, None])
+
+
+@final
+@dataclass(frozen=True)
+class ProbabilityError:
+    """1 − p of the class of the row: with two classes |y − p|."""
+
+    name: str = "probability"
+    units: str = "probability"
+
+    def known(self, predicted: Array, y: NDArray[Any]) -> Array:
+        return predicted[np.arange(len(y)), y.astype(np.intp)].reshape(-1, 1)
+
+    def of(self, y: NDArray[Any], known: Array) -> Array:
+        del y
+        return 1.0 - known[..., 0]
+
+
+@final
+@dataclass(frozen=True)
+class GivenError:
+    """An error of the user, called once for many rows and predictors.
+
+    Parameters
+    ----------
+    function : callable
+        From targets (n,) and predictions (n,), of a classifier probabilities (n, K), to
+        errors (n,), each of its own row.
+    classes : array (K,) or None
+        What the targets of a classifier are.
+    """
+
+    function: Callable[[Any, Any], Any]
+    classes: NDArray[Any] | None = None
+    units: str = "units of the error function"
+
+    @property
+    def name(self) -> str:
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
+
+    def known(self, predicted: Array, y: NDArray[Any]) -> Array:
+        return predicted.reshape(len(y), -1)
+
+    def of(self, y: NDArray[Any], known: Array) -> Array:
+        n_rows, n_sets, n_outputs = known.shape
+        targets = y if self.classes is None else self.classes[y.astype(np.intp)]
+        flat = known.reshape(n_rows * n_sets, n_outputs)
+        predictions = flat[:, 0] if self.classes is None else flat
+        errors: Values = np.asarray(
+            self.function(np.repeat(targets, n_sets), predictions), dtype=np.float64
+        )
+        if errors.shape != (n_rows * n_sets,):
+            raise InvalidInput(
+                f"error: expected one error for each of {n_rows * n_sets} rows, got "
+                f"shape {errors.shape}"
+            )
+        return errors.reshape(n_rows, n_sets)
+
+
+ErrorChoice: TypeAlias = (
+    Literal["auto", "squared", "absolute", "probability"] | Callable[[Any, Any], Any]
+)
+
+
+def read_error(choice: ErrorChoice, classes: NDArray[Any] | None) -> RowError:
+    """The error that is meant; by default squared, of classes their probability.
+
+    Raises
+    ------
+    InvalidInput
+        If it is none of these, or not one of a classifier or regressor.
+    """
+    if callable(choice):
+        return GivenError(choice, classes)
+    if classes is None and choice in ("auto", "squared"):
+        return SquaredError()
+    if classes is None and choice == "absolute":
+        return AbsoluteError()
+    if classes is not None and choice in ("auto", "probability"):
+        return ProbabilityError()
+    fit = "'squared', 'absolute'" if classes is None else "'probability'"
+    what = "a regressor" if classes is None else "a classifier"
+    raise InvalidInput(
+        f"error: of {what} expected 'auto', {fit} or a callable, got {choice!r}"
+    )

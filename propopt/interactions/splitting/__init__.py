@@ -1,0 +1,1 @@
+"""Learners without sets of features, judged on rows that are held out."""
