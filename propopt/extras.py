@@ -22,7 +22,7 @@ EXTRAS: Mapping[str, str] = {
     "lightgbm": "boosting",
     "onnxruntime": "onnx",
     "captum": "peers",
-    "distributed": "dask",
+    "dask": "dask",
     "shapiq": "shapley",
 }
 """By package, the extra of ours that installs it."""

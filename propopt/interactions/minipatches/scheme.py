@@ -51,6 +51,7 @@ class Minipatches:
         n_jobs: int | None = None,
         progress: bool | None = None,
     ) -> PatchErrors:
+        """The fitted predictors: see :meth:`Scheme.fit`."""
         del n_jobs, progress
         patches = self.draw(refits.n_rows, refits.features, seed)
         return PatchErrors(

@@ -36,6 +36,7 @@ class DataSplit:
         n_jobs: int | None = None,
         progress: bool | None = None,
     ) -> SplitErrors:
+        """The fitted predictors: see :meth:`Scheme.fit`."""
         del n_jobs, progress
         order = np.random.default_rng(seed).permutation(refits.n_rows)
         n_test = round(self.test_size * refits.n_rows)

@@ -16,7 +16,7 @@ Y = np.array([1.0, 2.0, 4.0])
 PAIRS = np.array([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
 
 
-def example(error: RowError, n_groups: int = 2) -> PatchErrors:
+def example(error: RowError, n_groups: int = 12) -> PatchErrors:
     """Patch (i, c) has row i and column c and predicts v[i, c] + k (c + 1) at row k."""
     rows, columns = np.repeat(np.arange(3), 4), np.tile(np.arange(4), 3)
     predictions = V.reshape(12, 1) + np.arange(3) * (columns[:, None] + 1.0)
