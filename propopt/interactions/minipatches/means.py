@@ -62,8 +62,8 @@ class PatchErrors:
             own = group == g
             sums.append(np.einsum("bnr,bq->nqr", known[own], without[own]))
             counts.append(out[own].astype(np.float64).T @ without[own])
-        total = np.asarray(np.sum(sums, axis=0))
-        count = np.asarray(np.sum(counts, axis=0))
+        total: Array = np.stack(sums).sum(axis=0)
+        count: Array = np.stack(counts).sum(axis=0)
         if not count.all():
             raise InvalidInput("n_patches: a set is never left out; draw more patches")
         rows = self.error.of(self.y, total / count[..., None])
