@@ -53,7 +53,7 @@ class PatchErrors:
     def errors(self, sets: Places) -> LeftOutErrors:
         out = self.patches.out
         absent = ~self.patches.features
-        without = absent[:, sets].all(axis=2).astype(np.float64)  # (B, q)
+        without: Array = np.asarray(absent[:, sets].all(axis=2), dtype=np.float64)
         known = np.where(out[..., None], self.predictions, 0.0)  # (B, N, R)
         group = np.arange(len(self.patches)) % self.n_groups
         sums: list[Array] = []
