@@ -148,6 +148,8 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             standard_errors=scores.standard_errors,
             monte_carlo=scores.monte_carlo,
             counts=scores.counts,
+            effective_rows=scores.effective_rows,
+            n_groups=scores.n_groups,
             n_rows=len(source.row_weights),
             n_candidates=len(places),
             method=repr(self.scheme or Minipatches()),

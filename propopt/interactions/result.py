@@ -3,26 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
 import numpy as np
 import pandas as pd
 
-from propopt._typing import Array, Values
+from propopt._typing import Array, Truths, Values
+from propopt.checks import read_count, sealed
 from propopt.errors import InvalidInput
 from propopt.interactions.features import Places
+from propopt.interactions.inference.adjust import (
+    Adjustment,
+    adjusted_p_values,
+    interval_alpha,
+    read_adjustment,
+)
+from propopt.interactions.inference.equal_rows import (
+    EqualRows,
+    ErrorRange,
+    are_equal,
+)
+from propopt.interactions.inference.law import (
+    ALTERNATIVES,
+    Alternative,
+    ErrorKind,
+    Null,
+    ScoreLaw,
+    Side,
+)
+from propopt.interactions.inference.options import known_word, read_alpha
+from propopt.interactions.reading.frame import scores_frame
 from propopt.output.csv import write_csv
 
 
+def _number(value: float) -> Values:
+    return np.array(value)
+
+
 @final
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class InteractionScores:
     """Scores of Q sets of r features: how much the features matter jointly.
 
     Of pairs a large score is a contribution beyond those of the two, and a very
-    negative one that each stands in for the other.
+    negative one that each stands in for the other. Scores are in units of the error of
+    one learner: those of another learner are not compared with them.
 
     Parameters
     ----------
@@ -50,6 +77,41 @@ class InteractionScores:
         Of the scores.
     notes : tuple of str
         What a reader has to know, a sentence each.
+    leak : array (Q,)
+        What a model without any interaction would show, by patches that all have one
+        number of features; zero otherwise.
+    effective_rows : array (Q,)
+        How many rows carry the standard error; NaN where it is not known.
+    n_groups : int
+        Of patches, from which ``monte_carlo`` is estimated; 0 where it is exact.
+    error_range : ErrorRange
+        Between what the error of a row lies.
+    main : InteractionScores or None
+        LOCO of each feature.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from propopt.interactions import InteractionScores
+    >>> scores = InteractionScores(
+    ...     sets=np.array([[0, 1], [0, 2], [1, 2]]),
+    ...     names=("a", "b", "c"),
+    ...     estimates=np.array([0.5, -0.1, 0.02]),
+    ...     counts=np.ones(3),
+    ...     standard_errors=np.array([0.1, 0.08, 0.03]),
+    ...     monte_carlo=np.zeros(3),
+    ...     n_rows=100,
+    ...     n_candidates=3,
+    ...     method="split",
+    ...     error="squared",
+    ...     units="u²",
+    ... )
+    >>> scores.intervals(level=0.9, adjust="bonferroni").round(3)
+    array([[ 0.287,  0.713],
+           [-0.27 ,  0.07 ],
+           [-0.044,  0.084]])
+    >>> scores.p_values("greater").round(3)
+    array([0.   , 0.894, 0.252])
     """
 
     sets: Places
@@ -64,6 +126,22 @@ class InteractionScores:
     error: str
     units: str
     notes: tuple[str, ...] = ()
+    leak: Values = field(default_factory=lambda: _number(0.0))
+    effective_rows: Values = field(default_factory=lambda: _number(np.nan))
+    n_groups: int = 0
+    error_range: ErrorRange = ErrorRange(0.0, 1.0, proved=False)
+    main: InteractionScores | None = None
+
+    def __post_init__(self) -> None:
+        own = vars(self)
+        for name in ("leak", "effective_rows"):
+            own[name] = np.array(np.broadcast_to(own[name], len(self.sets)))
+        for name, value in own.items():
+            if isinstance(value, np.ndarray):
+                own[name] = sealed(value)
+
+    def __len__(self) -> int:
+        return len(self.sets)
 
     @property
     def order(self) -> int:
@@ -72,8 +150,83 @@ class InteractionScores:
 
     @property
     def total_errors(self) -> Values:
-        """√(se² + se_mc²): of other rows and of other patches."""
+        """√(se² + se_mc²): of other rows and of other patches, shape (Q,)."""
         return np.hypot(self.standard_errors, self.monte_carlo)
+
+    @property
+    def degenerate(self) -> Truths:
+        """Where all rows have one score, so that no spread can be estimated, (Q,)."""
+        rounding = self.error_range.rounding(self.order)
+        return are_equal(self.standard_errors, self.n_rows, rounding)
+
+    def intervals(
+        self,
+        *,
+        level: float = 0.9,
+        adjust: Adjustment = "bonferroni",
+        side: Side = "both",
+        errors: ErrorKind = "total",
+        against: Null = "zero",
+    ) -> Array:
+        """Confidence intervals (Q, 2) of what scores estimate.
+
+        Parameters
+        ----------
+        level : float
+            1 − α, of all intervals together as ``adjust`` has it.
+        adjust : Adjustment
+            "none", "bonferroni", "holm" (whose intervals are those of Bonferroni),
+            "benjamini-hochberg" or "benjamini-yekutieli" (intervals of the R sets that
+            are found have 1 − R α/m).
+        side : {"both", "lower", "upper"}
+            Which ends are finite.
+        errors : {"total", "rows"}
+            With the error of finitely many patches, or without, as in the paper. The
+            former is known from groups of patches, with as many degrees of freedom less
+            one, and the law is Student's.
+        against : {"zero", "leak"}
+            The null by which sets are found: only the last two adjustments read it.
+
+        Raises
+        ------
+        InvalidInput
+            If the level is not between 0 and 1, or a name is none of these.
+        """
+        alpha, law = read_alpha(level), self._law(errors, against)
+        side = known_word(side, Side, "side")
+        p = law.p_values(ALTERNATIVES[side])
+        kind = read_adjustment(adjust)
+        return law.intervals(interval_alpha(p, kind, self.n_candidates, alpha), side)
+
+    def p_values(
+        self,
+        alternative: Alternative = "two-sided",
+        *,
+        adjust: Adjustment = "none",
+        errors: ErrorKind = "total",
+        against: Null = "zero",
+    ) -> Values:
+        """p-values (Q,) of "the score is zero".
+
+        Parameters
+        ----------
+        alternative : {"two-sided", "greater", "less"}
+            Greater than zero is 1 − Φ(T), of "it is at most zero".
+        adjust : Adjustment
+            Across all ``n_candidates``.
+        errors : {"total", "rows"}
+            As :meth:`intervals` has it.
+        against : {"zero", "leak"}
+            What stands for zero; the leak counts as known.
+
+        Raises
+        ------
+        InvalidInput
+            If a name is none of these.
+        """
+        law = self._law(errors, against)
+        p = law.p_values(known_word(alternative, Alternative, "alternative"))
+        return adjusted_p_values(p, read_adjustment(adjust), self.n_candidates)
 
     def matrix(self) -> Array:
         """Scores of pairs as a symmetric matrix (M, M); NaN where there is none.
@@ -90,22 +243,67 @@ class InteractionScores:
         matrix[first, second] = matrix[second, first] = self.estimates
         return matrix
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row for each set: its features, score and errors."""
-        columns = {
-            f"feature_{k + 1}": [self.names[place] for place in self.sets[:, k]]
-            for k in range(self.order)
-        }
-        return pd.DataFrame(
-            {
-                **columns,
-                "estimate": self.estimates,
-                "se": self.standard_errors,
-                "se_mc": self.monte_carlo,
-                "n_patches_min": self.counts,
-            }
-        )
+    def to_frame(
+        self,
+        *,
+        level: float = 0.9,
+        adjust: Adjustment = "bonferroni",
+        side: Side = "both",
+        errors: ErrorKind = "total",
+        against: Null = "zero",
+    ) -> pd.DataFrame:
+        """One row for each set, in the order of the sets.
+
+        ``feature_1`` to ``feature_r``; ``estimate``; ``se`` of other rows, ``se_mc`` of
+        other patches and ``se_total``; ``ci_low`` and ``ci_high``; ``stat``, T =
+        (estimate − null)/error; ``p_one`` of "at most the null" and ``p_two``, each by
+        itself; ``p_adj``, that of the side, adjusted; ``reject`` where it is at most
+        1 − level; ``leak``; ``n_patches_min``; ``degenerate``; ``effective_rows``.
+        Parameters are those of :meth:`intervals`.
+        """
+        alpha, law = read_alpha(level), self._law(errors, against)
+        p = law.p_values(ALTERNATIVES[known_word(side, Side, "side")])
+        adjusted = adjusted_p_values(p, read_adjustment(adjust), self.n_candidates)
+        ends = law.intervals(interval_alpha(p, adjust, self.n_candidates, alpha), side)
+        return scores_frame(self, law, ends, adjusted, alpha)
+
+    def top(
+        self, k: int = 10, *, level: float = 0.9, adjust: Adjustment = "bonferroni"
+    ) -> pd.DataFrame:
+        """The k largest scores, rows of :meth:`to_frame`: what matters jointly."""
+        frame = self.to_frame(level=level, adjust=adjust)
+        return frame.nlargest(read_count(k, "k"), "estimate")
+
+    def most_negative(
+        self, k: int = 10, *, level: float = 0.9, adjust: Adjustment = "bonferroni"
+    ) -> pd.DataFrame:
+        """The k smallest scores: features that stand in for each other."""
+        frame = self.to_frame(level=level, adjust=adjust)
+        return frame.nsmallest(read_count(k, "k"), "estimate")
 
     def to_csv(self, path: str | Path) -> None:
         """Write :meth:`to_frame`; numbers read back to the same value."""
         write_csv(path, self.to_frame(), names_of_rows=False)
+
+    def _law(self, errors: ErrorKind, against: Null) -> ScoreLaw:
+        total = known_word(errors, ErrorKind, "errors") == "total"
+        leak = known_word(against, Null, "against") == "leak"
+        spread = self.total_errors if total else self.standard_errors
+        return ScoreLaw(
+            estimates=self.estimates,
+            errors=spread,
+            degrees=self._degrees(spread) if total else np.full(len(self), np.inf),
+            null=self.leak if leak else np.zeros(len(self)),
+            equal=self.degenerate,
+            equal_rows=EqualRows(
+                self.estimates, self.error_range.of_score(self.order), self.n_rows
+            ),
+        )
+
+    def _degrees(self, total: Values) -> Values:
+        """(G − 1) (se_total/se_mc)⁴, by Satterthwaite: only se_mc is known from few."""
+        if self.n_groups < 2:
+            return np.full(len(self), np.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(self.monte_carlo == 0.0, np.inf, total / self.monte_carlo)
+        return np.asarray((self.n_groups - 1) * ratio**4)

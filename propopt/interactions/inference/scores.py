@@ -9,6 +9,7 @@ import numpy as np
 
 from propopt._typing import Array, Values
 from propopt.interactions.features import Places
+from propopt.interactions.inference.moments import moments
 from propopt.interactions.left_out import LeftOut, inclusion_exclusion
 
 
@@ -27,26 +28,31 @@ class SetScores:
         Of other patches: the jackknife over groups of them; zero without patches.
     counts : array (Q,)
         Over how many patches a prediction is averaged, where they are fewest.
+    effective_rows : array (Q,)
+        Rows that carry the standard error: see :class:`Moments`.
+    n_groups : int
+        G, groups of patches; 0 without patches.
     """
 
     estimates: Values
     standard_errors: Values
     monte_carlo: Values
     counts: Values
+    effective_rows: Values
+    n_groups: int
 
 
 def set_scores(source: LeftOut, sets: Places) -> SetScores:
     """SetScores of Q sets of one size."""
     z = inclusion_exclusion(source, sets)
-    weights = source.row_weights
-    n_rows = len(z.rows)
-    means = weights @ z.rows / n_rows
-    spread = ((weights[:, None] * (z.rows - means)) ** 2).sum(axis=0)
+    found = moments(z.rows, source.row_weights)
     return SetScores(
-        means,
-        np.sqrt(spread / (n_rows - 1) / n_rows),
-        _jackknife(z.replicates),
-        z.counts,
+        estimates=found.means,
+        standard_errors=found.standard_errors,
+        monte_carlo=_jackknife(z.replicates),
+        counts=z.counts,
+        effective_rows=found.effective_rows,
+        n_groups=len(z.replicates),
     )
 
 

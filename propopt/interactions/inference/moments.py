@@ -1,0 +1,58 @@
+"""What rows say of a mean: its standard error, and how many of them carry it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+import numpy as np
+
+from propopt._typing import Array, Values
+
+
+FEW_ROWS: Final = 10
+"""Where fewer rows carry a variance, no interval of a normal law can be relied on."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Of q columns of N scores z, one for each row.
+
+    Parameters
+    ----------
+    means : array (q,)
+        z̄ = Σ w z/N.
+    standard_errors : array (q,)
+        √(Σ w² (z − z̄)²/(N (N − 1))): with weights of one s/√N, s with N − 1.
+    effective_rows : array (q,)
+        (Σ d²)³/(Σ |d|³)² with d = w (z − z̄): N/ρ², with the normalised third moment ρ
+        that has to be bounded. So many rows of one size would be as far from normal.
+        NaN where all rows are equal.
+    """
+
+    means: Values
+    standard_errors: Values
+    effective_rows: Values
+
+
+def moments(scores: Array, weights: Values) -> Moments:
+    """Moments of q columns of scores (N, q); the weights (N,) sum to N.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> outlier = np.array([[0.0], [0.0], [0.0], [0.0], [1.0]])
+    >>> found = moments(outlier, np.ones(5))
+    >>> found.means, found.standard_errors.round(3), found.effective_rows.round(1)
+    (array([0.2]), array([0.2]), array([1.7]))
+    """
+    n_rows = len(scores)
+    means = weights @ scores / n_rows
+    apart = weights[:, None] * (scores - means)
+    sizes = np.abs(apart).max(axis=0)
+    unit = np.abs(apart / np.where(sizes > 0.0, sizes, 1.0))  # so that no cube is lost
+    second, third = (unit**2).sum(axis=0), (unit**3).sum(axis=0)
+    errors = sizes * np.sqrt(second / (n_rows - 1) / n_rows)
+    with np.errstate(invalid="ignore"):  # 0/0 where all rows are equal
+        return Moments(means, errors, second**3 / third**2)

@@ -1,0 +1,1 @@
+"""Scores as tables, words, cards and files."""
