@@ -11,6 +11,7 @@ import numpy as np
 
 from propopt._typing import Array
 from propopt.interactions.features import Features, Places
+from propopt.interactions.subsets import subsets_of
 
 
 @final
@@ -79,22 +80,20 @@ def signed_subsets(order: int) -> Iterator[tuple[tuple[int, ...], int]]:
 
 
 def inclusion_exclusion(source: LeftOut, sets: Places) -> LeftOutErrors:
-    """Scores Σ_T (−1)^(|T| + 1) Err(f^(−T)) of q sets of one size, for each row.
+    """Scores Σ_{T ⊆ S} (−1)^(|T| + 1) Err(f^(−T)) of q sets S of one size, at each row.
 
-    ``counts`` are the fewest of any subset. Errors of smaller sets are asked for once
-    for all sets that share them.
+    Errors without a T are asked for once for all S that it is in; ``counts`` are the
+    fewest of any T.
     """
-    rows, replicates, counts = np.zeros(0), np.zeros(0), np.zeros(0)
-    total: list[Array] = [rows, replicates, counts]
-    for number, (subset, sign) in enumerate(signed_subsets(sets.shape[1])):
-        own, inverse = np.unique(sets[:, list(subset)], axis=0, return_inverse=True)
-        part = source.errors(own)
-        places = inverse.reshape(-1)
-        taken = (part.rows[:, places], part.replicates[:, places], part.counts[places])
-        if number == 0:
-            total = [sign * taken[0], sign * taken[1], taken[2]]
-            continue
-        total[0] += sign * taken[0]
-        total[1] += sign * taken[1]
-        total[2] = np.minimum(total[2], taken[2])
-    return LeftOutErrors(*total)
+    n_sets, order = sets.shape
+    rows = np.zeros((n_sets, len(source.row_weights)))
+    replicates, counts = np.zeros((1, n_sets)), np.full(n_sets, np.inf)
+    for size in range(order + 1):
+        subsets, places = subsets_of(sets, size)
+        part = source.errors(subsets)
+        sign = (-1.0) ** (size + 1)
+        for own in places:
+            rows += sign * part.rows.T[own]
+            replicates = replicates + sign * part.replicates[:, own]
+            counts = np.minimum(counts, part.counts[own])
+    return LeftOutErrors(rows.T, replicates, counts)

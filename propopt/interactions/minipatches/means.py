@@ -71,17 +71,12 @@ class PatchErrors:
     def errors(self, sets: Places) -> LeftOutErrors:
         n_sets = len(sets)
         found = LeftOutErrors(
-            np.empty((len(self.y), n_sets)),
+            np.empty((n_sets, len(self.y))).T,
             np.zeros((len(self._groups), n_sets)),
             np.full(n_sets, np.inf),
         )
         for rows in Budget(ROWS_AT_ONCE).blocks(len(self.y), 1):
-            n_bytes = (
-                8
-                * self.n_groups
-                * (self.predictions.shape[2] + 1)
-                * (rows.stop - rows.start)
-            )
+            n_bytes = 8 * self.n_groups * self._n_summed * (rows.stop - rows.start)
             for own in SUMS_AT_ONCE.blocks(n_sets, n_bytes):
                 self._add_block(found, rows, own, sets[own])
         return found
@@ -92,6 +87,11 @@ class PatchErrors:
         n_patches = len(self.patches)
         ends = np.linspace(0, n_patches, min(self.n_groups, n_patches) + 1).astype(int)
         return [slice(*own) for own in pairwise(ends.tolist())]
+
+    @property
+    def _n_summed(self) -> int:
+        """R + 1: what is known of predictions, and how many they are."""
+        return int(self.predictions.shape[2]) + 1
 
     @cached_property
     def _present(self) -> Truths:
@@ -118,12 +118,12 @@ class PatchErrors:
     def _sums(self, rows: slice, sets: Places) -> Array:
         """Sums without q sets at n rows, in each group, (G, q, R + 1, n)."""
         without = sums_without(sets, float(self._present.mean()))
-        shape = (len(sets), -1, rows.stop - rows.start)
-        parts = (
-            without.over(self._present[:, own], self._summed(own, rows)).reshape(shape)
-            for own in self._groups
-        )
-        return np.stack(list(parts))
+        shape = (len(sets), self._n_summed, rows.stop - rows.start)
+        sums = np.empty((len(self._groups), *shape))
+        for group, own in zip(sums, self._groups, strict=True):
+            found = without.over(self._present[:, own], self._summed(own, rows))
+            group[:] = found.reshape(shape)
+        return sums
 
     def _summed(self, own: slice, rows: slice) -> Array:
         """What is known of b patches at n rows, and at last 1, or 0 of rows in them."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Final, Protocol, final
 
 import numpy as np
@@ -11,6 +10,7 @@ import scipy.sparse as sp
 
 from propopt._typing import Array, Sparse, Truths
 from propopt.interactions.features import Places
+from propopt.interactions.subsets import subsets_of
 
 
 SPARSE_COST: Final = 8.0
@@ -89,11 +89,9 @@ class SparseSums:
         n_sets, order = sets.shape
         smaller, signs = [], []
         for size in range(order):
-            chosen = list(combinations(range(order), size))
-            every = np.concatenate([sets[:, list(own)] for own in chosen])
-            own, inverse = np.unique(every, axis=0, return_inverse=True)
-            where = (np.tile(np.arange(n_sets), len(chosen)), inverse.reshape(-1))
-            sign = np.full(len(every), (-1.0) ** size)
+            own, places = subsets_of(sets, size)
+            where = (np.tile(np.arange(n_sets), len(places)), places.reshape(-1))
+            sign = np.full(places.size, (-1.0) ** size)
             smaller.append(own)
             signs.append(sp.coo_array((sign, where), (n_sets, len(own))))
         side_by_side = sp.hstack([*signs, sp.coo_array((n_sets, 0))], format="csr")
