@@ -52,7 +52,8 @@ def moments(scores: Array, weights: Values) -> Moments:
     apart = weights[:, None] * (scores - means)
     sizes = np.abs(apart).max(axis=0)
     unit = np.abs(apart / np.where(sizes > 0.0, sizes, 1.0))  # so that no cube is lost
-    second, third = (unit**2).sum(axis=0), (unit**3).sum(axis=0)
+    square = unit * unit
+    second, third = square.sum(axis=0), (square * unit).sum(axis=0)
     errors = sizes * np.sqrt(second / (n_rows - 1) / n_rows)
     with np.errstate(invalid="ignore"):  # 0/0 where all rows are equal
         return Moments(means, errors, second**3 / third**2)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import final
+from dataclasses import dataclass, fields
+from typing import Final, final
 
 import numpy as np
 
 from propopt._typing import Array, Values
+from propopt.batches import Budget
 from propopt.interactions.features import Places
 from propopt.interactions.inference.moments import moments
 from propopt.interactions.left_out import LeftOut, inclusion_exclusion
+
+
+SCORES_AT_ONCE: Final = Budget(2**26)
+"""Scores of all rows; about eight arrays of that size are held, whatever Q."""
 
 
 @final
@@ -43,7 +48,21 @@ class SetScores:
 
 
 def set_scores(source: LeftOut, sets: Places) -> SetScores:
-    """SetScores of Q sets of one size."""
+    """SetScores of Q sets of one size; all rows of a few sets are held at once."""
+    row_bytes = 8 * len(source.row_weights)
+    blocks = list(SCORES_AT_ONCE.blocks(len(sets), row_bytes)) or [slice(0)]
+    parts = [_some_scores(source, sets[own]) for own in blocks]
+    if len(parts) == 1:
+        return parts[0]
+    joined = {
+        each.name: np.concatenate([getattr(part, each.name) for part in parts])
+        for each in fields(SetScores)
+        if each.name != "n_groups"
+    }
+    return SetScores(**joined, n_groups=parts[0].n_groups)
+
+
+def _some_scores(source: LeftOut, sets: Places) -> SetScores:
     z = inclusion_exclusion(source, sets)
     found = moments(z.rows, source.row_weights)
     return SetScores(
