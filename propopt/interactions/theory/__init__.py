@@ -2,6 +2,7 @@
 
 from propopt.interactions.theory.detectability import detectable_ratio
 from propopt.interactions.theory.leak import additive_leak
+from propopt.interactions.theory.linear import linear_refit_scores
 from propopt.interactions.theory.shares import (
     BernoulliColumns,
     FixedColumns,
@@ -19,4 +20,5 @@ __all__ = [
     "additive_leak",
     "detectable_ratio",
     "ideal_scores",
+    "linear_refit_scores",
 ]

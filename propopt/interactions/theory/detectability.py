@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from propopt.errors import InvalidInput
 from propopt.interactions.row_errors import RowError
 from propopt.interactions.theory.shares import KeptShares
 from propopt.interactions.theory.targets import ideal_scores
 
 
-def detectable_ratio(
-    shares: KeptShares, error: RowError | None = None, *, order: int = 2
-) -> float:
-    """V_S / Σ_{j ∈ S} V_j above which S has a higher score than a set without effects.
+_SETS = np.array([(0, 1), (2, 3)])
+"""A pair that interacts, and one that is disjoint from it and has no effects."""
 
-    S is a set with a joint term and main effects, the other is disjoint from it and has
-    neither. For probabilities and patches of m of M features it is (M − 3)/((m − 1)
-    (M − 5)).
+
+def detectable_ratio(shares: KeptShares, error: RowError | None = None) -> float:
+    """V_jk / (V_j + V_k) above which a pair scores higher than one without effects.
+
+    A pair with a joint term and main effects against a pair that has neither and is
+    disjoint from it. For probabilities and patches of m of M features it is
+    (M − 3)/((m − 1)(M − 5)).
 
     Parameters
     ----------
@@ -25,8 +26,6 @@ def detectable_ratio(
         How the predictors are had.
     error : SquaredError or ProbabilityError, optional
         By default squared.
-    order : int
-        Features of S, at least 2.
 
     Returns
     -------
@@ -36,7 +35,7 @@ def detectable_ratio(
     Raises
     ------
     InvalidInput
-        If the order is less than 2, or as :func:`ideal_scores`.
+        As :func:`ideal_scores`.
 
     Examples
     --------
@@ -48,14 +47,10 @@ def detectable_ratio(
     >>> detectable_ratio(BernoulliColumns(0.2))
     0.0
     """
-    if order < 2:
-        raise InvalidInput(f"order: expected at least 2, got {order}")
-    own = np.arange(order)
-    sets = np.stack([own, own + order])
-    alone: dict[tuple[int, ...], float] = {(j,): 1.0 / order for j in range(order)}
-    from_effects = ideal_scores(alone, sets, shares, error)
-    from_joint = ideal_scores({tuple(range(order)): 1.0}, sets, shares, error)
-    behind, ahead = from_effects[1] - from_effects[0], from_joint[0] - from_joint[1]
+    own, null = ideal_scores({(0,): 0.5, (1,): 0.5}, _SETS, shares, error)
+    behind = float(null - own)
+    own, null = ideal_scores({(0, 1): 1.0}, _SETS, shares, error)
+    ahead = float(own - null)
     if behind <= 0.0:
         return 0.0
-    return float(behind / ahead) if ahead > 0.0 else np.inf
+    return behind / ahead if ahead > 0.0 else np.inf
