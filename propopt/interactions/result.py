@@ -34,7 +34,14 @@ from propopt.interactions.inference.law import (
     Side,
 )
 from propopt.interactions.inference.options import known_word, read_alpha
+from propopt.interactions.reading.card import scores_html
 from propopt.interactions.reading.frame import scores_frame
+from propopt.interactions.reading.saved import read_scores, write_scores
+from propopt.interactions.reading.words import (
+    cautions,
+    largest_in_words,
+    scores_text,
+)
 from propopt.output.csv import write_csv
 
 
@@ -284,6 +291,54 @@ class InteractionScores:
     def to_csv(self, path: str | Path) -> None:
         """Write :meth:`to_frame`; numbers read back to the same value."""
         write_csv(path, self.to_frame(), names_of_rows=False)
+
+    def save(self, path: str | Path) -> None:
+        """Write all of it to an ``.npz`` file without pickles, for :meth:`load`.
+
+        Raises
+        ------
+        InvalidInput
+            If the folder is not there, or a field is not what can be loaded again.
+        """
+        write_scores(path, self)
+
+    @classmethod
+    def load(cls, path: str | Path) -> InteractionScores:
+        """What :meth:`save` wrote; names that are no numbers are text.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is another one, or holds what no scores have.
+        FileNotFoundError
+            If there is none.
+        """
+        fields = read_scores(path)
+        main = fields.pop("main")
+        return cls(**fields, main=None if main is None else cls(**main))
+
+    def sentences(self, k: int = 5) -> tuple[str, ...]:
+        """The k scores of largest size in words, each with a 90 % interval.
+
+        All intervals hold together at that level, by Bonferroni's correction.
+        """
+        return largest_in_words(self, read_count(k, "k"))
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What the numbers do not say, a sentence each.
+
+        What main effects leak into scores where all patches have one number of
+        features; rows that are all equal, or so few that no normal law holds; errors of
+        patches that are not known.
+        """
+        return tuple(cautions(self))
+
+    def __repr__(self) -> str:
+        return scores_text(self)
+
+    def _repr_html_(self) -> str:
+        return scores_html(self)
 
     def _law(self, errors: ErrorKind, against: Null) -> ScoreLaw:
         total = known_word(errors, ErrorKind, "errors") == "total"

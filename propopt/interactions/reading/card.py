@@ -1,0 +1,70 @@
+"""A card of scores for notebooks: escaped, and without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from propopt._typing import Positions
+from propopt.interactions.reading.words import (
+    LEVEL,
+    NOUNS,
+    cautions,
+    set_in_words,
+    units_in_words,
+)
+from propopt.output.html import html_card, html_table
+from propopt.output.text import in_html
+from propopt.results.conclusions.words import plural
+
+
+if TYPE_CHECKING:
+    from propopt.interactions.result import InteractionScores
+
+
+N_ROWS: Final = 5
+"""Of each table on a card."""
+
+
+def scores_html(scores: InteractionScores) -> str:
+    """A title, what was done, the largest and the most negative, and cautions."""
+    noun = NOUNS.get(scores.order, f"set of {scores.order}")
+    title = f"iLOCO of {plural(len(scores), noun)}, {plural(scores.n_rows, 'row')}"
+    facts = (f"{scores.method}; {scores.error} error", units_in_words(scores))
+    order = np.argsort(-scores.estimates, kind="stable")
+    order = order[~np.isnan(scores.estimates[order])]
+    below = order[::-1][:N_ROWS]
+    tables = (
+        _table(scores, "largest", order[:N_ROWS]),
+        _table(scores, "most negative", below[scores.estimates[below] < 0.0]),
+    )
+    warned = (*scores.notes, *cautions(scores))
+    return html_card(
+        (
+            f"<b>{in_html(title)}</b>",
+            "<br>".join(map(in_html, facts)),
+            *tables,
+            "<br>".join(map(in_html, warned)),
+        )
+    )
+
+
+def _table(scores: InteractionScores, title: str, places: Positions) -> str:
+    if len(places) == 0:
+        return ""
+    head = (title, "score", f"{100 * LEVEL:g} % interval, all together", "error")
+    return html_table(head, _rows(scores, places))
+
+
+def _rows(scores: InteractionScores, places: Positions) -> Iterable[list[str]]:
+    ends = scores.intervals(level=LEVEL)
+    for q in map(int, places):
+        low, high = ends[q]
+        yield [
+            in_html(set_in_words(scores, q)),
+            f"{scores.estimates[q]:.4g}",
+            f"{low:.4g} to {high:.4g}",
+            f"{scores.total_errors[q]:.2g}",
+        ]
