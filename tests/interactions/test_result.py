@@ -1,0 +1,262 @@
+"""Scores as tables, words, cards and files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from propopt.errors import InvalidInput
+from propopt.interactions import InteractionScores
+from propopt.interactions.inference.equal_rows import ErrorRange
+from propopt.results.result import Result
+from tests.support.interaction_results import made_up_scores
+
+
+COLUMNS = [
+    "feature_1",
+    "feature_2",
+    "estimate",
+    "se",
+    "se_mc",
+    "se_total",
+    "ci_low",
+    "ci_high",
+    "stat",
+    "p_one",
+    "p_two",
+    "p_adj",
+    "reject",
+    "leak",
+    "n_patches_min",
+    "degenerate",
+    "effective_rows",
+]
+
+
+def test_a_table_has_a_row_for_each_set_with_its_names(rng):
+    scores = made_up_scores(rng, leak=rng.normal(size=10))
+    frame = scores.to_frame()
+    assert list(frame.columns) == COLUMNS
+    assert list(zip(frame["feature_1"], frame["feature_2"], strict=True))[:5] == [
+        ("a", "b"),
+        ("a", "c"),
+        ("a", "d"),
+        ("a", "e"),
+        ("b", "c"),
+    ]
+    for column, values in {
+        "estimate": scores.estimates,
+        "se": scores.standard_errors,
+        "se_mc": scores.monte_carlo,
+        "se_total": scores.total_errors,
+        "leak": scores.leak,
+        "n_patches_min": scores.counts,
+        "stat": scores.estimates / scores.total_errors,
+        "p_one": scores.p_values("greater"),
+        "p_two": scores.p_values("two-sided"),
+    }.items():
+        np.testing.assert_array_equal(frame[column], values)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_of_any_order_there_are_as_many_names(rng, order):
+    frame = made_up_scores(rng, order=order).to_frame()
+    assert list(frame.columns[:order]) == [f"feature_{k + 1}" for k in range(order)]
+    assert frame.columns[order] == "estimate"
+
+
+def test_the_largest_and_the_most_negative_come_first(rng):
+    scores = made_up_scores(rng)
+    ordered = np.sort(scores.estimates)
+    np.testing.assert_array_equal(scores.top(3)["estimate"], ordered[::-1][:3])
+    np.testing.assert_array_equal(scores.most_negative(2)["estimate"], ordered[:2])
+    best = scores.top(1, level=0.99, adjust="holm")
+    pd.testing.assert_frame_equal(
+        best, scores.to_frame(level=0.99, adjust="holm").loc[best.index]
+    )
+    with pytest.raises(InvalidInput, match="k: expected an integer >= 1, got 0"):
+        scores.top(0)
+
+
+def test_pairs_are_a_symmetric_matrix_and_other_sets_are_none(rng):
+    scores = made_up_scores(rng)
+    matrix = scores.matrix()
+    np.testing.assert_array_equal(matrix, matrix.T)
+    assert np.isnan(np.diag(matrix)).all()
+    for (j, k), estimate in zip(scores.sets, scores.estimates, strict=True):
+        assert matrix[j, k] == estimate
+    with pytest.raises(InvalidInput, match="expected pairs, got sets of 3"):
+        made_up_scores(rng, order=3).matrix()
+
+
+def test_a_csv_file_reads_back(rng, tmp_path):
+    scores = made_up_scores(rng, names=("=1+1", "b", "c", "d", "e"))
+    scores.to_csv(tmp_path / "scores.csv")
+    table = pd.read_csv(tmp_path / "scores.csv")
+    assert table["feature_1"][0] == "'=1+1"
+    numbers = [name for name in COLUMNS if "feature" not in name]
+    pd.testing.assert_frame_equal(
+        table[numbers], scores.to_frame()[numbers], check_exact=True
+    )
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_a_saved_file_is_the_same_scores(rng, tmp_path, order):
+    scores = made_up_scores(
+        rng,
+        order=order,
+        leak=np.array(0.1),
+        effective_rows=np.array(np.nan),
+        notes=("one", "two"),
+        error_range=ErrorRange(0.0, 2.5, proved=True),
+        main=made_up_scores(rng, order=1, names=(0, 1, 2, 3, "four")),
+    )
+    scores.save(tmp_path / "scores")
+    loaded = InteractionScores.load(tmp_path / "scores.npz")
+    assert_same(loaded, scores)
+    assert loaded.main is not None
+    assert_same(loaded.main, scores.main)
+    assert loaded.main.main is None
+    pd.testing.assert_frame_equal(loaded.to_frame(), scores.to_frame())
+
+
+def assert_same(loaded: InteractionScores, scores: InteractionScores | None) -> None:
+    for name, value in vars(scores).items():
+        if isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(getattr(loaded, name), value, strict=True)
+        elif name != "main":
+            assert getattr(loaded, name) == value
+
+
+def test_names_that_are_no_numbers_are_text_once_saved(rng, tmp_path):
+    names = (("x", 1), np.int64(4), 2.5, "d", "e")
+    made_up_scores(rng, names=names).save(tmp_path / "scores.npz")
+    loaded = InteractionScores.load(tmp_path / "scores.npz")
+    assert loaded.names == ("('x', 1)", 4, 2.5, "d", "e")
+
+
+BROKEN = [
+    ({"sets": np.array([[0, 5]] * 10)}, "sets: expected ascending places from 0 to 4"),
+    ({"sets": np.array([[1, 0]] * 10)}, "sets: expected ascending places"),
+    ({"sets": np.ones((10, 2))}, "sets: expected integers"),
+    ({"estimates": np.zeros(9)}, "estimates: expected 10 numbers"),
+    ({"standard_errors": np.full(10, -1.0)}, "standard_errors: expected numbers >= 0"),
+    ({"n_candidates": 9}, "n_candidates: expected at least the number of sets"),
+    ({"n_rows": 0}, "n_rows: expected an integer >= 1, got 0"),
+    ({"units": "\ud800"}, "units: expected text"),
+    ({"error_range": ErrorRange(1.0, 0.0, True)}, "error_range: expected two numbers"),
+]
+
+
+@pytest.mark.parametrize(("fields", "message"), BROKEN)
+@pytest.mark.parametrize("in_main", [False, True])
+def test_what_cannot_be_loaded_is_not_saved(rng, tmp_path, fields, message, in_main):
+    scores = made_up_scores(rng, **fields)
+    if in_main:
+        scores = made_up_scores(rng, main=scores)
+    with pytest.raises(InvalidInput, match=f"cannot be saved: {message}"):
+        scores.save(tmp_path / "scores.npz")
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_of_something_else_are_refused(rng, tmp_path):
+    scores = made_up_scores(rng)
+    scores.save(tmp_path / "scores.npz")
+    members = dict(np.load(tmp_path / "scores.npz"))
+    np.savez(tmp_path / "more.npz", **members, main_sets=members["sets"])
+    with pytest.raises(InvalidInput, match="it also has the array 'main_sets'"):
+        InteractionScores.load(tmp_path / "more.npz")
+    members.pop("leak")
+    np.savez(tmp_path / "less.npz", **members)
+    with pytest.raises(InvalidInput, match="not saved interactions: it has no leak"):
+        InteractionScores.load(tmp_path / "less.npz")
+
+
+def test_scores_are_a_result_and_read_only(rng):
+    scores = made_up_scores(rng)
+    assert isinstance(scores, Result)
+    with pytest.raises(ValueError, match="read-only"):
+        scores.estimates[0] = 1.0
+    assert len(scores) == 10
+
+
+# words
+
+
+def sure(rng: np.random.Generator, estimates: list[float], **fields: object):
+    count = len(estimates)
+    return made_up_scores(
+        rng,
+        n_features=3,
+        order=fields.pop("order", 2),
+        estimates=np.array(estimates),
+        standard_errors=np.full(count, 0.01),
+        monte_carlo=np.zeros(count),
+        counts=np.ones(count),
+        **fields,
+    )
+
+
+def test_signs_are_read_as_the_paper_does(rng):
+    joint, instead, nothing = sure(rng, [2.0, -1.0, 0.001]).sentences(3)
+    assert joint.startswith("a × b: 2, 90 % interval from 1.97")
+    assert joint.endswith("they matter jointly, beyond what each does alone.")
+    assert instead.startswith("a × c: -1, ")
+    assert instead.endswith("each stands in for the other, as correlated features do.")
+    assert nothing.endswith("zero is not excluded.")
+    (single,) = sure(rng, [0.5, 0.1, 0.2], order=1).sentences(1)
+    assert single.endswith("the learner is worse without it.")
+
+
+def test_a_score_that_main_effects_leak_is_no_interaction(rng):
+    scores = sure(rng, [0.2, -0.1, 3.0], leak=np.array([0.2, -0.1, 0.2]))
+    joint, leaked, _ = scores.sentences(3)
+    assert "matter jointly" in joint
+    assert "no more than what main effects leak into it" in leaked
+    (caution,) = scores.cautions
+    assert "would show scores from -0.1 to 0.2. Of 3 intervals that exclude" in caution
+    assert "zero, 1 exclude that leak too" in caution
+    assert "columns='bernoulli'" in caution
+    assert not sure(rng, [0.2, -0.1, 3.0]).cautions
+
+
+def test_rows_that_say_little_are_told(rng):
+    few = sure(rng, [0.2, 0.1, 0.3], effective_rows=np.array([2.5, 40.0, 60.0]))
+    (caution,) = few.cautions
+    assert caution.startswith("of 1 pair fewer than 10 rows carry the standard error")
+    assert "(at least 2.5)" in caution
+    unknown = sure(rng, [0.2, 0.1, 0.3])
+    vars(unknown)["monte_carlo"] = np.array([np.nan, 0.1, 0.1])
+    (caution,) = unknown.cautions
+    assert caution.startswith("of 1 pair the error of finitely many patches is not kno")
+    assert unknown.sentences(2)[1].endswith("its error is not known.")
+
+
+@pytest.mark.parametrize("proved", [True, False])
+def test_equal_rows_are_told_with_the_range_that_is_assumed(rng, proved):
+    scores = sure(rng, [0.0, 0.1, 0.3], error_range=ErrorRange(0.0, 2.0, proved))
+    vars(scores)["standard_errors"] = np.array([0.0, 0.1, 0.1])
+    (caution,) = scores.cautions
+    assert caution.startswith("of 1 pair all rows have one score")
+    assert "what 50 equal rows allow" in caution
+    assert ("those that were seen" in caution) is not proved
+
+
+def test_one_line_tells_what_and_how(rng):
+    scores = sure(rng, [2.0, -1.0, 0.001])
+    assert repr(scores) == (
+        "InteractionScores(3 pairs of 3 features; 50 rows; squared error; minipatches; "
+        "largest a × b 2 ± 0.01)"
+    )
+
+
+def test_a_card_has_both_ends_and_all_cautions_and_escapes_names(rng):
+    names = ("<b>", "b", "c")
+    scores = sure(rng, [2.0, -1.0, 0.001], names=names, leak=np.full(3, 0.3))
+    card = scores._repr_html_()
+    assert "&lt;b&gt; × b" in card
+    assert "<b>" not in card.replace("<b>iLOCO of 3 pairs, 50 rows</b>", "")
+    assert "most negative" in card
+    assert "exclude that leak too" in card
+    assert "not with those of another" in card
