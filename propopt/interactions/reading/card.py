@@ -9,11 +9,11 @@ import numpy as np
 
 from propopt._typing import Positions
 from propopt.interactions.reading.words import (
-    LEVEL,
-    NOUNS,
+    WORDS_LEVEL,
+    SET_NOUNS,
     cautions,
     set_in_words,
-    units_in_words,
+    units_of_scores,
 )
 from propopt.output.html import html_card, html_table
 from propopt.output.text import in_html
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from propopt.interactions.result import InteractionScores
 
 
-N_ROWS: Final = 5
+CARD_ROWS: Final = 5
 """Of each table on a card."""
 
 
 def scores_html(scores: InteractionScores) -> str:
     """A title, what was done, the largest and the most negative, and cautions."""
-    noun = NOUNS.get(scores.order, f"set of {scores.order}")
+    noun = SET_NOUNS.get(scores.order, f"set of {scores.order}")
     title = f"iLOCO of {plural(len(scores), noun)}, {plural(scores.n_rows, 'row')}"
-    facts = (f"{scores.method}; {scores.error} error", units_in_words(scores))
+    facts = (f"{scores.method}; {scores.error} error", units_of_scores(scores))
     order = np.argsort(-scores.estimates, kind="stable")
     order = order[~np.isnan(scores.estimates[order])]
-    below = order[::-1][:N_ROWS]
+    below = order[::-1][:CARD_ROWS]
     tables = (
-        _table(scores, "largest", order[:N_ROWS]),
+        _table(scores, "largest", order[:CARD_ROWS]),
         _table(scores, "most negative", below[scores.estimates[below] < 0.0]),
     )
     warned = (*scores.notes, *cautions(scores))
@@ -54,12 +54,12 @@ def scores_html(scores: InteractionScores) -> str:
 def _table(scores: InteractionScores, title: str, places: Positions) -> str:
     if len(places) == 0:
         return ""
-    head = (title, "score", f"{100 * LEVEL:g} % interval, all together", "error")
+    head = (title, "score", f"{100 * WORDS_LEVEL:g} % interval, all together", "error")
     return html_table(head, _rows(scores, places))
 
 
 def _rows(scores: InteractionScores, places: Positions) -> Iterable[list[str]]:
-    ends = scores.intervals(level=LEVEL)
+    ends = scores.intervals(level=WORDS_LEVEL)
     for q in map(int, places):
         low, high = ends[q]
         yield [

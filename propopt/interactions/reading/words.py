@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from propopt.interactions.result import InteractionScores
 
 
-NOUNS: Final = {1: "feature", 2: "pair", 3: "triple"}
-LEVEL: Final = 0.9
+SET_NOUNS: Final = {1: "feature", 2: "pair", 3: "triple"}
+WORDS_LEVEL: Final = 0.9
 """Of intervals in words, all together."""
 
 
 def scores_text(scores: InteractionScores) -> str:
     """One line about scores."""
-    noun = NOUNS.get(scores.order, f"set of {scores.order}")
+    noun = SET_NOUNS.get(scores.order, f"set of {scores.order}")
     words = [
         f"{plural(len(scores), noun)} of {plural(len(scores.names), 'feature')}",
         plural(scores.n_rows, "row"),
@@ -45,14 +45,16 @@ def set_in_words(scores: InteractionScores, q: int) -> str:
 def largest_in_words(scores: InteractionScores, k: int) -> tuple[str, ...]:
     """A sentence for each of the k scores that are largest in size, largest first."""
     order = np.argsort(-np.abs(scores.estimates), kind="stable")[:k]  # NaN last
-    ends = scores.intervals(level=LEVEL)
+    ends = scores.intervals(level=WORDS_LEVEL)
     return tuple(_sentence(scores, int(q), ends[q]) for q in order)
 
 
 def _sentence(scores: InteractionScores, q: int, ends: Array) -> str:
     low, high = ends
     name, score = set_in_words(scores, q), scores.estimates[q]
-    numbers = f"{score:.4g}, {100 * LEVEL:g} % interval from {low:.4g} to {high:.4g}"
+    numbers = (
+        f"{score:.4g}, {100 * WORDS_LEVEL:g} % interval from {low:.4g} to {high:.4g}"
+    )
     return f"{printable(name)}: {numbers}: {_meaning(scores, q, low, high)}."
 
 
@@ -85,8 +87,8 @@ def _leak(scores: InteractionScores) -> Iterator[str]:
     """Fixed numbers of columns: a score of zero is not what no interaction gives."""
     if not scores.leak.any():
         return
-    found = scores.p_values(adjust="bonferroni") <= 1.0 - LEVEL
-    beyond = scores.p_values(adjust="bonferroni", against="leak") <= 1.0 - LEVEL
+    found = scores.p_values(adjust="bonferroni") <= 1.0 - WORDS_LEVEL
+    beyond = scores.p_values(adjust="bonferroni", against="leak") <= 1.0 - WORDS_LEVEL
     yield (
         "all patches have one number of features, so that each feature is in more of "
         "them once another is left out: from its main effects alone a model without "
@@ -109,7 +111,7 @@ def _equal_rows(scores: InteractionScores) -> Iterator[str]:
         f"to {bound.high:.4g}, those that were seen"
     )
     yield (
-        f"of {plural(count, NOUNS.get(scores.order, 'set'))} all rows have one score: "
+        f"of {plural(count, SET_NOUNS.get(scores.order, 'set'))} all rows have one score: "
         "without a spread their intervals are what "
         f"{plural(scores.n_rows, 'equal row')} allow, where {limits}"
     )
@@ -119,7 +121,7 @@ def _few_rows(scores: InteractionScores) -> Iterator[str]:
     count = int((scores.effective_rows < FEW_ROWS).sum())
     if count > 0:
         yield (
-            f"of {plural(count, NOUNS.get(scores.order, 'set'))} fewer than {FEW_ROWS} "
+            f"of {plural(count, SET_NOUNS.get(scores.order, 'set'))} fewer than {FEW_ROWS} "
             f"rows carry the standard error (at least "
             f"{np.nanmin(scores.effective_rows):.1f}): a normal law is doubtful there"
         )
@@ -129,13 +131,13 @@ def _unknown(scores: InteractionScores) -> Iterator[str]:
     count = int(np.isnan(scores.monte_carlo).sum())
     if count > 0:
         yield (
-            f"of {plural(count, NOUNS.get(scores.order, 'set'))} the error of finitely "
+            f"of {plural(count, SET_NOUNS.get(scores.order, 'set'))} the error of finitely "
             "many patches is not known, as a row has all its patches in one group; "
             "draw more patches"
         )
 
 
-def units_in_words(scores: InteractionScores) -> str:
+def units_of_scores(scores: InteractionScores) -> str:
     """What a score is measured in."""
     return (
         f"scores are in {scores.units}; they are compared within one learner, not with "
