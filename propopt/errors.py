@@ -93,3 +93,7 @@ class EstimatedWarning(PropoptWarning):
 
 class InterruptedWarning(PropoptWarning):
     """Work was interrupted; the result holds what had been finished."""
+
+
+class FewPatchesWarning(PropoptWarning):
+    """Some predictions are means of few minipatches; the message says how many do."""

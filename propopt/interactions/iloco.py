@@ -118,6 +118,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         self.left_out_: LeftOut = scheme.fit(
             refits,
             seed=read_seed(self.random_state),
+            sets=_places(self.sets, self.order, refits.features),
             n_jobs=self.n_jobs,
             progress=self.progress,
         )

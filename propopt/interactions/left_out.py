@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Protocol, final
+from typing import Any, Protocol, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from propopt._typing import Array
 from propopt.interactions.features import Features, Places
@@ -59,6 +60,38 @@ class LeftOut(Protocol):
         InvalidInput
             If a set is left out by no patch at some row, with the number of patches
             that would do.
+        """
+
+    def judged_on(self, table: Any, y: NDArray[Any]) -> LeftOut:
+        """The same predictors, judged on new rows, of which none had a part in them.
+
+        Their scores are, up to the number of rows, the target of the intervals.
+
+        Parameters
+        ----------
+        table : array or DataFrame (n, D)
+            New rows.
+        y : array (n,)
+            Their target; of a classifier the places of classes.
+
+        Raises
+        ------
+        InvalidInput
+            If the fitted predictors are not there any more.
+        """
+
+    def predict(self, table: Any) -> Array:
+        """What the whole predictor says, (n,) or probabilities (n, K).
+
+        Parameters
+        ----------
+        table : array or DataFrame (n, D)
+            New rows.
+
+        Raises
+        ------
+        InvalidInput
+            If the fitted predictors are not there any more.
         """
 
 

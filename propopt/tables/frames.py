@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from propopt.errors import InvalidInput
 
@@ -95,7 +96,7 @@ def is_frame(table: object, what: str) -> bool:
     return isinstance(table, pd.DataFrame) or _of_narwhals(table, what) is not None
 
 
-def rows_of(table: Any, places: Sequence[int]) -> Any:
+def rows_of(table: Any, places: Sequence[int] | NDArray[np.intp]) -> Any:
     """Some rows of a table or array, in the form that it has.
 
     Examples
@@ -106,10 +107,10 @@ def rows_of(table: Any, places: Sequence[int]) -> Any:
     a   31
     """
     if isinstance(table, pd.DataFrame):
-        return table.iloc[list(places)]
+        return table.iloc[np.asarray(places, dtype=np.intp)]
     frame = _of_narwhals(table, "X")
     if frame is None:
-        return np.asarray(table)[list(places)]
+        return np.asarray(table)[np.asarray(places, dtype=np.intp)]
     return frame[list(places)].to_native()
 
 

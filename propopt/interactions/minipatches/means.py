@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, final
@@ -16,6 +16,7 @@ from propopt.batches import Budget
 from propopt.errors import InvalidInput
 from propopt.interactions.features import Features, Places
 from propopt.interactions.left_out import LeftOutErrors
+from propopt.interactions.minipatches.learners import Learners, kept
 from propopt.interactions.minipatches.patches import Patches
 from propopt.interactions.minipatches.sums import sums_without
 from propopt.interactions.row_errors import RowError
@@ -58,6 +59,8 @@ class PatchErrors:
         Of rows in means.
     n_groups : int
         G, of patches that follow each other, for the jackknife.
+    learners : Learners or None
+        Those that predicted, where they were kept.
     """
 
     patches: Patches
@@ -67,6 +70,7 @@ class PatchErrors:
     features: Features
     row_weights: Array
     n_groups: int = 20
+    learners: Learners | None = None
 
     def errors(self, sets: Places) -> LeftOutErrors:
         n_sets = len(sets)
@@ -80,6 +84,18 @@ class PatchErrors:
             for own in SUMS_AT_ONCE.blocks(n_sets, n_bytes):
                 self._add_block(found, rows, own, sets[own])
         return found
+
+    def judged_on(self, table: Any, y: NDArray[Any]) -> PatchErrors:
+        return replace(
+            self,
+            patches=self.patches.seen_by_none(len(y)),
+            predictions=kept(self.learners).known(table, y),
+            y=y,
+            row_weights=np.ones(len(y)),
+        )
+
+    def predict(self, table: Any) -> Array:
+        return kept(self.learners).mean(table)
 
     @cached_property
     def _groups(self) -> list[slice]:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal, TypeAlias, final
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from propopt.interactions.minipatches.strata import Strata
+
 
 ColumnSampling: TypeAlias = Literal["fixed", "bernoulli"]
+
+BLOCK = 2**20
+"""Random numbers for rows that are drawn at once."""
 
 
 @final
@@ -21,7 +27,7 @@ class Patches:
     Parameters
     ----------
     rows : array of int (B, n)
-        The rows I_b of each.
+        The rows I_b of each, ascending.
     features : array of bool (B, M)
         Whether a feature is in F_b.
     seeds : array of int (B,)
@@ -45,6 +51,25 @@ class Patches:
         np.put_along_axis(out, self.rows, False, axis=1)
         return out
 
+    def part(self, some: slice) -> Patches:
+        """Some of the patches, of the same table."""
+        return replace(
+            self,
+            rows=self.rows[some],
+            features=self.features[some],
+            seeds=self.seeds[some],
+        )
+
+    def seen_by_none(self, n_table: int) -> Patches:
+        """The same patches beside a table of new rows: each row is out of each patch.
+
+        Parameters
+        ----------
+        n_table : int
+            Rows of that table.
+        """
+        return replace(self, rows=self.rows[:, :0], n_table=n_table)
+
 
 def draw_patches(
     n_patches: int,
@@ -54,8 +79,12 @@ def draw_patches(
     n_kept: float,
     sampling: ColumnSampling,
     seed: int,
+    labels: NDArray[Any] | None = None,
 ) -> Patches:
-    """Rows and features of each patch, from a stream of its own.
+    """Rows and features of each patch, uniformly without replacement.
+
+    Patch b is the same however many are drawn: blocks of patches, whose size depends on
+    the table alone, have a stream each.
 
     Parameters
     ----------
@@ -68,17 +97,45 @@ def draw_patches(
     sampling : {"fixed", "bernoulli"}
         Of features.
     seed : int
-        Patch b has the stream (seed, b), whatever else is drawn.
+        Of all streams.
+    labels : array (N,), optional
+        Rows are drawn from those of each label, as many as its share.
     """
-    rows = np.empty((n_patches, n_rows), dtype=np.intp)
-    features = np.zeros((n_patches, n_features), dtype=bool)
-    seeds = np.empty(n_patches, dtype=np.int64)
-    for b in range(n_patches):
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(b,)))
-        rows[b] = np.sort(rng.choice(n_table, n_rows, replace=False))
-        if sampling == "bernoulli":
-            features[b] = rng.random(n_features) < n_kept / n_features
-        else:
-            features[b, rng.choice(n_features, math.ceil(n_kept), replace=False)] = True
-        seeds[b] = rng.integers(2**31)
-    return Patches(rows, features, seeds, n_table)
+    strata = Strata.of(n_table, n_rows, labels)
+    parts = [
+        _block(rng, size, strata, n_features, n_kept, sampling)
+        for rng, size in _streams(seed, n_patches, n_table)
+    ]
+    rows, features, seeds = map(np.concatenate, zip(*parts, strict=True))
+    kept = slice(n_patches)
+    return Patches(rows[kept], features[kept], seeds[kept], n_table)
+
+
+def _streams(
+    seed: int, n_patches: int, n_table: int
+) -> Iterator[tuple[np.random.Generator, int]]:
+    """A generator and a size for each block; the last block is drawn whole, too."""
+    size = max(1, BLOCK // n_table)
+    for number in range(math.ceil(n_patches / size)):
+        stream = np.random.SeedSequence(seed, spawn_key=(number,))
+        yield np.random.default_rng(stream), size
+
+
+def _block(
+    rng: np.random.Generator,
+    size: int,
+    strata: Strata,
+    n_features: int,
+    n_kept: float,
+    sampling: ColumnSampling,
+) -> tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.int64]]:
+    rows = strata.draw(rng, size)
+    keys = rng.random((size, n_features))
+    if sampling == "bernoulli":
+        features = keys < n_kept / n_features
+    else:
+        n_exact = round(n_kept)
+        chosen = np.argpartition(keys, n_exact - 1, axis=1)[:, :n_exact]
+        features = np.zeros(keys.shape, dtype=bool)
+        np.put_along_axis(features, chosen, True, axis=1)
+    return rows, features, rng.integers(2**31, size=size)

@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
-import math
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from propopt._typing import Array
-from propopt.interactions.features import Features
+from propopt.checks import read_count
+from propopt.errors import InterruptedWarning, InvalidInput
+from propopt.interactions.features import Features, Places
+from propopt.interactions.minipatches.counts import Usable, check_counts, check_order
+from propopt.interactions.minipatches.fitting import outputs_of
 from propopt.interactions.minipatches.means import PatchErrors
 from propopt.interactions.minipatches.patches import (
     ColumnSampling,
     Patches,
     draw_patches,
 )
+from propopt.interactions.minipatches.running import Ensemble, Run
+from propopt.interactions.minipatches.sizes import (
+    PatchFeatures,
+    PatchRows,
+    check_features,
+    check_rows,
+    features_in_patch,
+    rows_in_patch,
+    whole_features,
+)
+from propopt.interactions.minipatches.store import new_store
+from propopt.interactions.minipatches.strata import Strata
 from propopt.interactions.refits import Refits
-from propopt.tables.frames import rows_of
+
+
+RowSampling: TypeAlias = Literal["uniform", "stratified"]
 
 
 @final
@@ -30,73 +50,203 @@ class Minipatches:
     n_patches : int
         B.
     rows : float, int or "sqrt"
-        n, rows of a patch: a share, a number, or √N, at which intervals are proved.
+        n, rows of a patch: a share, a number, or √N, at which intervals are proved. A
+        share is at least 20 rows, or half of a table of fewer than 40.
     n_features : float, int or None
-        m, features of a patch; None for half of up to 20, and a fifth of more.
+        m, features of a patch: a share, a number, or None for half of up to 20, and a
+        fifth of more.
     columns : {"fixed", "bernoulli"}
         Exactly m features, as in the paper, or each with m/M, by which pairs without
         interaction have a target of exactly zero.
+    row_sampling : {"uniform", "stratified"}
+        Rows from all, or of classes as many from each as its share.
+    n_groups : int
+        Groups of patches, by which the error of few patches is told.
+    keep : bool
+        Keep the fitted learners, to predict new rows.
+    folder : path, optional
+        Predictions are written there as they come, so that a run that ended early, for
+        whatever reason, goes on from there. Of the same problem with more patches only
+        those are fitted that are new.
+
+    Raises
+    ------
+    InvalidInput
+        If one of these is something else.
+
+    Examples
+    --------
+    >>> Minipatches(rows="sqrt", columns="bernoulli").n_patches
+    10000
     """
 
     n_patches: int = 10_000
-    rows: float | int | str = 0.2
-    n_features: float | int | None = None
+    rows: PatchRows = 0.2
+    n_features: PatchFeatures = None
     columns: ColumnSampling = "fixed"
+    row_sampling: RowSampling = "uniform"
+    n_groups: int = 20
+    keep: bool = False
+    folder: str | Path | None = None
+
+    def __post_init__(self) -> None:
+        n_patches = read_count(self.n_patches, "n_patches")
+        check_rows(self.rows)
+        check_features(self.n_features)
+        _check_word(self.columns, "columns", ("fixed", "bernoulli"))
+        _check_word(self.row_sampling, "row_sampling", ("uniform", "stratified"))
+        if not 2 <= read_count(self.n_groups, "n_groups") <= n_patches:
+            raise InvalidInput(
+                f"n_groups: expected 2 to n_patches={n_patches}, got {self.n_groups}"
+            )
+        if self.keep and self.folder is not None:
+            raise InvalidInput(
+                "keep: a folder holds predictions and no learners; take one of both"
+            )
 
     def fit(
         self,
         refits: Refits,
         *,
         seed: int,
+        sets: Places | None = None,
         n_jobs: int | None = None,
         progress: bool | None = None,
     ) -> PatchErrors:
         """The fitted predictors: see :meth:`Scheme.fit`."""
-        del n_jobs, progress
-        patches = self.draw(refits.n_rows, refits.features, seed)
-        return PatchErrors(
+        labels = self._labels(refits)
+        patches = self.draw(refits.n_rows, refits.features, seed, labels)
+        usable = self.usable(refits.n_rows, refits.features, labels)
+        first = refits.features.all_sets(1) if sets is None else sets
+        check_order(usable, first.shape[1])
+        check_counts(patches, first, usable, refits.features.names)
+        run = Run(
+            refits=refits,
             patches=patches,
-            predictions=_predictions(refits, patches),
+            keep=self.keep,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        shape = (len(patches), refits.n_rows, outputs_of(refits))
+        ensemble = run.fitted(new_store(shape))
+        self._check_whole(ensemble, usable, first, refits.features)
+        return PatchErrors(
+            patches=ensemble.patches,
+            predictions=ensemble.predictions,
             y=refits.y,
             error=refits.error,
             features=refits.features,
             row_weights=np.ones(refits.n_rows),
+            n_groups=min(self.n_groups, len(ensemble.patches)),
+            learners=ensemble.learners,
         )
 
-    def draw(self, n_table: int, features: Features, seed: int) -> Patches:
-        """The patches of a table of so many rows."""
-        n_all = len(features)
-        kept = self.n_features
-        if kept is None:
-            kept = (
-                max(2, math.ceil(0.2 * n_all)) if n_all > 20 else math.ceil(n_all / 2)
-            )
-        elif isinstance(kept, float):
-            kept = kept * n_all
-        if self.rows == "sqrt":
-            n_rows = math.ceil(math.sqrt(n_table))
-        elif isinstance(self.rows, float):
-            n_rows = max(20, math.ceil(self.rows * n_table))
-        else:
-            n_rows = int(self.rows)
+    def draw(
+        self,
+        n_table: int,
+        features: Features,
+        seed: int,
+        labels: NDArray[Any] | None = None,
+    ) -> Patches:
+        """The patches of a table.
+
+        Parameters
+        ----------
+        n_table : int
+            N.
+        features : Features
+            M features.
+        seed : int
+            Patch b of a seed is the same, however many are drawn.
+        labels : array (N,), optional
+            Of rows that are drawn by label.
+        """
         return draw_patches(
-            self.n_patches, n_table, n_rows, n_all, kept, self.columns, seed
+            self.n_patches,
+            n_table,
+            rows_in_patch(self.rows, n_table),
+            len(features),
+            self.kept(len(features)),
+            self.columns,
+            seed,
+            labels,
         )
 
+    def kept(self, n_all: int) -> float:
+        """How many of M features, m; a whole number where it is fixed.
 
-def _predictions(refits: Refits, patches: Patches) -> Array:
-    """What is known of the predictions of each patch at the rows out of it."""
-    found: Array | None = None
-    for b, out in enumerate(patches.out):
-        places = np.flatnonzero(out)
-        predict = refits.fitted(
-            patches.rows[b], patches.features[b], int(patches.seeds[b])
+        Parameters
+        ----------
+        n_all : int
+            M.
+
+        Raises
+        ------
+        InvalidInput
+            If no feature could ever be left out.
+        """
+        kept = features_in_patch(self.n_features, n_all)
+        whole = whole_features(kept) if self.columns == "fixed" else kept
+        if whole >= n_all:
+            raise InvalidInput(
+                f"n_features: a patch of {whole:g} of {n_all} leaves no feature out; "
+                f"expected less than {n_all}"
+            )
+        return whole
+
+    def usable(
+        self, n_table: int, features: Features, labels: NDArray[Any] | None = None
+    ) -> Usable:
+        """How likely a patch is of use to a prediction.
+
+        Parameters
+        ----------
+        n_table : int
+            N.
+        features : Features
+            M features.
+        labels : array (N,), optional
+            Of rows that are drawn by label.
+        """
+        strata = Strata.of(n_table, rows_in_patch(self.rows, n_table), labels)
+        return Usable(
+            row_share=strata.largest_share,
+            n_features=len(features),
+            n_kept=self.kept(len(features)),
+            columns=self.columns,
         )
-        known = refits.error.known(
-            predict(rows_of(refits.table, places.tolist())), refits.y[places]
+
+    def _labels(self, refits: Refits) -> NDArray[Any] | None:
+        if self.row_sampling == "uniform":
+            return None
+        if refits.classes is None:
+            raise InvalidInput(
+                "row_sampling: 'stratified' draws from each class, and a regressor has "
+                "none; take 'uniform'"
+            )
+        return refits.y
+
+    def _check_whole(
+        self, ensemble: Ensemble, usable: Usable, sets: Places, features: Features
+    ) -> None:
+        """After Ctrl-C, say so, or go on with it where too little was finished."""
+        n_fitted = len(ensemble.patches)
+        if n_fitted == self.n_patches:
+            return
+        warnings.warn(
+            f"interrupted: {n_fitted} of {self.n_patches} patches are fitted"
+            + ("" if self.folder is None else "; the same call goes on from there"),
+            InterruptedWarning,
+            stacklevel=3,
         )
-        if found is None:
-            found = np.zeros((len(patches), refits.n_rows, known.shape[1]))
-        found[b, places] = known
-    assert found is not None
-    return found
+        try:
+            check_counts(ensemble.patches, sets, usable, features.names)
+        except InvalidInput as error:
+            raise KeyboardInterrupt from error
+
+
+def _check_word(value: object, what: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise InvalidInput(
+            f"{what}: expected {' or '.join(map(repr, known))}, got {value!r}"
+        )

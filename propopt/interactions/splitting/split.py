@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import final
+from dataclasses import dataclass, field, replace
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,14 +33,17 @@ class DataSplit:
         refits: Refits,
         *,
         seed: int,
+        sets: Places | None = None,
         n_jobs: int | None = None,
         progress: bool | None = None,
     ) -> SplitErrors:
         """The fitted predictors: see :meth:`Scheme.fit`."""
-        del n_jobs, progress
+        del sets, n_jobs, progress
         order = np.random.default_rng(seed).permutation(refits.n_rows)
         n_test = round(self.test_size * refits.n_rows)
-        return SplitErrors(refits, order[n_test:], order[:n_test], seed)
+        test = order[:n_test]
+        held_out = rows_of(refits.table, test)
+        return SplitErrors(refits, order[n_test:], held_out, refits.y[test], seed)
 
 
 @final
@@ -52,15 +55,20 @@ class SplitErrors:
     ----------
     refits : Refits
         Learner, table, target.
-    training, test : array of int
-        The rows.
+    training : array of int
+        Rows that are fitted.
+    table : array or DataFrame (n, D)
+        Rows that are judged.
+    y : array (n,)
+        Their target.
     seed : int
         The same for each fit.
     """
 
     refits: Refits
     training: NDArray[np.intp]
-    test: NDArray[np.intp]
+    table: Any
+    y: NDArray[Any]
     seed: int
     _known: dict[tuple[int, ...], Values] = field(default_factory=dict)
 
@@ -70,7 +78,7 @@ class SplitErrors:
 
     @property
     def row_weights(self) -> Array:
-        return np.ones(len(self.test))
+        return np.ones(len(self.y))
 
     def errors(self, sets: Places) -> LeftOutErrors:
         rows = np.stack([self._errors_without(tuple(own)) for own in sets.tolist()], 1)
@@ -81,10 +89,14 @@ class SplitErrors:
             kept = np.ones(len(self.features), dtype=bool)
             kept[list(left_out)] = False
             predict = self.refits.fitted(self.training, kept, self.seed)
-            y = self.refits.y[self.test]
             error = self.refits.error
-            known = error.known(
-                predict(rows_of(self.refits.table, self.test.tolist())), y
-            )
-            self._known[left_out] = error.of(y, known[:, None, :])[:, 0]
+            known = error.known(predict(self.table), self.y)
+            self._known[left_out] = error.of(self.y, known[:, None, :])[:, 0]
         return self._known[left_out]
+
+    def judged_on(self, table: Any, y: NDArray[Any]) -> SplitErrors:
+        return replace(self, table=table, y=y, _known={})
+
+    def predict(self, table: Any) -> Array:
+        kept = np.ones(len(self.features), dtype=bool)
+        return self.refits.fitted(self.training, kept, self.seed)(table)
