@@ -5,6 +5,9 @@ from propopt.plots.comparison import plot_comparison
 from propopt.plots.heatmap import plot_heatmap
 from propopt.plots.highlighting import highlight
 from propopt.plots.images import plot_image_maps
+from propopt.plots.interactions.heatmap import interaction_heatmap
+from propopt.plots.interactions.intervals import interaction_intervals
+from propopt.plots.interactions.network import interaction_network
 from propopt.plots.lime.cells import lime_map
 from propopt.plots.lime.coefficients import lime_coefficients
 from propopt.plots.lime.path import lime_path
@@ -17,6 +20,9 @@ from propopt.plots.trade_offs import plot_trade_offs
 
 __all__ = [
     "highlight",
+    "interaction_heatmap",
+    "interaction_intervals",
+    "interaction_network",
     "lime_coefficients",
     "lime_map",
     "lime_path",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.transforms import ScaledTranslation
 
 
 OPTIMIZED_COLOUR = "#1f4e79"
@@ -29,3 +30,17 @@ def framed(axes: Axes) -> Axes:
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     return axes
+
+
+def legend_below(axes: Axes, columns: int = 1) -> None:
+    """A legend at the right end below the picture, as far down in any size."""
+    down = ScaledTranslation(0.0, -0.5, axes.figure.dpi_scale_trans)
+    axes.legend(
+        loc="upper right",
+        bbox_to_anchor=(1.0, 0.0),
+        bbox_transform=axes.transAxes + down,
+        borderaxespad=0.0,
+        frameon=False,
+        fontsize="small",
+        ncols=columns,
+    )

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.transforms import ScaledTranslation
 
 from propopt._typing import Array, Positions
+from propopt.plots.axes import legend_below
 
 
 def draw_runs(
@@ -88,13 +88,4 @@ def name_coefficients(axes: Axes, names: Sequence[str]) -> None:
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set(xlabel="coefficient, in units of the output")
     axes.locator_params(axis="x", nbins=5)
-    # below the picture, at its right end, as far down in any size
-    down = ScaledTranslation(0.0, -0.5, axes.figure.dpi_scale_trans)
-    axes.legend(
-        loc="upper right",
-        bbox_to_anchor=(1.0, 0.0),
-        bbox_transform=axes.transAxes + down,
-        borderaxespad=0.0,
-        frameon=False,
-        fontsize="small",
-    )
+    legend_below(axes)

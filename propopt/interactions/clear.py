@@ -1,0 +1,136 @@
+"""Which scores are clear: their intervals exclude what no interaction would show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from propopt._typing import Values
+from propopt.errors import InvalidInput
+from propopt.interactions.result import InteractionScores
+
+
+SimultaneousAdjustment: TypeAlias = Literal["bonferroni", "none"]
+"""Those that intervals have; Holm and others adjust p-values alone."""
+
+_ADJUSTMENTS: Final = ("bonferroni", "none")
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClearScores:
+    """Scores of Q sets, their intervals, and which of them are beyond zero and leak.
+
+    Parameters
+    ----------
+    names : tuple of tuple of str (Q,)
+        Of the features of each set.
+    estimates, low, high : array (Q,)
+        Scores and the ends of their intervals.
+    leak : array (Q,)
+        What a model without interactions would show; zero where that is not known, or
+        nothing.
+    in_words : str
+        What the intervals are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = ClearScores(
+    ...     names=(("a", "b"), ("a", "c"), ("b", "c")),
+    ...     estimates=np.array([2.0, 0.5, -0.2]),
+    ...     low=np.array([1.5, 0.2, -0.3]),
+    ...     high=np.array([2.5, 0.8, -0.1]),
+    ...     leak=np.array([0.1, 0.4, -0.4]),
+    ...     in_words="90 % intervals",
+    ... )
+    >>> found.above, found.below
+    (array([ True, False, False]), array([False, False, False]))
+    """
+
+    names: tuple[tuple[str, ...], ...]
+    estimates: Values
+    low: Values
+    high: Values
+    leak: Values
+    in_words: str
+
+    @property
+    def above(self) -> NDArray[np.bool_]:
+        """Joint contributions: the interval is above zero and above the leak, (Q,)."""
+        return np.asarray(self.low > np.maximum(self.leak, 0.0))
+
+    @property
+    def below(self) -> NDArray[np.bool_]:
+        """Features that stand in for each other: below zero and the leak, (Q,)."""
+        return np.asarray(self.high < np.minimum(self.leak, 0.0))
+
+    @property
+    def beyond(self) -> Values:
+        """How far joint contributions are above zero and the leak, ≥ 0, (Q,)."""
+        return np.maximum(self.estimates - np.maximum(self.leak, 0.0), 0.0)
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of the features of each set as one text."""
+        return [" × ".join(own) for own in self.names]
+
+
+def clear_scores(
+    result: InteractionScores,
+    level: float = 0.9,
+    adjust: SimultaneousAdjustment = "bonferroni",
+) -> ClearScores:
+    """The scores of a result with intervals that hold for all its candidates at once.
+
+    With a fixed number of columns in each minipatch, scores without interaction are not
+    zero. Where the result knows that leak, a score is clear only if it is beyond it.
+
+    Parameters
+    ----------
+    result : InteractionScores
+        Of sets of any size.
+    level : float
+        Of the intervals, between 0 and 1.
+    adjust : {"bonferroni", "none"}
+        Whether all intervals hold together with this probability, or each one alone.
+
+    Raises
+    ------
+    InvalidInput
+        If the result is none of interactions, or ``adjust`` is no adjustment of
+        intervals.
+    """
+    if not isinstance(result, InteractionScores):
+        raise InvalidInput(
+            "result: expected InteractionScores, such as ILOCO(...).fit(X, y).result_, "
+            f"got {type(result).__name__}"
+        )
+    if adjust not in _ADJUSTMENTS:
+        raise InvalidInput(
+            f"adjust: of intervals expected 'bonferroni' or 'none', got {adjust!r}"
+        )
+    z = _quantile(result, level, adjust)
+    names = [str(name) for name in result.names]
+    return ClearScores(
+        names=tuple(tuple(names[k] for k in own) for own in result.sets.tolist()),
+        estimates=result.estimates,
+        low=result.estimates - z * result.total_errors,
+        high=result.estimates + z * result.total_errors,
+        leak=np.zeros(len(result.estimates)),
+        in_words=_in_words(result, level, adjust),
+    )
+
+
+def _quantile(result: InteractionScores, level: float, adjust: str) -> float:
+    number = 1 if adjust == "none" else result.n_candidates
+    return float(norm.isf((1.0 - level) / (2.0 * number)))
+
+
+def _in_words(result: InteractionScores, level: float, adjust: str) -> str:
+    of = "each alone" if adjust == "none" else f"Bonferroni of {result.n_candidates}"
+    return f"{100.0 * level:.4g} % intervals, {of}"

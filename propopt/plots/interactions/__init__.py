@@ -1,0 +1,1 @@
+"""Pictures of interactions: scores of sets of features with their intervals."""

@@ -1,0 +1,85 @@
+"""What pictures of interactions share: which sets and features they show, and words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from propopt._typing import Positions, Values
+from propopt.errors import InvalidInput
+from propopt.interactions.clear import ClearScores
+from propopt.interactions.result import InteractionScores
+from propopt.output.text import drawn
+from propopt.plots.lime.words import LONGEST, shortened
+
+
+def refuse_others_than_pairs(result: InteractionScores, what: str) -> None:
+    """Refuse sets of other sizes, and results without any.
+
+    Raises
+    ------
+    InvalidInput
+        If the sets are no pairs.
+    """
+    order = result.sets.shape[1]
+    if order != 2:
+        raise InvalidInput(
+            f"{what}: expected scores of pairs, got sets of {order}; "
+            "interaction_intervals draws sets of any size"
+        )
+    if not len(result.sets):
+        raise InvalidInput(f"{what}: there are no pairs")
+
+
+def places_of_strongest(
+    result: InteractionScores, sizes: Values, most: int
+) -> Positions:
+    """The features with the largest scores of pairs, largest first.
+
+    Parameters
+    ----------
+    result : InteractionScores
+        Of pairs.
+    sizes : array (Q,)
+        How strong each pair is.
+    most : int
+        How many features there is room for.
+    """
+    best = np.full(len(result.names), -1.0)
+    np.maximum.at(best, result.sets, sizes[:, None])
+    order = np.argsort(-best, kind="stable")
+    return order[best[order] >= 0.0][:most]
+
+
+def some(clear: ClearScores, places: Positions) -> ClearScores:
+    """Those of some of the sets."""
+    return replace(
+        clear,
+        names=tuple(clear.names[q] for q in places),
+        estimates=clear.estimates[places],
+        low=clear.low[places],
+        high=clear.high[places],
+        leak=clear.leak[places],
+    )
+
+
+def say_intervals(
+    axes: Axes, clear: ClearScores, shown: int, number: int, noun: str
+) -> None:
+    """Say above the picture what the intervals are, and whether there is more."""
+    more = f"\nthe {shown} strongest of {number} {noun}" if shown < number else ""
+    axes.set_title(f"{clear.in_words}{more}", loc="left", fontsize="small")
+
+
+def name_of_set(own: Sequence[str]) -> str:
+    """The features of a set in one line, each shortened to its part of the room."""
+    room = LONGEST // len(own)
+    return " × ".join(drawn(shortened(name, room)) for name in own)
+
+
+def score_in(result: InteractionScores) -> str:
+    """What an axis of scores says."""
+    return drawn(f"iLOCO, in {result.units}")

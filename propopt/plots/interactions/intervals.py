@@ -1,0 +1,128 @@
+"""Scores of sets of features as dots, with their intervals."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from propopt.checks import read_count
+from propopt.interactions.clear import (
+    ClearScores,
+    SimultaneousAdjustment,
+    clear_scores,
+)
+from propopt.interactions.result import InteractionScores
+from propopt.plots.axes import LOWERS, RAISES, framed, given_or_new, legend_below
+from propopt.plots.interactions.chosen import (
+    name_of_set,
+    say_intervals,
+    score_in,
+    some,
+)
+from propopt.plots.naming import largest
+
+
+_UNCLEAR: Final = "0.45"
+
+
+def interaction_intervals(
+    result: InteractionScores,
+    *,
+    n_sets: int = 20,
+    level: float = 0.9,
+    adjust: SimultaneousAdjustment = "bonferroni",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw scores with their intervals, the largest above, and a line at zero.
+
+    Triangles to the right are joint contributions, triangles to the left features that
+    stand in for each other: their intervals are beyond zero, and beyond what a model
+    without interactions would show, which is a grey tick where it is known. Circles are
+    scores whose intervals are not.
+
+    Parameters
+    ----------
+    result : InteractionScores
+        Of sets of any size: of single features it is LOCO.
+    n_sets : int
+        How many to draw, the largest in size.
+    level : float
+        Of the intervals.
+    adjust : {"bonferroni", "none"}
+        Whether all intervals hold together, those that are not drawn too, or each
+        alone.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Raises
+    ------
+    InvalidInput
+        If the result is none of interactions.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> X = np.random.default_rng(0).normal(size=(120, 3))
+    >>> scheme = po.interactions.DataSplit()
+    >>> pairs = po.interactions.ILOCO(DecisionTreeRegressor(), scheme)
+    >>> pairs = pairs.fit(X, 3 * X[:, 0] * X[:, 1])
+    >>> axes = po.plots.interaction_intervals(pairs.result_)
+    >>> axes.get_title(loc="left")
+    '90 % intervals, Bonferroni of 3'
+    """
+    clear = clear_scores(result, level, adjust)
+    strongest = largest(clear.estimates, read_count(n_sets, "n_sets"))
+    order = strongest[np.argsort(-clear.estimates[strongest], kind="stable")]
+    shown = some(clear, order)
+    axes = given_or_new(ax, 6.4, 1.6 + 0.27 * len(order))
+    _draw(axes, shown)
+    axes.set_yticks(np.arange(len(order)), [name_of_set(own) for own in shown.names])
+    axes.set_ylim(len(order) - 0.4, -0.6)
+    axes.set_xlabel(score_in(result))
+    axes.locator_params(axis="x", nbins=6)
+    say_intervals(axes, clear, len(order), len(clear.estimates), "sets")
+    return framed(axes)
+
+
+def _draw(axes: Axes, shown: ClearScores) -> None:
+    axes.axvline(0.0, color="0.3", linewidth=0.9)
+    places = np.arange(len(shown.estimates))
+    if shown.leak.any():
+        axes.scatter(
+            shown.leak,
+            places,
+            marker="|",
+            s=110,
+            c="0.6",
+            linewidths=1.6,
+            zorder=2,
+            label="without any interaction",
+        )
+    kinds = [
+        (shown.above, RAISES, ">", "joint contribution"),
+        (shown.below, LOWERS, "<", "stand in for each other"),
+        (~(shown.above | shown.below), _UNCLEAR, "o", "not clear"),
+    ]
+    for own, colour, marker, label in kinds:
+        if not own.any():
+            continue
+        axes.errorbar(
+            shown.estimates[own],
+            places[own],
+            xerr=(
+                (shown.estimates - shown.low)[own],
+                (shown.high - shown.estimates)[own],
+            ),
+            fmt=marker,
+            color=colour,
+            markerfacecolor="white" if marker == "o" else colour,
+            markersize=6.0,
+            elinewidth=1.3,
+            capsize=2.5,
+            zorder=3,
+            label=label,
+        )
+    legend_below(axes, columns=2)
