@@ -54,7 +54,7 @@ def test_a_picture_draws_where_it_is_told_and_says_what_the_intervals_are(
     assert alone.get_title(loc="left") == "95 % intervals, each alone"
 
 
-def test_intervals_reach_as_far_as_all_candidates_need(pairs):
+def test_intervals_reach_as_far_as_all_candidates_need():
     chosen = scores_of(NAMES, SCORES, n_candidates=45)
     axes = po.plots.interaction_intervals(chosen)
     ends = [
@@ -187,7 +187,7 @@ def test_pairs_that_are_not_clear_are_faint_where_all_are_drawn(pairs):
     assert legend == ["joint contribution", "stand in for each other"]
 
 
-def test_a_network_without_clear_pairs_says_so(pairs):
+def test_a_network_without_clear_pairs_says_so():
     axes = po.plots.interaction_network(scores_of(NAMES, SCORES, errors=9.0))
     assert not axes.lines
     assert "no pair is clear" in [text.get_text() for text in axes.texts]
@@ -215,9 +215,9 @@ def test_sets_of_other_sizes_are_no_matrix(picture):
 
 @pytest.mark.parametrize("picture", PICTURES)
 def test_wrong_arguments_are_named(picture, pairs):
-    with pytest.raises(InvalidInput, match="result: expected InteractionScores.*list"):
+    with pytest.raises(InvalidInput, match=r"result: expected InteractionScores.*list"):
         picture([1.0])
-    with pytest.raises(InvalidInput, match="adjust: .*'holm'"):
+    with pytest.raises(InvalidInput, match=r"adjust: .*'holm'"):
         picture(pairs, adjust="holm")
 
 
