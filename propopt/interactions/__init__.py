@@ -5,10 +5,17 @@
 matter jointly.
 """
 
+from propopt.interactions.graph import interaction_graph
 from propopt.interactions.iloco import ILOCO
 from propopt.interactions.minipatches.scheme import Minipatches
 from propopt.interactions.result import InteractionScores
 from propopt.interactions.splitting.split import DataSplit
 
 
-__all__ = ["ILOCO", "DataSplit", "InteractionScores", "Minipatches"]
+__all__ = [
+    "ILOCO",
+    "DataSplit",
+    "InteractionScores",
+    "Minipatches",
+    "interaction_graph",
+]

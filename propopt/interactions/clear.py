@@ -126,6 +126,24 @@ def clear_scores(
     )
 
 
+def require_pairs(result: InteractionScores, what: str) -> None:
+    """Refuse scores of sets of other sizes, and of none.
+
+    Raises
+    ------
+    InvalidInput
+        If the sets are no pairs.
+    """
+    if result.order != 2:
+        raise InvalidInput(
+            f"{what}: expected scores of pairs, got sets of {result.order}: "
+            "interactions(order=2) of a fitted ILOCO gives pairs, and "
+            "interaction_intervals draws sets of any size"
+        )
+    if not len(result.sets):
+        raise InvalidInput(f"{what}: there are no pairs")
+
+
 def _quantile(result: InteractionScores, level: float, adjust: str) -> float:
     number = 1 if adjust == "none" else result.n_candidates
     return float(norm.isf((1.0 - level) / (2.0 * number)))

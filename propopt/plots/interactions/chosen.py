@@ -9,29 +9,10 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from propopt._typing import Positions, Values
-from propopt.errors import InvalidInput
 from propopt.interactions.clear import ClearScores
 from propopt.interactions.result import InteractionScores
 from propopt.output.text import drawn
 from propopt.plots.lime.words import LONGEST, shortened
-
-
-def refuse_others_than_pairs(result: InteractionScores, what: str) -> None:
-    """Refuse sets of other sizes, and results without any.
-
-    Raises
-    ------
-    InvalidInput
-        If the sets are no pairs.
-    """
-    order = result.sets.shape[1]
-    if order != 2:
-        raise InvalidInput(
-            f"{what}: expected scores of pairs, got sets of {order}; "
-            "interaction_intervals draws sets of any size"
-        )
-    if not len(result.sets):
-        raise InvalidInput(f"{what}: there are no pairs")
 
 
 def places_of_strongest(

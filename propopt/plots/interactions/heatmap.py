@@ -16,13 +16,13 @@ from propopt.interactions.clear import (
     ClearScores,
     SimultaneousAdjustment,
     clear_scores,
+    require_pairs,
 )
 from propopt.interactions.result import InteractionScores
 from propopt.output.text import drawn
 from propopt.plots.axes import DIVERGING, given_or_new
 from propopt.plots.interactions.chosen import (
     places_of_strongest,
-    refuse_others_than_pairs,
     say_intervals,
     score_in,
 )
@@ -80,7 +80,7 @@ def interaction_heatmap(
     '90 % intervals, Bonferroni of 3'
     """
     clear = clear_scores(result, level, adjust)
-    refuse_others_than_pairs(result, "interaction_heatmap")
+    require_pairs(result, "interaction_heatmap")
     most = max(2, read_count(n_features, "n_features"))
     features = places_of_strongest(result, np.abs(clear.estimates), most)
     cells = np.tril(np.ones((len(features), len(features)), dtype=bool), -1)

@@ -15,13 +15,13 @@ from propopt.interactions.clear import (
     ClearScores,
     SimultaneousAdjustment,
     clear_scores,
+    require_pairs,
 )
 from propopt.interactions.result import InteractionScores
 from propopt.output.text import drawn
 from propopt.plots.axes import LOWERS, RAISES, given_or_new
 from propopt.plots.interactions.chosen import (
     places_of_strongest,
-    refuse_others_than_pairs,
     say_intervals,
 )
 from propopt.plots.lime.words import shortened
@@ -90,7 +90,7 @@ def interaction_network(
     ['0', '1', '2']
     """
     clear = clear_scores(result, level, adjust)
-    refuse_others_than_pairs(result, "interaction_network")
+    require_pairs(result, "interaction_network")
     if pairs not in ("clear", "all"):
         raise InvalidInput(f"pairs: expected 'clear' or 'all', got {pairs!r}")
     decided = clear.above | clear.below

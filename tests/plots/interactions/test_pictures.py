@@ -209,7 +209,7 @@ def test_names_of_many_nodes_do_not_overlap(count):
 @pytest.mark.parametrize("picture", PICTURES[::2])
 def test_sets_of_other_sizes_are_no_matrix(picture):
     triples = scores_of(NAMES, {(0, 1, 2): 0.5}, order=3)
-    with pytest.raises(InvalidInput, match="pairs, got sets of 3; interaction_int"):
+    with pytest.raises(InvalidInput, match="pairs, got sets of 3: interactions"):
         picture(triples)
 
 

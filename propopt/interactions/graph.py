@@ -1,0 +1,179 @@
+"""Features that matter jointly, as a graph for the smoothness of attributions."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from propopt._typing import Positions, Sparse, Values
+from propopt.errors import InvalidInput
+from propopt.graphs.stored import SimilarityGraph
+from propopt.interactions.clear import (
+    ClearScores,
+    SimultaneousAdjustment,
+    clear_scores,
+    require_pairs,
+)
+from propopt.interactions.features import Features
+from propopt.interactions.result import InteractionScores
+from propopt.tables.alignment import order_of
+from propopt.tables.names import table_labels
+from propopt.tables.schema import TableSchema
+
+
+JoinedPairs: TypeAlias = Literal["clear", "positive"]
+"""Those whose intervals are above zero and leak, or all whose scores are."""
+
+_CHOICES: Final = ("clear", "positive")
+
+
+def interaction_graph(
+    result: InteractionScores,
+    columns: Any = None,
+    *,
+    groups: Mapping[Hashable, Sequence[Hashable]] | None = None,
+    pairs: JoinedPairs = "clear",
+    level: float = 0.9,
+    adjust: SimultaneousAdjustment = "bonferroni",
+) -> SimilarityGraph:
+    """Features that matter jointly are similar, in proportion to their scores.
+
+    S_jk = (iLOCO_jk − r_jk)₊ / max, so that the strongest pair has 1. Here r_jk is
+    zero, or what a model without interactions would show where that is more. Columns of
+    one feature are joined by 1; the similarity of two features is shared evenly among
+    the pairs of their columns, so that many columns weigh no more than one.
+
+    Parameters
+    ----------
+    result : InteractionScores
+        Of pairs. Those that were not scored are not joined; nor are those with scores
+        below zero, which stand in for each other.
+    columns : DataFrame, TableSchema or sequence of names, optional
+        The columns of the table that is explained: nodes are in their order. By default
+        they are the features of the result.
+    groups : mapping of a feature to its columns, optional
+        As they were given to :class:`ILOCO`.
+    pairs : {"clear", "positive"}
+        Only those whose intervals are above r_jk, or all whose scores are.
+    level : float
+        Of the intervals.
+    adjust : {"bonferroni", "none"}
+        Whether all intervals hold together, or each alone.
+
+    Returns
+    -------
+    SimilarityGraph
+        With the names of the columns, and the largest score less r as a parameter.
+
+    Raises
+    ------
+    InvalidInput
+        If the result is none of pairs, if there is no such pair, or if the columns have
+        other names than the features of the result.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> scores = po.interactions.InteractionScores(
+    ...     sets=np.array([[0, 1], [0, 2], [1, 2]]),
+    ...     names=("a", "b", "c"),
+    ...     estimates=np.array([0.5, 0.1, -0.2]),
+    ...     standard_errors=np.full(3, 0.02),
+    ...     monte_carlo=np.zeros(3),
+    ...     counts=np.ones(3),
+    ...     n_rows=100,
+    ...     n_candidates=3,
+    ...     method="split",
+    ...     error="squared",
+    ...     units="u²",
+    ... )
+    >>> graph = po.interactions.interaction_graph(scores, ["c", "b", "a"])
+    >>> graph
+    <interaction graph: 3 nodes, 2 edges, largest=0.5>
+    >>> graph.similarities.toarray()
+    array([[0. , 0. , 0.2],
+           [0. , 0. , 1. ],
+           [0.2, 1. , 0. ]])
+    >>> po.Smoothness(graph).n_features
+    3
+    """
+    clear = clear_scores(result, level, adjust)
+    require_pairs(result, "interaction_graph")
+    strength = _strength(clear, pairs)
+    names = _column_names(columns, result, groups)
+    features = Features.of(names, groups)
+    places = places_in(features.names, result)
+    largest = float(strength.max())
+    graph = SimilarityGraph(
+        _joined(features, places[result.sets], strength / largest),
+        "interaction",
+        {"largest": largest},
+    )
+    graph.names = names
+    return graph
+
+
+def places_in(names: Sequence[Hashable], result: InteractionScores) -> Positions:
+    """Where each of the M features of a result stands among others of the same names.
+
+    The columns of an array are counted: then position decides.
+
+    Raises
+    ------
+    InvalidInput
+        If there are other names than those of the features of the result.
+    """
+    own = result.names
+    counted = own == tuple(range(len(own)))
+    if counted and len(own) == len(names):
+        return np.arange(len(own))
+    order = order_of(names, own, "columns", "the interactions")
+    return np.arange(len(own)) if order is None else order
+
+
+def _strength(clear: ClearScores, pairs: JoinedPairs) -> Values:
+    """How far pairs are above zero and leak, (Q,); zero of pairs not joined."""
+    if pairs not in _CHOICES:
+        raise InvalidInput(f"pairs: expected 'clear' or 'positive', got {pairs!r}")
+    strength = clear.beyond
+    if pairs == "clear":
+        strength = np.where(clear.above, strength, 0.0)
+    if not strength.any():
+        remedy = "; pairs='positive' needs no interval" if pairs == "clear" else ""
+        raise InvalidInput(
+            f"result: of {len(strength)} pairs none contributes jointly "
+            f"({clear.in_words}), so that there is nothing to join{remedy}"
+        )
+    return strength
+
+
+def _column_names(
+    columns: Any,
+    result: InteractionScores,
+    groups: Mapping[Hashable, Sequence[Hashable]] | None,
+) -> tuple[Hashable, ...]:
+    if columns is None and groups:
+        raise InvalidInput(
+            "columns: groups join columns of a table; give the table, or their names"
+        )
+    if columns is None:
+        return result.names
+    if isinstance(columns, TableSchema):
+        return columns.names
+    named = table_labels(columns).columns
+    return tuple(columns) if named is None else named
+
+
+def _joined(features: Features, ends: Positions, weights: Values) -> Sparse:
+    """Zᵀ W Z of columns, with Z = 1/(columns of the feature), and 1 within features."""
+    n_features = len(features)
+    W = sp.coo_array((weights, tuple(ends.T)), shape=(n_features,) * 2).tocsr()
+    owner = np.repeat(np.arange(n_features), [len(own) for own in features.columns])
+    column = np.concatenate([np.array(own) for own in features.columns])
+    member = sp.csr_array((np.ones(len(owner)), (owner, column)))
+    shared = sp.csr_array(sp.diags_array(1.0 / member.sum(axis=1)) @ member)
+    within = member.T @ member - sp.eye_array(len(column))
+    return sp.csr_array(shared.T @ (W + W.T) @ shared + within)

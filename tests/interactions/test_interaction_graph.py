@@ -1,0 +1,139 @@
+"""Features that matter jointly are joined, under the names of the columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from interaction_scores import scores_of
+from scipy.stats import norm
+
+import propopt as po
+from propopt.errors import InvalidInput
+from propopt.interactions import interaction_graph
+
+
+NAMES = ("a", "b", "c", "d")
+SCORES = {(0, 1): 2.0, (0, 2): 0.1, (1, 2): -1.0, (2, 3): 0.5}
+"""Of errors of 0.1: clear are all but (0, 2)."""
+
+
+def dense(graph):
+    return graph.similarities.toarray()
+
+
+@pytest.fixture(name="pairs")
+def made_pairs():
+    return scores_of(NAMES, SCORES)
+
+
+def test_clear_joint_contributions_are_similarities_in_units_of_the_largest(pairs):
+    graph = interaction_graph(pairs)
+    wanted = np.zeros((4, 4))
+    wanted[0, 1] = wanted[1, 0] = 1.0
+    wanted[2, 3] = wanted[3, 2] = 0.25
+    np.testing.assert_array_equal(dense(graph), wanted)
+    assert graph.names == NAMES
+    assert repr(graph) == "<interaction graph: 4 nodes, 2 edges, largest=2>"
+
+
+def test_all_joint_contributions_are_joined_where_that_is_asked_for(pairs):
+    graph = interaction_graph(pairs, pairs="positive")
+    assert dense(graph)[0, 2] == pytest.approx(0.05)
+    assert graph.n_edges == 3
+
+
+@pytest.mark.parametrize(("shift", "edges"), [(1e-9, 1), (-1e-9, 0)])
+def test_the_level_decides_with_all_candidates_counted(shift, edges):
+    at_bound = 0.1 * norm.isf(0.05 / 2 / 10) + shift
+    found = scores_of(NAMES, {(0, 1): 9.0, (2, 3): at_bound}, n_candidates=10)
+    assert interaction_graph(found, level=0.95).n_edges == 1 + edges
+    assert interaction_graph(found, level=0.95, adjust="none").n_edges == 2
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_nodes_are_in_the_order_of_the_table(pairs, library):
+    table = library({"d": [0.0], "c": [1.0], "a": [2.0], "b": [3.0]})
+    graph = interaction_graph(pairs, table)
+    assert graph.names == ("d", "c", "a", "b")
+    order = [3, 2, 0, 1]
+    whole = dense(interaction_graph(pairs))
+    np.testing.assert_array_equal(dense(graph), whole[np.ix_(order, order)])
+    same = interaction_graph(pairs, po.TableSchema.of(table))
+    np.testing.assert_array_equal(dense(same), dense(graph))
+
+
+def test_smoothness_refuses_tables_with_other_columns(pairs):
+    smooth = po.Smoothness(interaction_graph(pairs))
+    W = pd.DataFrame(np.eye(4), columns=list("abcx"))
+    with pytest.raises(InvalidInput, match="smoothness: its features have other names"):
+        po.solve(po.GradientMatching(W) + 0.1 * smooth)
+
+
+def test_smoothness_draws_joint_attributions_together(pairs):
+    G = np.array([[1.0, 0.0, 1.0, 0.0]])
+    smooth = po.Smoothness(interaction_graph(pairs))
+    found = po.solve(po.GradientMatching(G) + 1e6 * smooth).attributions
+    np.testing.assert_allclose(found, [[0.5, 0.5, 0.5, 0.5]], atol=1e-5)
+    value = 2.0 * (1.0 + 0.25)  # both pairs differ by one, in both orders
+    assert smooth.value(G) == pytest.approx(value, rel=1e-15)
+
+
+def test_columns_of_a_feature_share_its_similarities():
+    groups = {"bc": ["b", "c"], "de": ["d", "e"]}
+    found = scores_of(("a", "bc", "de"), {(0, 1): 1.0, (1, 2): 0.8, (0, 2): 0.0})
+    graph = interaction_graph(found, list("acbed"), groups=groups)
+    place = {name: k for k, name in enumerate("acbed")}
+    S = pd.DataFrame(dense(graph), index=list(place), columns=list(place))
+    assert S.loc["a", "b"] == S.loc["c", "a"] == 0.5
+    assert S.loc["b", "d"] == S.loc["e", "c"] == pytest.approx(0.2)
+    assert S.loc["b", "c"] == S.loc["e", "d"] == 1.0
+    assert S.loc["a", "d"] == 0.0
+    assert not np.diag(S).any()
+    np.testing.assert_array_equal(S, S.T)
+
+
+def test_a_feature_of_many_columns_weighs_no_more_than_another():
+    one = scores_of(("a", "b"), {(0, 1): 1.0})
+    grouped = interaction_graph(one, list("axyz"), groups={"b": ["x", "y", "z"]})
+    W = np.array([[2.0, -1.0, -1.0, -1.0]])
+    alone = po.Smoothness(interaction_graph(one)).value(W[:, :2])
+    assert po.Smoothness(grouped).value(W) == pytest.approx(alone, rel=1e-14)
+
+
+def test_the_columns_of_an_array_go_by_position():
+    counted = scores_of(range(4), SCORES)
+    graph = interaction_graph(counted, pd.DataFrame(np.eye(4), columns=NAMES))
+    assert graph.names == NAMES
+    np.testing.assert_array_equal(
+        dense(graph), dense(interaction_graph(scores_of(NAMES, SCORES)))
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"columns": ["a", "b", "c"]}, r"columns are not those.*'d' missing"),
+        ({"columns": list("abcx")}, r"'d' missing, 'x' not known"),
+        ({"pairs": "all"}, r"pairs: expected 'clear' or 'positive', got 'all'"),
+        ({"groups": {"a": ["x"]}}, r"groups join columns of a table; give the table"),
+    ],
+)
+def test_what_cannot_be_joined_is_refused(pairs, settings, message):
+    with pytest.raises(InvalidInput, match=message):
+        interaction_graph(pairs, **settings)
+
+
+def test_without_joint_contributions_there_is_no_graph():
+    weak = scores_of(NAMES, SCORES, errors=5.0)
+    with pytest.raises(InvalidInput, match=r"of 4 pairs none .*Bonferroni of 4.*'posi"):
+        interaction_graph(weak)
+    negative = scores_of(NAMES, {(0, 1): -1.0})
+    with pytest.raises(InvalidInput, match=r"nothing to join$"):
+        interaction_graph(negative, pairs="positive")
+
+
+def test_sets_of_other_sizes_join_nothing():
+    with pytest.raises(InvalidInput, match="expected scores of pairs, got sets of 3"):
+        interaction_graph(scores_of(NAMES, {(0, 1, 2): 1.0}, order=3))
