@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, final
+from typing import Final, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 from propopt._typing import Values
 from propopt.errors import InvalidInput
+from propopt.interactions.inference.adjust import Adjustment
 from propopt.interactions.result import InteractionScores
 
 
-SimultaneousAdjustment: TypeAlias = Literal["bonferroni", "none"]
-"""Those that intervals have; Holm and others adjust p-values alone."""
-
-_ADJUSTMENTS: Final = ("bonferroni", "none")
+_ADJUSTED: Final = {
+    "bonferroni": "Bonferroni",
+    "holm": "Holm",
+    "benjamini-hochberg": "Benjamini–Hochberg",
+    "benjamini-yekutieli": "Benjamini–Yekutieli",
+}
 
 
 @final
@@ -30,10 +32,9 @@ class ClearScores:
     names : tuple of tuple of str (Q,)
         Of the features of each set.
     estimates, low, high : array (Q,)
-        Scores and the ends of their intervals.
+        Scores and the ends of their intervals; NaN where an error is not known.
     leak : array (Q,)
-        What a model without interactions would show; zero where that is not known, or
-        nothing.
+        What a model without interactions would show; zero where that is not known.
     in_words : str
         What the intervals are.
 
@@ -74,16 +75,11 @@ class ClearScores:
         """How far joint contributions are above zero and the leak, ≥ 0, (Q,)."""
         return np.maximum(self.estimates - np.maximum(self.leak, 0.0), 0.0)
 
-    @property
-    def labels(self) -> list[str]:
-        """The names of the features of each set as one text."""
-        return [" × ".join(own) for own in self.names]
-
 
 def clear_scores(
     result: InteractionScores,
     level: float = 0.9,
-    adjust: SimultaneousAdjustment = "bonferroni",
+    adjust: Adjustment = "bonferroni",
 ) -> ClearScores:
     """The scores of a result with intervals that hold for all its candidates at once.
 
@@ -96,32 +92,29 @@ def clear_scores(
         Of sets of any size.
     level : float
         Of the intervals, between 0 and 1.
-    adjust : {"bonferroni", "none"}
-        Whether all intervals hold together with this probability, or each one alone.
+    adjust : Adjustment
+        How intervals count the candidates: as :meth:`InteractionScores.intervals` has
+        it.
 
     Raises
     ------
     InvalidInput
-        If the result is none of interactions, or ``adjust`` is no adjustment of
-        intervals.
+        If the result is none of interactions, the level is not between 0 and 1, or
+        there is no such adjustment.
     """
     if not isinstance(result, InteractionScores):
         raise InvalidInput(
             "result: expected InteractionScores, such as ILOCO(...).fit(X, y).result_, "
             f"got {type(result).__name__}"
         )
-    if adjust not in _ADJUSTMENTS:
-        raise InvalidInput(
-            f"adjust: of intervals expected 'bonferroni' or 'none', got {adjust!r}"
-        )
-    z = _quantile(result, level, adjust)
+    low, high = result.intervals(level=level, adjust=adjust).T
     names = [str(name) for name in result.names]
     return ClearScores(
         names=tuple(tuple(names[k] for k in own) for own in result.sets.tolist()),
         estimates=result.estimates,
-        low=result.estimates - z * result.total_errors,
-        high=result.estimates + z * result.total_errors,
-        leak=np.zeros(len(result.estimates)),
+        low=low,
+        high=high,
+        leak=np.nan_to_num(result.leak, nan=0.0),
         in_words=_in_words(result, level, adjust),
     )
 
@@ -144,11 +137,7 @@ def require_pairs(result: InteractionScores, what: str) -> None:
         raise InvalidInput(f"{what}: there are no pairs")
 
 
-def _quantile(result: InteractionScores, level: float, adjust: str) -> float:
-    number = 1 if adjust == "none" else result.n_candidates
-    return float(norm.isf((1.0 - level) / (2.0 * number)))
-
-
 def _in_words(result: InteractionScores, level: float, adjust: str) -> str:
-    of = "each alone" if adjust == "none" else f"Bonferroni of {result.n_candidates}"
+    name = _ADJUSTED.get(adjust)
+    of = "each alone" if name is None else f"{name} of {result.n_candidates:,}"
     return f"{100.0 * level:.4g} % intervals, {of}"

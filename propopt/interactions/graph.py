@@ -13,11 +13,11 @@ from propopt.errors import InvalidInput
 from propopt.graphs.stored import SimilarityGraph
 from propopt.interactions.clear import (
     ClearScores,
-    SimultaneousAdjustment,
     clear_scores,
     require_pairs,
 )
 from propopt.interactions.features import Features
+from propopt.interactions.inference.adjust import Adjustment
 from propopt.interactions.result import InteractionScores
 from propopt.tables.alignment import order_of
 from propopt.tables.names import table_labels
@@ -37,7 +37,7 @@ def interaction_graph(
     groups: Mapping[Hashable, Sequence[Hashable]] | None = None,
     pairs: JoinedPairs = "clear",
     level: float = 0.9,
-    adjust: SimultaneousAdjustment = "bonferroni",
+    adjust: Adjustment = "bonferroni",
 ) -> SimilarityGraph:
     """Features that matter jointly are similar, in proportion to their scores.
 
@@ -60,8 +60,8 @@ def interaction_graph(
         Only those whose intervals are above r_jk, or all whose scores are.
     level : float
         Of the intervals.
-    adjust : {"bonferroni", "none"}
-        Whether all intervals hold together, or each alone.
+    adjust : Adjustment
+        As :meth:`InteractionScores.intervals` has it.
 
     Returns
     -------

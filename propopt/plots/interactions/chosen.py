@@ -50,8 +50,20 @@ def some(clear: ClearScores, places: Positions) -> ClearScores:
 def say_intervals(
     axes: Axes, clear: ClearScores, shown: int, number: int, noun: str
 ) -> None:
-    """Say above the picture what the intervals are, and whether there is more."""
-    more = f"\nthe {shown} strongest of {number} {noun}" if shown < number else ""
+    """Say above the picture what the intervals are, and whether there is more.
+
+    Parameters
+    ----------
+    axes : matplotlib Axes
+        The picture.
+    clear : ClearScores
+        What is drawn.
+    shown, number : int
+        How many of how many there are.
+    noun : str
+        Of what, in the plural.
+    """
+    more = f"\nthe {shown} strongest of {number:,} {noun}" if shown < number else ""
     axes.set_title(f"{clear.in_words}{more}", loc="left", fontsize="small")
 
 

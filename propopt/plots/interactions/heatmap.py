@@ -14,10 +14,10 @@ from propopt._typing import Array, Positions
 from propopt.checks import read_count
 from propopt.interactions.clear import (
     ClearScores,
-    SimultaneousAdjustment,
     clear_scores,
     require_pairs,
 )
+from propopt.interactions.inference.adjust import Adjustment
 from propopt.interactions.result import InteractionScores
 from propopt.output.text import drawn
 from propopt.plots.axes import DIVERGING, given_or_new
@@ -40,13 +40,13 @@ def interaction_heatmap(
     *,
     n_features: int = 20,
     level: float = 0.9,
-    adjust: SimultaneousAdjustment = "bonferroni",
+    adjust: Adjustment = "bonferroni",
     ax: Axes | None = None,
 ) -> Axes:
     """Draw scores of pairs as a triangle of cells, the strongest features first.
 
     A cell has the sign of its score, + or −, where the interval is beyond zero, and
-    beyond what a model without interactions would show. Pairs that were not scored are
+    beyond what a model without interactions would show. Pairs without a score are
     hatched.
 
     Parameters
@@ -57,8 +57,8 @@ def interaction_heatmap(
         How many features to draw, those with the largest scores.
     level : float
         Of the intervals.
-    adjust : {"bonferroni", "none"}
-        Whether all intervals hold together, or each alone.
+    adjust : Adjustment
+        As :meth:`InteractionScores.intervals` has it.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -82,7 +82,8 @@ def interaction_heatmap(
     clear = clear_scores(result, level, adjust)
     require_pairs(result, "interaction_heatmap")
     most = max(2, read_count(n_features, "n_features"))
-    features = places_of_strongest(result, np.abs(clear.estimates), most)
+    sizes = np.nan_to_num(np.abs(clear.estimates))
+    features = places_of_strongest(result, sizes, most)
     cells = np.tril(np.ones((len(features), len(features)), dtype=bool), -1)
     scores = np.where(cells, _square(result, clear.estimates, features), np.nan)
     signs = np.where(cells, _square(result, _signs(clear), features), 0.0)
@@ -113,7 +114,7 @@ def _square(result: InteractionScores, values: Array, features: Positions) -> Ar
 
 
 def _draw(axes: Axes, scores: Array, label: str) -> None:
-    reach = float(np.nanmax(np.abs(scores))) or 1.0
+    reach = float(np.nan_to_num(np.abs(scores)).max()) or 1.0
     image = axes.imshow(
         np.ma.masked_invalid(scores),
         cmap=colormaps[DIVERGING],
@@ -134,7 +135,8 @@ def _draw(axes: Axes, scores: Array, label: str) -> None:
 
 def _write_signs(axes: Axes, signs: Array, scores: Array) -> None:
     """+ and − in the middle of cells, as no colour alone should say it."""
-    dark = np.abs(scores) > _DARK * np.nanmax(np.abs(scores))
+    sizes = np.nan_to_num(np.abs(scores))
+    dark = sizes > _DARK * sizes.max()
     for row, column in np.argwhere(np.nan_to_num(signs) != 0.0):
         axes.text(
             column,

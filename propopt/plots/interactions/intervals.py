@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from propopt.checks import read_count
 from propopt.interactions.clear import (
     ClearScores,
-    SimultaneousAdjustment,
     clear_scores,
 )
+from propopt.interactions.inference.adjust import Adjustment
 from propopt.interactions.result import InteractionScores
 from propopt.plots.axes import LOWERS, RAISES, framed, given_or_new, legend_below
 from propopt.plots.interactions.chosen import (
@@ -32,7 +32,7 @@ def interaction_intervals(
     *,
     n_sets: int = 20,
     level: float = 0.9,
-    adjust: SimultaneousAdjustment = "bonferroni",
+    adjust: Adjustment = "bonferroni",
     ax: Axes | None = None,
 ) -> Axes:
     """Draw scores with their intervals, the largest above, and a line at zero.
@@ -50,9 +50,9 @@ def interaction_intervals(
         How many to draw, the largest in size.
     level : float
         Of the intervals.
-    adjust : {"bonferroni", "none"}
-        Whether all intervals hold together, those that are not drawn too, or each
-        alone.
+    adjust : Adjustment
+        How intervals count the sets that were looked at, those that are not drawn too:
+        as :meth:`InteractionScores.intervals` has it.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 

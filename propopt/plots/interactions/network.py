@@ -8,15 +8,15 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 from matplotlib.axes import Axes
 
-from propopt._typing import Array, Positions, Truths
+from propopt._typing import Array, Positions, Truths, Values
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.interactions.clear import (
     ClearScores,
-    SimultaneousAdjustment,
     clear_scores,
     require_pairs,
 )
+from propopt.interactions.inference.adjust import Adjustment
 from propopt.interactions.result import InteractionScores
 from propopt.output.text import drawn
 from propopt.plots.axes import LOWERS, RAISES, given_or_new
@@ -30,6 +30,9 @@ from propopt.plots.lime.words import shortened
 DrawnPairs: TypeAlias = Literal["clear", "all"]
 """Those whose intervals are beyond zero and leak, or all."""
 
+_SMALLEST: Final = 50.0
+_GROWN: Final = 190.0
+"""Area of a dot, in square points, and what the largest main effect adds."""
 _THINNEST: Final = 0.6
 _THICKEST: Final = 6.0
 _SIDE_BY_SIDE: Final = 12
@@ -47,13 +50,14 @@ def interaction_network(
     pairs: DrawnPairs = "clear",
     n_features: int = 20,
     level: float = 0.9,
-    adjust: SimultaneousAdjustment = "bonferroni",
+    adjust: Adjustment = "bonferroni",
     ax: Axes | None = None,
 ) -> Axes:
     """Draw features on a circle, and a line for each pair, as thick as its score.
 
     Solid red lines join features that contribute jointly, dashed blue ones those that
-    stand in for each other.
+    stand in for each other. Dots are larger the more the feature matters by itself,
+    where the result knows that (``result.main``).
 
     Parameters
     ----------
@@ -67,8 +71,8 @@ def interaction_network(
         order of the table.
     level : float
         Of the intervals.
-    adjust : {"bonferroni", "none"}
-        Whether all intervals hold together, or each alone.
+    adjust : Adjustment
+        As :meth:`InteractionScores.intervals` has it.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -95,6 +99,7 @@ def interaction_network(
         raise InvalidInput(f"pairs: expected 'clear' or 'all', got {pairs!r}")
     decided = clear.above | clear.below
     wanted = decided if pairs == "clear" else np.ones_like(decided)
+    wanted &= np.isfinite(clear.estimates)
     sizes = np.where(wanted, np.abs(clear.estimates), 0.0)
     most = max(2, read_count(n_features, "n_features"))
     features = np.sort(places_of_strongest(result, sizes, most))
@@ -103,7 +108,7 @@ def interaction_network(
     axes = given_or_new(ax, 3.0 + 1.9 * reach, 2.6 + 1.9 * reach)
     circle = _circle(len(features))
     names = [str(result.names[j]) for j in features]
-    _draw_nodes(axes, circle, names)
+    _draw_nodes(axes, circle, names, _areas(result, features))
     ends = _ends(result, features)
     _draw_lines(axes, circle, ends, clear, wanted & (ends >= 0).all(axis=1))
     axes.set_aspect("equal")
@@ -126,9 +131,18 @@ def _ends(result: InteractionScores, features: Positions) -> Positions:
     return np.asarray(place[result.sets])
 
 
-def _draw_nodes(axes: Axes, circle: Array, names: Sequence[str]) -> None:
+def _areas(result: InteractionScores, features: Positions) -> Values:
+    """Of dots: the score of each feature by itself, where it is known."""
+    areas = np.full(len(result.names), _SMALLEST)
+    if result.main is not None:
+        own = np.nan_to_num(np.maximum(result.main.estimates, 0.0))
+        areas[result.main.sets[:, 0]] += _GROWN * own / (own.max() or 1.0)
+    return np.asarray(areas[features])
+
+
+def _draw_nodes(axes: Axes, circle: Array, names: Sequence[str], areas: Values) -> None:
     """Dots and names, which run outwards where they would overlap side by side."""
-    axes.scatter(circle[:, 0], circle[:, 1], s=90, c="0.25", zorder=3)
+    axes.scatter(circle[:, 0], circle[:, 1], s=areas, c="0.25", zorder=3)
     outwards = len(names) > _SIDE_BY_SIDE
     for (x, y), name in zip(circle, names, strict=True):
         upright = abs(x) < 0.2 and not outwards
@@ -152,7 +166,7 @@ def _draw_lines(
     if not wanted.any():
         axes.text(0.0, 0.0, "no pair is clear", ha="center", va="center", color="0.4")
         return
-    sizes = np.abs(clear.estimates)
+    sizes = np.nan_to_num(np.abs(clear.estimates))
     widths = _THINNEST + (_THICKEST - _THINNEST) * sizes / (sizes[wanted].max() or 1.0)
     decided, said = clear.above | clear.below, set[str]()
     for q in np.argsort(sizes, kind="stable"):

@@ -217,8 +217,8 @@ def test_sets_of_other_sizes_are_no_matrix(picture):
 def test_wrong_arguments_are_named(picture, pairs):
     with pytest.raises(InvalidInput, match=r"result: expected InteractionScores.*list"):
         picture([1.0])
-    with pytest.raises(InvalidInput, match=r"adjust: .*'holm'"):
-        picture(pairs, adjust="holm")
+    with pytest.raises(InvalidInput, match=r"adjust: .*'homl'"):
+        picture(pairs, adjust="homl")
 
 
 def test_a_network_knows_two_choices_of_pairs(pairs):
@@ -230,3 +230,46 @@ def test_scores_of_zero_are_drawn():
     zero = scores_of(NAMES[:2], {(0, 1): 0.0}, errors=0.0)
     for picture in PICTURES:
         picture(zero).figure.canvas.draw()
+
+
+LEAK = np.array([0.5, 0.1, -0.9, 0.2])
+"""Of the scores above: the third is below zero, and no farther than its leak."""
+
+
+@pytest.fixture(name="leaky")
+def made_leaky():
+    return scores_of(NAMES, SCORES, leak=LEAK)
+
+
+def test_what_leaks_is_drawn_and_is_no_interaction(leaky):
+    axes = po.plots.interaction_intervals(leaky)
+    ticks = axes.collections[0].get_offsets()
+    assert ticks[:, 0].tolist() == [0.5, 0.2, 0.1, -0.9]
+    markers = {
+        float(x): dots.lines[0].get_marker()
+        for dots in axes.containers
+        for x in dots.lines[0].get_xdata()
+    }
+    assert markers == {2.0: ">", 0.4: "o", 0.1: "o", -1.0: "o"}
+    assert len(po.plots.interaction_network(leaky).lines) == 1
+    assert [text.get_text() for text in po.plots.interaction_heatmap(leaky).texts] == [
+        "+"
+    ]
+
+
+def test_dots_grow_with_the_score_of_the_feature_alone():
+    main = scores_of(NAMES, {(0,): 4.0, (1,): 2.0, (2,): -1.0, (3,): np.nan}, order=1)
+    axes = po.plots.interaction_network(scores_of(NAMES, SCORES, main=main))
+    sizes = axes.collections[0].get_sizes()
+    np.testing.assert_allclose(sizes, [240.0, 145.0, 50.0, 50.0], rtol=1e-12)
+
+
+def test_scores_that_are_not_known_are_drawn_as_such():
+    unknown = scores_of(NAMES, {**SCORES, (1, 3): np.nan})
+    cells = po.plots.interaction_heatmap(unknown)
+    assert len(cells.patches) == 2
+    assert len(po.plots.interaction_network(unknown, pairs="all").lines) == 4
+    of_patches = np.array([0.0, np.nan, 0.0, 0.0])
+    blurred = scores_of(NAMES, SCORES, monte_carlo=of_patches)
+    for picture in PICTURES:
+        picture(blurred).figure.canvas.draw()
