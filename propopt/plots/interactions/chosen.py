@@ -75,4 +75,16 @@ def name_of_set(own: Sequence[str]) -> str:
 
 def score_in(result: InteractionScores) -> str:
     """What an axis of scores says."""
-    return drawn(f"iLOCO, in {result.units}")
+    name = "LOCO" if result.order == 1 else "iLOCO"
+    return drawn(f"{name}, in {result.units}")
+
+
+def signs_in_words(result: InteractionScores) -> tuple[str, str]:
+    """What scores above zero mean, and those below."""
+    match result.order:
+        case 1:
+            return "worse without it", "no worse without it"
+        case 2:
+            return "joint contribution", "stand in for each other"
+        case _:
+            return "joint contribution", "had from fewer of them"

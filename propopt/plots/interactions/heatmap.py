@@ -95,7 +95,8 @@ def interaction_heatmap(
     names = [drawn(shortened(str(result.names[j]), _ROOM)) for j in features]
     axes.set_yticks(np.arange(len(names) - 1), names[1:])
     axes.set_xticks(np.arange(len(names) - 1), names[:-1], rotation=90)
-    axes.set_xlabel("+, −: the interval is beyond zero", fontsize="small")
+    beyond = "zero and main effects" if clear.leak.any() else "zero"
+    axes.set_xlabel(f"+, −: the interval is beyond {beyond}", fontsize="small")
     say_intervals(axes, clear, len(names), len(result.names), "features")
     return axes
 

@@ -19,6 +19,7 @@ from propopt.plots.interactions.chosen import (
     name_of_set,
     say_intervals,
     score_in,
+    signs_in_words,
     some,
 )
 from propopt.plots.naming import largest
@@ -37,10 +38,10 @@ def interaction_intervals(
 ) -> Axes:
     """Draw scores with their intervals, the largest above, and a line at zero.
 
-    Triangles to the right are joint contributions, triangles to the left features that
-    stand in for each other: their intervals are beyond zero, and beyond what a model
-    without interactions would show, which is a grey tick where it is known. Circles are
-    scores whose intervals are not.
+    Triangles to the right are joint contributions, and triangles to the left features
+    that stand in for each other: their intervals are beyond zero, and beyond what a
+    model without interactions would show, which is a grey tick where it is known.
+    Circles are scores whose intervals are not.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ def interaction_intervals(
     order = strongest[np.argsort(-clear.estimates[strongest], kind="stable")]
     shown = some(clear, order)
     axes = given_or_new(ax, 6.4, 1.6 + 0.27 * len(order))
-    _draw(axes, shown)
+    _draw(axes, shown, signs_in_words(result))
     axes.set_yticks(np.arange(len(order)), [name_of_set(own) for own in shown.names])
     axes.set_ylim(len(order) - 0.4, -0.6)
     axes.set_xlabel(score_in(result))
@@ -87,7 +88,7 @@ def interaction_intervals(
     return framed(axes)
 
 
-def _draw(axes: Axes, shown: ClearScores) -> None:
+def _draw(axes: Axes, shown: ClearScores, words: tuple[str, str]) -> None:
     axes.axvline(0.0, color="0.3", linewidth=0.9)
     places = np.arange(len(shown.estimates))
     if shown.leak.any():
@@ -99,11 +100,11 @@ def _draw(axes: Axes, shown: ClearScores) -> None:
             c="0.6",
             linewidths=1.6,
             zorder=2,
-            label="without any interaction",
+            label="main effects alone",
         )
     kinds = [
-        (shown.above, RAISES, ">", "joint contribution"),
-        (shown.below, LOWERS, "<", "stand in for each other"),
+        (shown.above, RAISES, ">", words[0]),
+        (shown.below, LOWERS, "<", words[1]),
         (~(shown.above | shown.below), _UNCLEAR, "o", "not clear"),
     ]
     for own, colour, marker, label in kinds:

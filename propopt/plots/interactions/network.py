@@ -23,6 +23,7 @@ from propopt.plots.axes import LOWERS, RAISES, given_or_new
 from propopt.plots.interactions.chosen import (
     places_of_strongest,
     say_intervals,
+    signs_in_words,
 )
 from propopt.plots.lime.words import shortened
 
@@ -110,7 +111,8 @@ def interaction_network(
     names = [str(result.names[j]) for j in features]
     _draw_nodes(axes, circle, names, _areas(result, features))
     ends = _ends(result, features)
-    _draw_lines(axes, circle, ends, clear, wanted & (ends >= 0).all(axis=1))
+    wanted &= (ends >= 0).all(axis=1)
+    _draw_lines(axes, circle, ends, clear, wanted, signs_in_words(result))
     axes.set_aspect("equal")
     axes.set(xlim=(-reach, reach), ylim=(-reach - 0.25, reach))
     axes.axis("off")
@@ -160,7 +162,12 @@ def _draw_nodes(axes: Axes, circle: Array, names: Sequence[str], areas: Values) 
 
 
 def _draw_lines(
-    axes: Axes, circle: Array, ends: Positions, clear: ClearScores, wanted: Truths
+    axes: Axes,
+    circle: Array,
+    ends: Positions,
+    clear: ClearScores,
+    wanted: Truths,
+    words: tuple[str, str],
 ) -> None:
     """The weakest first, so that strong ones are on top; and what they mean."""
     if not wanted.any():
@@ -173,7 +180,7 @@ def _draw_lines(
         if not wanted[q]:
             continue
         joint = clear.estimates[q] > 0.0
-        label = "joint contribution" if joint else "stand in for each other"
+        label = words[0] if joint else words[1]
         axes.plot(
             *circle[ends[q]].T,
             color=RAISES if joint else LOWERS,

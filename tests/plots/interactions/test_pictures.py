@@ -96,8 +96,18 @@ def test_intervals_take_sets_of_any_size():
     triples = scores_of(NAMES, {(0, 1, 2): 0.5, (1, 2, 3): -0.5}, order=3)
     axes = po.plots.interaction_intervals(triples)
     assert names_below(axes) == ["a × b in \\$ × c", "b in \\$ × c × d"]
-    single = scores_of(NAMES, {(0,): 0.5, (3,): 1.5}, order=1)
-    assert names_below(po.plots.interaction_intervals(single)) == ["d", "a"]
+    single = scores_of(NAMES, {(0,): -0.5, (3,): 1.5}, order=1)
+    alone = po.plots.interaction_intervals(single)
+    assert names_below(alone) == ["d", "a"]
+    assert alone.get_xlabel() == "LOCO, in squared units of the target"
+    legends = [
+        [text.get_text() for text in found.get_legend().get_texts()]
+        for found in (axes, alone)
+    ]
+    assert legends == [
+        ["joint contribution", "had from fewer of them"],
+        ["worse without it", "no worse without it"],
+    ]
 
 
 def test_the_strongest_sets_are_drawn_and_the_others_are_told_of(pairs):
@@ -252,9 +262,9 @@ def test_what_leaks_is_drawn_and_is_no_interaction(leaky):
     }
     assert markers == {2.0: ">", 0.4: "o", 0.1: "o", -1.0: "o"}
     assert len(po.plots.interaction_network(leaky).lines) == 1
-    assert [text.get_text() for text in po.plots.interaction_heatmap(leaky).texts] == [
-        "+"
-    ]
+    cells = po.plots.interaction_heatmap(leaky)
+    assert [text.get_text() for text in cells.texts] == ["+"]
+    assert cells.get_xlabel().endswith("beyond zero and main effects")
 
 
 def test_dots_grow_with_the_score_of_the_feature_alone():
