@@ -80,6 +80,14 @@ def _lime_files(options: argparse.Namespace) -> int:
     return _run_all(files, partial(_lime, options=options))
 
 
+def _interactions_files(options: argparse.Namespace) -> int:
+    """``propopt interactions FILE...``: how much features matter jointly."""
+    files = [po.problems.read_problem(file, _code(options)) for file in options.files]
+    for file in files:
+        file.require(po.problems.InteractionsJob)
+    return _run_all(files, partial(_interactions, options=options))
+
+
 def reproduce(options: argparse.Namespace) -> int:
     """``propopt reproduce [PAPER] FIGURE...``: papers' figures and statements."""
     if not options.figures and options.paper is None:
@@ -185,6 +193,12 @@ def _explain(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
 def _lime(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
     look = po.problems.LimeLook.of(file, options.rows)
     po.problems.run_limits(look, Path(options.output), quiet=options.quiet)
+    return DONE
+
+
+def _interactions(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
+    look = po.problems.InteractionsLook.of(file, options.jobs)
+    po.problems.run_interactions(look, Path(options.output), quiet=options.quiet)
     return DONE
 
 
@@ -294,6 +308,7 @@ def _parser() -> argparse.ArgumentParser:
         ("sweep", "solve problem files; write what is found", _add_sweep),
         ("explain", "one explanation with stated defaults", _add_explain),
         ("lime", "what LIME tends to at rows, and what it hides", _add_lime),
+        ("interactions", "how much features matter jointly", _add_interactions),
         ("reproduce", "figures and statements of papers", _add_reproduce),
         ("check", "check problem files without running them", _add_check),
         ("schema", "print the JSON Schema of problem files", _add_schema),
@@ -338,6 +353,14 @@ def _add_lime(sub: argparse.ArgumentParser) -> None:
     _add_output(sub)
     _add_allow_code(sub)
     sub.set_defaults(command=_lime_files)
+
+
+def _add_interactions(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("files", nargs="+", metavar="FILE", help="YAML problem file")
+    _add_output(sub)
+    sub.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="parallel workers")
+    _add_allow_code(sub)
+    sub.set_defaults(command=_interactions_files)
 
 
 def _add_check(sub: argparse.ArgumentParser) -> None:

@@ -2,6 +2,9 @@
 
 from propopt.problems.file import ProblemFile, read_problem, read_sections
 from propopt.problems.jobs.explain import Explain
+from propopt.problems.jobs.interactions.look import InteractionsLook
+from propopt.problems.jobs.interactions.run import run_interactions
+from propopt.problems.jobs.interactions.section import InteractionsJob
 from propopt.problems.jobs.lime.look import LimeLook
 from propopt.problems.jobs.lime.run import run_limits
 from propopt.problems.jobs.lime.section import LimeJob
@@ -22,6 +25,8 @@ __all__ = [
     "Explain",
     "FirstLook",
     "Inductive",
+    "InteractionsJob",
+    "InteractionsLook",
     "LimeJob",
     "LimeLook",
     "OwnTable",
@@ -36,6 +41,7 @@ __all__ = [
     "read_problem",
     "read_sections",
     "run_explain",
+    "run_interactions",
     "run_limits",
     "run_problem",
 ]

@@ -31,6 +31,8 @@ class Extent:
         Of the table.
     n_features : int
         Attributions of each point: columns that encode one feature count once.
+    columns : tuple of str
+        Those of a table, by their names; none are known of a formula.
     """
 
     n_rows: int
@@ -38,6 +40,7 @@ class Extent:
     n_known: int
     n_columns: int
     n_features: int
+    columns: tuple[str, ...] = ()
 
     @classmethod
     def of(

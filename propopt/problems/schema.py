@@ -12,6 +12,7 @@ from propopt.problems.extent import Extent
 from propopt.problems.jobs import JOBS
 from propopt.problems.jobs.base import Job
 from propopt.problems.jobs.explain import ExplainKeys
+from propopt.problems.jobs.interactions.section import InteractionsKeys
 from propopt.problems.jobs.lime.section import LimeKeys
 from propopt.problems.jobs.sweep import SweepKeys
 from propopt.problems.section import Section, Seed
@@ -63,7 +64,7 @@ class CommonKeys(Section):
         return self
 
 
-class ProblemSchema(LimeKeys, ExplainKeys, SweepKeys, CommonKeys):
+class ProblemSchema(InteractionsKeys, LimeKeys, ExplainKeys, SweepKeys, CommonKeys):
     """A problem file: what is explained, and one job with the keys that it knows."""
 
     model_config = ConfigDict(

@@ -120,7 +120,7 @@ def test_each_command_runs_its_own_job(look, file, out, capsys):
     ]
 
 
-BOTH = "expected exactly one of objective, explain and lime, got"
+BOTH = "expected exactly one of objective, explain, lime and interactions, got"
 JOBS = {
     LOOK.replace("explain: {", "# {"): f"1: {BOTH} none of them",
     f"{FILE}explain: {{}}\n": f"12: explain: {BOTH} objective and explain",

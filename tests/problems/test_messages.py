@@ -11,7 +11,7 @@ import propopt as po
 TOP = (
     "name, description, data, function, model, seed, setting, objective, inductive, "
     "sweep, limits, baselines, plot, pick, attributions, solver, tolerance, explain, "
-    "lime"
+    "lime, interactions"
 )
 POINT_GRAPHS = (
     "'gaussian', 'grid_gaussian', 'knn', 'cosine', 'threshold', 'complete' or 'chain'"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from propopt.problems.jobs.base import Job
 from propopt.problems.jobs.explain import Explain
+from propopt.problems.jobs.interactions.section import InteractionsJob
 from propopt.problems.jobs.lime.section import LimeJob
 from propopt.problems.jobs.sweep import Sweep
 from propopt.problems.sources.base import Source
@@ -19,7 +20,7 @@ from propopt.problems.sources.base import Source
 if TYPE_CHECKING:
     from propopt.problems.schema import ProblemSchema
 
-JOBS: Final[tuple[Job, ...]] = (Sweep(), Explain(), LimeJob())
+JOBS: Final[tuple[Job, ...]] = (Sweep(), Explain(), LimeJob(), InteractionsJob())
 
 
 def _and(words: Sequence[str]) -> str:

@@ -31,6 +31,8 @@ class Job(ABC):
     """All that only this job knows: fields of the schema of problem files."""
     suffixes: ClassVar[tuple[str, ...]]
     """Of the files that it writes, behind the name of the problem."""
+    is_of_one_output: ClassVar[bool] = True
+    """Whether one output is explained; else the model is fitted again and again."""
 
     @abstractmethod
     def check(self, schema: ProblemSchema, source: Source) -> None:

@@ -52,6 +52,12 @@ class SubjectLook(ABC, Generic[SectionOfJob]):
         """What is explained."""
         return self.make()
 
+    def introduce(self, console: PlainConsole) -> None:
+        """Make what is explained, and print its sizes and its score."""
+        with console.status("the function"):
+            _ = self.subject.function
+        print_subject(self.subject, console)
+
     @abstractmethod
     def solve(self, progress: bool | None = None) -> Any:
         """The answer.
@@ -115,9 +121,7 @@ def run_look(
     console = PlainConsole(quiet=quiet)
     print_title(look.name, look.files, console)
     with warnings_printed(), silent(quiet):
-        with console.status("the function"):
-            _ = look.subject.function
-        print_subject(look.subject, console)
+        look.introduce(console)
         for fact in facts:
             console.print(fact)
         answer = report(False if quiet else None)

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -14,6 +15,7 @@ from propopt.output.gaps import targets_in_words
 from propopt.output.progress import PlainConsole
 from propopt.output.terminal import print_table
 from propopt.output.text import in_percent, printable, printable_lines
+from propopt.problems.section import Section
 from propopt.problems.subject.subject import Subject
 from propopt.tradeoffs.table import TradeOffs
 
@@ -50,6 +52,25 @@ def print_subject(subject: Subject, console: PlainConsole, *others: str | None) 
     score = subject.score
     if score is not None:
         console.print(f"the model: {score.in_words()}", markup=False)
+
+
+def settings_in_words(
+    section: Section | None, exclude: frozenset[str] = frozenset()
+) -> str:
+    """All settings of a model or a scheme, defaults too, but some."""
+    if section is None:
+        return ""
+    return _settings(section.model_dump(exclude_none=True, exclude=set(exclude)))
+
+
+def _settings(values: dict[str, Any]) -> str:
+    """The kind, and each setting; a section in it stands in brackets."""
+    told = [
+        f"{name} ({_settings(value)})" if isinstance(value, dict) else f"{name} {value}"
+        for name, value in values.items()
+        if name != "kind"
+    ]
+    return ", ".join([str(values["kind"]), *told] if "kind" in values else told)
 
 
 def print_trade_offs(

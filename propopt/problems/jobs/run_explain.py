@@ -21,8 +21,8 @@ from propopt.problems.jobs.look_printout import (
 )
 from propopt.problems.jobs.manifest import manifest
 from propopt.problems.jobs.page import page_writers
+from propopt.problems.jobs.printout import settings_in_words
 from propopt.problems.parts import part
-from propopt.problems.section import Section
 from propopt.results.explanation import Explanation
 
 
@@ -67,7 +67,7 @@ class FirstLook(SubjectLook[ExplainSection]):
             seed=file.schema.seed,
             name=file.name,
             files=file.files,
-            model=_in_words(file.schema.model),
+            model=settings_in_words(file.schema.model),
         )
 
     def solve(self, progress: bool | None = None) -> Explanation:
@@ -172,18 +172,3 @@ class _FirstReport(LookReport):
             units=units_in_words(look.section, look.subject),
             **output_parts(found),
         )
-
-
-def _in_words(model: Section | None) -> str:
-    """All settings of a model, defaults too."""
-    return "" if model is None else _settings(model.model_dump(exclude_none=True))
-
-
-def _settings(values: dict[str, Any]) -> str:
-    """The kind, and each setting; a section in it stands in brackets."""
-    told = [
-        f"{name} ({_settings(value)})" if isinstance(value, dict) else f"{name} {value}"
-        for name, value in values.items()
-        if name != "kind"
-    ]
-    return ", ".join([str(values["kind"]), *told] if "kind" in values else told)

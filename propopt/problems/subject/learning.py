@@ -126,27 +126,66 @@ def check_learning(
                 f"{type(model).__name__} is not fitted, and data has no target to fit "
                 "it to; name the column in data.target, or give a fitted one"
             )
-    _check_fit(last_step(model), spec, target, n_columns, source)
+    estimator = last_step(model)
+    with source.blaming("model"):
+        read_output(estimator, spec.output)
+        labels = _check_fit(estimator, spec, target, n_columns)
+        if is_classifier(estimator):
+            read_class(labels, spec.chosen_class)
 
 
-def _check_fit(
-    estimator: Any,
+def check_refits(
+    model: Any,
     spec: ModelSection,
-    target: pd.Series[Any],
+    target: pd.Series[Any] | None,
     n_columns: int,
     source: Source,
 ) -> None:
-    classifies = is_classifier(estimator)
+    """Refuse what cannot be fitted anew, and a target that it cannot learn.
+
+    Parameters
+    ----------
+    model, spec, target, n_columns, source
+        As for :func:`check_learning`.
+
+    Raises
+    ------
+    ProblemFileError
+        With the line of the model.
+    """
     with source.blaming("model"):
-        read_output(estimator, spec.output)
-        if classifies:
-            labels = _classes(target)
-        else:
-            labels = [None]  # one output
-            _check_regression(target, spec)
-        spec.check_size(n_columns, len(labels), len(target))
-        if classifies:
-            read_class(labels, spec.chosen_class)
+        learner = require_learner(model)
+        assert target is not None  # by the job
+        _check_fit(last_step(learner), spec, target, n_columns)
+
+
+def require_learner(model: Any) -> BaseEstimator:
+    """The model, if it is an estimator of scikit-learn's kind.
+
+    Raises
+    ------
+    InvalidInput
+        If it cannot be fitted again.
+    """
+    if isinstance(model, BaseEstimator) and has_method(model, "fit"):
+        return model
+    raise InvalidInput(
+        "expected an estimator of scikit-learn's kind, which can be fitted again, got "
+        f"{type(model).__name__}"
+    )
+
+
+def _check_fit(
+    estimator: Any, spec: ModelSection, target: pd.Series[Any], n_columns: int
+) -> list[Any]:
+    """The labels of a classifier, or one output."""
+    labels: list[Any] = [None]
+    if is_classifier(estimator):
+        labels = _classes(target)
+    else:
+        _check_regression(target, spec)
+    spec.check_size(n_columns, len(labels), len(target))
+    return labels
 
 
 def _classes(target: pd.Series[Any]) -> list[Any]:

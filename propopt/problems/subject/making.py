@@ -57,6 +57,16 @@ def _model_function(
         return learn(model, table, target, wrapped, schema.seed)
 
 
+def learner_of(
+    schema: ProblemSchema, source: Source, code: Code, table: Any
+) -> Any | None:
+    """The model of a file before it is fitted, to be seeded at each fit."""
+    spec = schema.model
+    if spec is None:
+        return None
+    return model_of(schema, spec, source, code, _names(table), is_seeded=False)
+
+
 def _names(table: Any) -> list[str]:
     """Those of columns; documents have none."""
     if isinstance(table, pd.Series):
@@ -87,12 +97,14 @@ def model_of(
     source: Source,
     code: Code,
     columns: list[str],
+    *,
+    is_seeded: bool = True,
 ) -> Any:
     """The model of a file: an estimator that is fitted or not, or a callable."""
     data = schema.data
     making = Making(
         folder=source.path.parent,
-        seed=schema.seed,
+        seed=schema.seed if is_seeded else None,
         task=task_of(spec, data.sklearn, source),
         columns=tuple(columns),
         categorical=tuple(data.categorical),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -20,8 +22,8 @@ from propopt.problems.subject.documents import (
     extent_of_documents,
     learned_words,
 )
-from propopt.problems.subject.learning import check_learning
-from propopt.problems.subject.making import maker, model_of
+from propopt.problems.subject.learning import check_learning, check_refits
+from propopt.problems.subject.making import learner_of, maker, model_of
 from propopt.problems.subject.models.code import Code
 from propopt.problems.subject.rows import (
     Rows,
@@ -70,6 +72,7 @@ def read_subject(
         columns=columns,
         target=table.target,
         others_target=table.fitted_target,
+        make_learner=partial(learner_of, schema, source, code, table.fitted),
         seed=schema.seed,
     )
 
@@ -131,7 +134,9 @@ def check_subject(
 def _extent(data: Data, rows: Rows, source: Source) -> Extent:
     with source.blaming("data"):
         n_features = len(_columns(data, rows.features).names)
-    return Extent.of(data, rows.n_rows, rows.features.shape[1], n_features)
+    columns = tuple(map(str, rows.features))
+    extent = Extent.of(data, rows.n_rows, len(columns), n_features)
+    return replace(extent, columns=columns)
 
 
 def _check_missing(schema: ProblemSchema, source: Source, columns: list[str]) -> None:
@@ -165,7 +170,10 @@ def _check_model(
     if spec is None:
         return
     model = model_of(schema, spec, source, code, columns)
-    check_learning(model, spec, target, len(columns), source)
+    if schema.job.is_of_one_output:
+        check_learning(model, spec, target, len(columns), source)
+    else:
+        check_refits(model, spec, target, len(columns), source)
     if spec.smooth is not None:
         with source.blaming("model", "smooth", "n_samples"):
             spec.smooth.check(len(schema.data.numeric(columns)))

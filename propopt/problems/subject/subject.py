@@ -22,7 +22,7 @@ from propopt.functions.base import EXACT, read_function
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.of_models import wrapped_by_margin
 from propopt.functions.text import TextFunction
-from propopt.problems.subject.learning import fit, is_unfitted
+from propopt.problems.subject.learning import fit, is_unfitted, require_learner
 from propopt.problems.subject.models.smooth import SmoothGradients
 from propopt.problems.subject.rows import order_of_rows
 from propopt.problems.subject.score import (
@@ -64,6 +64,9 @@ class Subject:
         Of ``points``, where there is one.
     others_target : Series or array (M,) or None
         Of ``others``.
+    make_learner : callable or None
+        Gives the estimator before it is fitted, without a seed; None where there is
+        none.
     seed : int
         For slopes that are sampled.
 
@@ -88,6 +91,7 @@ class Subject:
     columns: TableSchema | None = None
     target: Any = None
     others_target: Any = None
+    make_learner: Callable[[], Any] | None = None
     seed: int = 0
 
     @classmethod
@@ -164,6 +168,7 @@ class Subject:
             columns=schema,
             target=None if y is None else _taken(y, explained),
             others_target=labels,
+            make_learner=lambda: model,
             seed=seed,
         )
 
@@ -221,6 +226,19 @@ class Subject:
     def estimator(self) -> Any:
         """The fitted model, or None for a formula."""
         return self._model_function.estimator
+
+    @property
+    def learner(self) -> Any:
+        """The estimator of the model, to be fitted anew.
+
+        Raises
+        ------
+        InvalidInput
+            If there is none.
+        """
+        if self.make_learner is None:
+            raise InvalidInput("a function as it is cannot be fitted again")
+        return require_learner(self.make_learner())
 
     @cached_property
     def score(self) -> ModelScore | Unscored | None:

@@ -245,8 +245,8 @@ def test_what_is_of_columns_is_refused_with_documents(file, setting):
         ),
         (
             FILE + "lime: {}\n",
-            "file.yaml:4: lime: expected exactly one of objective, explain and lime, "
-            "got objective and lime",
+            "file.yaml:4: lime: expected exactly one of objective, explain, lime and "
+            "interactions, got objective and lime",
         ),
         (
             DATA + MODEL + "lime: {kernel_width: 25}\n",

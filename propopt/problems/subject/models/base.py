@@ -35,8 +35,8 @@ class Making:
     ----------
     folder : Path
         That of the problem file: where files are that it names.
-    seed : int
-        That of the problem file.
+    seed : int or None
+        That of the problem file; None for models that are seeded at each fit.
     task : str or None
         What is learned; None where it is not known, or not needed.
     columns : tuple of str
@@ -50,7 +50,7 @@ class Making:
     """
 
     folder: Path
-    seed: int
+    seed: int | None
     task: TaskKind | None = None
     columns: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()

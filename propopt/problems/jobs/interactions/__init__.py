@@ -1,0 +1,1 @@
+"""The job of ``interactions``: how much features matter jointly to a learner."""

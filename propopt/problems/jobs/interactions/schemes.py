@@ -1,0 +1,104 @@
+"""Sections on how predictors without features are had."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from pydantic import Discriminator, Field, Tag
+
+from propopt.interactions import DataSplit, Minipatches
+from propopt.interactions.scheme import Scheme
+from propopt.problems.section import Count, Section
+
+
+def _kind_of_size(value: Any) -> str | None:
+    match value:
+        case bool():
+            return None
+        case int():
+            return "count"
+        case float():
+            return "share"
+        case "sqrt":
+            return "sqrt"
+    return None
+
+
+ShareBelowOne: TypeAlias = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+PatchRows: TypeAlias = Annotated[
+    Annotated[Count, Tag("count")]
+    | Annotated[ShareBelowOne, Tag("share")]
+    | Annotated[Literal["sqrt"], Tag("sqrt")],
+    Discriminator(
+        _kind_of_size,
+        custom_error_type="patch_rows_type",
+        custom_error_message="expected how many rows, a share of them such as 0.2, or "
+        "sqrt",
+    ),
+]
+PatchFeatures: TypeAlias = Annotated[
+    Annotated[Count, Tag("count")] | Annotated[ShareBelowOne, Tag("share")],
+    Discriminator(
+        _kind_of_size,
+        custom_error_type="patch_features_type",
+        custom_error_message="expected how many features, or a share of them such as "
+        "0.5",
+    ),
+]
+
+
+class SchemeSection(Section):
+    """How predictors without features are had."""
+
+    @abstractmethod
+    def build(self) -> Scheme:
+        """The scheme of these settings."""
+
+
+class MinipatchesSection(SchemeSection):
+    """An ensemble on random rows and features, by :class:`Minipatches`."""
+
+    kind: Literal["minipatches"]
+    n_patches: Annotated[int, Field(ge=2, le=10_000_000)] = Field(
+        10_000, description="how many; each is one fit of the model"
+    )
+    rows: PatchRows = Field(
+        0.2,
+        description="of a patch: how many, a share, or sqrt, at which intervals are "
+        "proved",
+    )
+    n_features: PatchFeatures | None = Field(
+        None,
+        description="of a patch: how many, or a share; by default half of up to 20, "
+        "and a fifth of more",
+    )
+    columns: Literal["fixed", "bernoulli"] = Field(
+        "fixed",
+        description="exactly so many features, as in the paper, or each by itself with "
+        "that chance, which is zero in the mean for pairs that do not interact",
+    )
+
+    def build(self) -> Minipatches:
+        return Minipatches(**self.model_dump(exclude={"kind"}))
+
+
+class SplitSection(SchemeSection):
+    """One fit for each set of features, by :class:`DataSplit`."""
+
+    kind: Literal["split"]
+    test_size: ShareBelowOne = Field(
+        0.5, description="the share of rows that are held out"
+    )
+
+    def build(self) -> DataSplit:
+        return DataSplit(**self.model_dump(exclude={"kind"}))
+
+
+AnyScheme: TypeAlias = Annotated[
+    MinipatchesSection | SplitSection, Field(discriminator="kind")
+]
+"""The schemes that a file may name."""
+
+MINIPATCHES: Final = MinipatchesSection.model_validate({"kind": "minipatches"})
+"""With all defaults, where a file names none."""

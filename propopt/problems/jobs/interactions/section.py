@@ -1,0 +1,176 @@
+"""The job of ``interactions``: which sets of features, how, and how sure."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
+
+from pydantic import Discriminator, Field, Tag
+
+from propopt.errors import InvalidInput
+from propopt.functions import Function
+from propopt.interactions.features import Features
+from propopt.problems.extent import Extent
+from propopt.problems.jobs.base import Job
+from propopt.problems.jobs.interactions.schemes import MINIPATCHES, AnyScheme
+from propopt.problems.parts import part
+from propopt.problems.section import Section
+from propopt.problems.sources.base import Source
+from propopt.problems.subject.models.onnx import OnnxModel
+from propopt.tables.schema import Groups
+
+
+if TYPE_CHECKING:
+    from propopt.problems.schema import ProblemSchema
+
+
+def _shape_of_sets(value: Any) -> str | None:
+    match value:
+        case "all":
+            return "all"
+        case list():
+            return "list"
+    return None
+
+
+SetOfNames: TypeAlias = Annotated[list[str], Field(min_length=1)]
+SetsToScore: TypeAlias = Annotated[
+    Annotated[Literal["all"], Tag("all")]
+    | Annotated[list[SetOfNames], Field(min_length=1), Tag("list")],
+    Discriminator(
+        _shape_of_sets,
+        custom_error_type="sets_type",
+        custom_error_message="expected all, or a list of sets of names",
+    ),
+]
+
+
+class InteractionsSection(Section):
+    """Scores of sets of features, by :class:`propopt.interactions.ILOCO`."""
+
+    scheme: AnyScheme = Field(
+        MINIPATCHES, description="how predictors without features are had"
+    )
+    order: Annotated[int, Field(ge=1, le=8)] = Field(
+        2, description="how many features a set has: 1 is LOCO, 2 are pairs"
+    )
+    sets: SetsToScore = Field(
+        "all", description="which: all of them, or lists of names"
+    )
+    groups: dict[str, SetOfNames] = Field(
+        {},
+        description="columns that are left out together, by the name of the feature "
+        "that they are; those of data.groups are",
+    )
+    error: Literal["auto", "squared", "absolute", "probability"] = Field(
+        "auto",
+        description="of a prediction: of regressions squared by default, of classes 1 "
+        "less the probability of the right one",
+    )
+    level: Annotated[float, Field(gt=0, lt=1)] = Field(0.9, description="of intervals")
+    adjust: Literal[
+        "none", "bonferroni", "holm", "benjamini-hochberg", "benjamini-yekutieli"
+    ] = Field("bonferroni", description="for how many sets are looked at")
+
+    def features(
+        self, columns: Sequence[str], others: Mapping[Hashable, Sequence[Hashable]]
+    ) -> Features:
+        """What is left out of a table with these columns, some in other groups.
+
+        Raises
+        ------
+        InvalidInput
+            If a group names no column, or one that another has.
+        """
+        return Features.of(columns, self.all_groups(others))
+
+    def all_groups(
+        self, others: Mapping[Hashable, Sequence[Hashable]]
+    ) -> dict[Hashable, Sequence[Hashable]]:
+        """Groups of the data, and those of this section."""
+        groups: dict[Hashable, Sequence[Hashable]] = dict(others)
+        groups.update(self.groups.items())
+        return groups
+
+
+class InteractionsKeys(Section):
+    """The keys of interactions."""
+
+    interactions: InteractionsSection | None = Field(
+        None,
+        description="how much features matter jointly, with intervals; {} takes all "
+        "defaults",
+    )
+
+
+_REFITTED: Final = "has no effect: predictions are judged, of all classes"
+_NOT_OF_REFITS: Final = {
+    "output": _REFITTED,
+    "target_class": _REFITTED,
+    "smooth": "has no effect: no slopes are taken",
+}
+
+
+class InteractionsJob(Job):
+    """``propopt interactions``: see :func:`propopt.problems.run_interactions`."""
+
+    key: ClassVar[str] = "interactions"
+    command: ClassVar[str] = "propopt interactions"
+    keys: ClassVar[type[Section]] = InteractionsKeys
+    is_of_one_output: ClassVar[bool] = False
+    suffixes: ClassVar[tuple[str, ...]] = (
+        "_interactions.csv",
+        "_main_effects.csv",
+        ".svg",
+        ".npz",
+        ".json",
+    )
+
+    def check(self, schema: ProblemSchema, source: Source) -> None:
+        _check_learner(schema, source)
+        _check_data(schema, source)
+
+    def check_extent(self, schema: ProblemSchema, extent: Extent) -> None:
+        assert schema.interactions is not None
+        section = schema.interactions
+        with part("interactions"):
+            groups: Groups = dict(schema.data.groups.items())
+            features = section.features(extent.columns, groups)
+            if section.order > len(features):
+                raise InvalidInput(
+                    f"order: expected at most the {len(features)} features there are, "
+                    f"got {section.order}"
+                )
+
+    def check_formula(
+        self, schema: ProblemSchema, function: Function, points: Any
+    ) -> None:
+        """There is none: a formula is refused before."""
+
+
+def _check_learner(schema: ProblemSchema, source: Source) -> None:
+    """Refuse what cannot be fitted again and again, and settings that are not used."""
+    model = schema.model
+    if model is None:
+        message = "a formula cannot be fitted without a feature; interactions need a"
+        raise source.error(("function",), f"{message} model")
+    if isinstance(model, OnnxModel):
+        raise source.error(("model",), f"{model.words} cannot be fitted again")
+    for name, message in _NOT_OF_REFITS.items():
+        if name in model.model_fields_set:
+            raise source.error(("model", name), message)
+
+
+def _check_data(schema: ProblemSchema, source: Source) -> None:
+    data = schema.data
+    if data.text is not None:
+        message = "words of documents cannot be left out by refits; leave it out"
+        raise source.error(("data", "text"), message)
+    if data.explain is not None:
+        message = "has no effect: each row is judged by models that did not see it"
+        raise source.error(("data", "explain"), message)
+    if data.csv is not None and data.target is None:
+        message = "required, and missing: the column that models learn"
+        raise source.error(("data",), message, missing="target")
+    if not data.is_table:
+        raise source.error(("data",), "expected sklearn or csv, which models learn")
