@@ -1,0 +1,1 @@
+"""Scores of pairs as others define them: of a fitted model, without intervals."""

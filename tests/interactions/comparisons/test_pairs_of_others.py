@@ -1,0 +1,234 @@
+"""Scores of other methods: formulas by loops, closed forms, and other libraries."""
+
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import pandas as pd
+import pytest
+from exact_csv import read_csv
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.inspection import partial_dependence
+from sklearn.tree import DecisionTreeRegressor
+
+from propopt.errors import InvalidInput
+from propopt.interactions import (
+    PairScores,
+    faith_shap,
+    h_statistic,
+    shap_interactions,
+)
+from propopt.interactions.comparisons import games
+from propopt.interactions.comparisons.games import RowGames, read_games
+
+
+SUBSETS = [set(s) for size in range(5) for s in combinations(range(4), size)]
+
+
+def curved(X):
+    return X[:, 0] * X[:, 1] + np.sin(X[:, 1] * X[:, 2]) * X[:, 3] + X[:, 0] ** 2
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(25, 4))
+
+
+def games_of(X, n_rows=3, n_background=5) -> RowGames:
+    return read_games(
+        curved, X, target=None, groups=None,
+        n_rows=n_rows, n_background=n_background, rng=0,
+    )  # fmt: skip
+
+
+def literal(own: RowGames, row: int, known: set[int]) -> float:
+    mixed = own.background.copy()
+    mixed[:, list(known)] = own.points[row, list(known)]
+    return float(curved(mixed).mean())
+
+
+def test_games_are_means_over_the_background(X):
+    own = games_of(X)
+    for row in range(3):
+        for known in SUBSETS:
+            place = sum(2**j for j in known)
+            expected = pytest.approx(literal(own, row, known), rel=1e-13)
+            assert own.table[row, place] == expected
+
+
+def test_games_do_not_depend_on_how_many_rows_go_into_a_call(X, monkeypatch):
+    whole = games_of(X).table
+    monkeypatch.setattr(games, "MODEL_CALLS", games.MODEL_CALLS.__class__(1, 1))
+    np.testing.assert_array_equal(games_of(X).table, whole)
+
+
+def test_h_is_what_partial_dependence_of_scikit_learn_gives(X):
+    tree = DecisionTreeRegressor(random_state=0).fit(X, curved(X))
+    found = h_statistic(tree, X, n_rows=25, n_background=25)
+
+    def dependence(columns):
+        values = {j: X[:, j] for j in columns}
+        got = partial_dependence(
+            tree, X, columns, custom_values=values, method="brute", kind="average"
+        )["average"][0]
+        at_rows = got if got.ndim == 1 else np.diag(got)
+        return at_rows - at_rows.mean()
+
+    for (j, k), h in zip(found.sets.tolist(), found.estimates, strict=True):
+        both = dependence([j, k])
+        beyond = both - dependence([j]) - dependence([k])
+        assert h == pytest.approx((beyond**2).sum() / (both**2).sum(), rel=1e-9)
+
+
+def test_h_of_a_product_of_centred_columns_is_one(rng):
+    X = rng.permuted(np.repeat([-1.0, 1.0], 8))[:, None] * np.ones((1, 3))
+    X[:, 1] = np.tile([-1.0, 1.0], 8)
+    X[:, 2] = np.repeat([-1.0, 1.0], 8)
+    found = h_statistic(lambda X: 3.0 * X[:, 0] * X[:, 1], X).matrix()
+    assert found[0, 1] == pytest.approx(1.0, abs=1e-14)
+    sizes = h_statistic(lambda X: 3.0 * X[:, 1] * X[:, 2], X, scaled=False).matrix()
+    assert sizes[1, 2] == pytest.approx(3.0, abs=1e-14)
+    assert sizes[0, 1] == pytest.approx(0.0, abs=1e-14)
+
+
+def test_h_of_pairs_without_any_effect_is_zero_and_no_division(X):
+    found = h_statistic(lambda X: 1e6 + X[:, 0], X).matrix()
+    assert np.nanmax(found) < 1e-12
+    assert (np.isnan(found) == np.eye(4, dtype=bool)).all()
+
+
+def taylor_interactions(values):
+    """The sum of the definition, for all pairs of four players."""
+    found = {}
+    for pair in combinations(range(4), 2):
+        rest = [s for s in SUBSETS if not s & set(pair)]
+        found[pair] = sum(
+            2 / 4 / comb(3, len(s))
+            * (-1) ** len(part) * values[frozenset(s | set(part))]
+            for s in rest
+            for part in [pair, pair[:1], pair[1:], ()]
+        )  # fmt: skip
+    return found
+
+
+def faithful_interactions(values):
+    """Möbius coefficients of pairs, and what larger sets add (Tsai et al., Eq. 19)."""
+    moebius = {
+        frozenset(s): sum(
+            (-1) ** (len(s) - len(part)) * values[frozenset(part)]
+            for part in SUBSETS
+            if part <= s
+        )
+        for s in SUBSETS
+    }
+
+    def weight(size):
+        return comb(size - 1, 2) / comb(size + 1, 4)
+
+    return {
+        pair: moebius[frozenset(pair)]
+        + 2 / 4 * comb(2, 2)
+        * sum(
+            weight(len(s)) * m
+            for s, m in moebius.items()
+            if len(s) > 2 and set(pair) < s
+        )
+        for pair in combinations(range(4), 2)
+    }  # fmt: skip
+
+
+def mean_sizes(index, own):
+    rows = [
+        index({frozenset(s): literal(own, row, s) for s in SUBSETS})
+        for row in range(len(own.points))
+    ]
+    return np.mean([[abs(row[pair]) for pair in row] for row in rows], axis=0)
+
+
+def test_faith_shap_is_its_closed_form(X):
+    pytest.importorskip("shapiq")
+    expected = mean_sizes(faithful_interactions, games_of(X))
+    found = faith_shap(curved, X, n_rows=3, n_background=5)
+    np.testing.assert_allclose(found.estimates, expected, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.slow  # the package compiles for some seconds
+def test_shap_interactions_are_their_definition(X):
+    pytest.importorskip("shap")
+    expected = mean_sizes(taylor_interactions, games_of(X))
+    found = shap_interactions(curved, X, n_rows=3, n_background=5)
+    np.testing.assert_allclose(found.estimates, expected, rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.slow  # the package compiles for some seconds
+def test_an_index_of_a_product_is_the_product_of_differences(X):
+    def product(X):
+        return 2.0 * X[:, 0] * X[:, 2]
+
+    own = read_games(
+        product, X, target=None, groups=None, n_rows=4, n_background=6, rng=1
+    )
+    apart = own.points[:, None] - own.background  # (4, 6, D)
+    expected = np.abs(2.0 * (apart[..., 0] * apart[..., 2]).mean(axis=1)).mean()
+    for index in (shap_interactions, faith_shap):
+        found = index(product, X, n_rows=4, n_background=6, rng=1).matrix()
+        assert found[0, 2] == pytest.approx(expected, rel=1e-8)
+        assert np.nanmax(np.abs(np.delete(found, 2, axis=1)[0])) < 1e-8
+
+
+def test_groups_are_one_feature_and_names_are_kept(X):
+    table = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    found = h_statistic(
+        lambda table: table["a"] * table["b"] + table["c"] * table["d"],
+        table,
+        groups={"a and b": ["a", "b"]},
+    )
+    assert found.names == ("a and b", "c", "d")
+    assert found.top(1).iloc[0, :2].tolist() == ["c", "d"]
+    assert found.matrix()[0, 1:].max() < 1e-20
+
+
+def test_the_class_is_that_which_is_named(rng):
+    X = rng.normal(size=(120, 3))
+    y = np.where(X[:, 0] * X[:, 1] > 0.3, "x", np.where(X[:, 2] > 0, "y", "z"))
+    forest = RandomForestClassifier(20, random_state=0).fit(X, y)
+
+    def probability(X):
+        return forest.predict_proba(X)[:, 0]
+
+    found = h_statistic(forest, X, target="x", scaled=False)
+    known = h_statistic(probability, X, scaled=False)
+    np.testing.assert_allclose(found.estimates, known.estimates, rtol=1e-12)
+    assert found.top(1).iloc[0, :2].tolist() == [0, 1]
+
+
+def test_the_same_seed_draws_the_same_rows(X):
+    few = {"n_rows": 7, "n_background": 8}
+    first, same, other = (h_statistic(curved, X, rng=k, **few) for k in (3, 3, 4))
+    np.testing.assert_array_equal(first.estimates, same.estimates)
+    assert (first.estimates != other.estimates).all()
+    assert first.n_rows == 7
+
+
+def test_too_many_features_are_refused_with_what_would_do(rng):
+    pytest.importorskip("shapiq")
+    with pytest.raises(InvalidInput, match=r"2\^16 .* at most 15 .* groups"):
+        faith_shap(lambda X: X[:, 0], rng.normal(size=(4, 16)))
+
+
+def test_a_table_of_pairs_is_written_as_it_is(X, tmp_path):
+    found = h_statistic(curved, X)
+    found.to_csv(tmp_path / "pairs.csv")
+    read = read_csv(tmp_path / "pairs.csv")
+    pd.testing.assert_frame_equal(read, found.to_frame(), check_exact=True)
+    with pytest.raises(InvalidInput, match="k: expected an integer >= 1"):
+        found.top(0)
+
+
+def test_ties_keep_the_order_of_the_pairs():
+    pairs = np.array([(0, 1), (0, 2), (1, 2)])
+    scores = PairScores(
+        sets=pairs, names=("a", "b", "c"), estimates=np.array([1.0, 2.0, 2.0]),
+        method="none", units="none", n_rows=1,
+    )  # fmt: skip
+    assert scores.top(2).index.tolist() == [1, 2]
