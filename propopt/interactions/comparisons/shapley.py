@@ -23,7 +23,7 @@ def shap_interactions(
     n_background: int = 20,
     rng: int | np.random.Generator | None = None,
 ) -> PairScores:
-    """Mean size over rows of interactions of Shapley and Taylor, by the package ``shap``.
+    """Mean size over rows of Shapley-Taylor interactions, by the package ``shap``.
 
     φ_jk = (2 / M) Σ_{A ∌ j,k} [v(A ∪ jk) − v(A ∪ j) − v(A ∪ k) + v(A)] / C(M − 1, |A|),
 
