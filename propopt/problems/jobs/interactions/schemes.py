@@ -26,7 +26,7 @@ def _kind_of_size(value: Any) -> str | None:
 
 
 ShareBelowOne: TypeAlias = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
-PatchRows: TypeAlias = Annotated[
+RowsSetting: TypeAlias = Annotated[
     Annotated[Count, Tag("count")]
     | Annotated[ShareBelowOne, Tag("share")]
     | Annotated[Literal["sqrt"], Tag("sqrt")],
@@ -63,7 +63,7 @@ class MinipatchesSection(SchemeSection):
     n_patches: Annotated[int, Field(ge=2, le=10_000_000)] = Field(
         10_000, description="how many; each is one fit of the model"
     )
-    rows: PatchRows = Field(
+    rows: RowsSetting = Field(
         0.2,
         description="of a patch: how many, a share, or sqrt, at which intervals are "
         "proved",
