@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,19 +19,21 @@ from propopt.interactions.features import Features, Places
 from propopt.interactions.left_out import LeftOutErrors
 from propopt.interactions.minipatches.learners import Learners, kept
 from propopt.interactions.minipatches.patches import Patches
-from propopt.interactions.minipatches.sums import sums_without
+from propopt.interactions.minipatches.sums import PatchesWithout, patches_without
 from propopt.interactions.row_errors import RowError
 from propopt.tables.names import listed
 
 
-ROWS_AT_ONCE: Final = 1024
-"""Rows of the table; of memory-mapped predictions so many are read together."""
+Bits: TypeAlias = NDArray[np.uint8]
 
-SUMS_AT_ONCE: Final = Budget(2**27)
-"""Sums of all groups; blocks of rows and sets keep to it."""
+Counts: TypeAlias = NDArray[np.float32]
+"""Exact below 2^24."""
 
-ERRORS_AT_ONCE: Final = Budget(2**20)
-"""Sums of one group that errors are made of, small enough to stay near."""
+ROWS_AT_ONCE: Final = Budget(sys.maxsize, 128)
+"""Predictions of a group of patches at so few rows stay near while they are summed."""
+
+SUMS_AT_ONCE: Final = Budget(2**25)
+"""Of all groups, at those rows."""
 
 
 @final
@@ -79,10 +82,13 @@ class PatchErrors:
             np.zeros((len(self._groups), n_sets)),
             np.full(n_sets, np.inf),
         )
-        for rows in Budget(ROWS_AT_ONCE).blocks(len(self.y), 1):
-            n_bytes = 8 * self.n_groups * self._n_summed * (rows.stop - rows.start)
-            for own in SUMS_AT_ONCE.blocks(n_sets, n_bytes):
-                self._add_block(found, rows, own, sets[own])
+        set_bytes = ROWS_AT_ONCE.n_rows * len(self._groups) * self._n_bytes
+        for own in SUMS_AT_ONCE.blocks(n_sets, max(set_bytes, len(self.patches))):
+            without = patches_without(sets[own], self._present, self._groups)
+            for rows in ROWS_AT_ONCE.blocks(len(self.y), 1):
+                sums, counts = self._sums(without, rows)
+                self._require_patches(counts.sum(axis=0).min(axis=1), sets[own])
+                self._add_block(found, rows, own, sums, counts)
         return found
 
     def judged_on(self, table: Any, y: NDArray[Any]) -> PatchErrors:
@@ -104,61 +110,63 @@ class PatchErrors:
         ends = np.linspace(0, n_patches, min(self.n_groups, n_patches) + 1).astype(int)
         return [slice(*own) for own in pairwise(ends.tolist())]
 
+    @cached_property
+    def _bits(self) -> list[Bits]:
+        """Which rows are in no patch, of each group."""
+        inside = self.patches.rows
+        return [_bits_of_out(inside[own], len(self.y)) for own in self._groups]
+
     @property
-    def _n_summed(self) -> int:
-        """R + 1: what is known of predictions, and how many they are."""
-        return int(self.predictions.shape[2]) + 1
+    def _n_bytes(self) -> int:
+        """Of one set at one row in one group: sums of float64, a count of float32."""
+        return 8 * int(self.predictions.shape[2]) + 4
 
     @cached_property
     def _present(self) -> Truths:
         """Whether a feature is in a patch, (M, B)."""
         return np.ascontiguousarray(self.patches.features.T)
 
+    def _sums(self, without: list[PatchesWithout], rows: slice) -> tuple[Array, Counts]:
+        """Of patches without q sets, at n rows, in each group.
+
+        Sums of what is known (G, q, R, n), and how many they are (G, q, n).
+        """
+        sums, counts = [], []
+        groups = zip(without, self._groups, self._bits, strict=True)
+        for patches, own, bits in groups:
+            out = _some_out(bits, rows)
+            predicted = np.moveaxis(self.predictions[own, rows], 2, 1)
+            known = np.zeros(predicted.shape)  # (b, R, n)
+            np.copyto(known, predicted, where=out[:, None])
+            total = patches.sums(known.reshape(len(known), -1))
+            sums.append(total.reshape(-1, *known.shape[1:]))
+            counts.append(patches.sums(out.astype(np.float32)))
+        return np.stack(sums), np.stack(counts)
+
     def _add_block(
-        self, found: LeftOutErrors, rows: slice, own: slice, sets: Places
+        self,
+        found: LeftOutErrors,
+        rows: slice,
+        own: slice,
+        sums: Array,
+        counts: Counts,
     ) -> None:
         """Write the errors of some rows and sets, and add to means over the rows."""
-        sums = self._sums(rows, sets)  # (G, q, R + 1, n)
-        n_bytes = sums[0, 0].nbytes
-        for part in ERRORS_AT_ONCE.blocks(len(sets), n_bytes):
-            at = slice(own.start + part.start, own.start + part.stop)
-            total = sums[:, part].sum(axis=0)
-            fewest = total[:, -1].min(axis=1)
-            self._require_patches(fewest, sets[part])
-            found.counts[at] = np.minimum(found.counts[at], fewest)
-            found.rows[rows, at] = self._judged(total, rows)
-            weights = self.row_weights[rows] / len(self.y)
-            for replicate, group in zip(found.replicates, sums, strict=True):
-                replicate[at] += weights @ self._judged(total - group[part], rows)
+        weights = self.row_weights[rows] / len(self.y)
+        total, count = sums.sum(axis=0), counts.sum(axis=0)
+        found.counts[own] = np.minimum(found.counts[own], count.min(axis=1))
+        found.rows[rows, own] = self._judged(total, count, rows)
+        for g, replicate in enumerate(found.replicates):
+            rest = self._judged(total - sums[g], count - counts[g], rows)
+            replicate[own] += weights @ rest
 
-    def _sums(self, rows: slice, sets: Places) -> Array:
-        """Sums without q sets at n rows, in each group, (G, q, R + 1, n)."""
-        without = sums_without(sets, float(self._present.mean()))
-        shape = (len(sets), self._n_summed, rows.stop - rows.start)
-        sums = np.empty((len(self._groups), *shape))
-        for group, own in zip(sums, self._groups, strict=True):
-            found = without.over(self._present[:, own], self._summed(own, rows))
-            group[:] = found.reshape(shape)
-        return sums
-
-    def _summed(self, own: slice, rows: slice) -> Array:
-        """What is known of b patches at n rows, and at last 1, or 0 of rows in them."""
-        out = _out(self.patches.rows[own], rows)
-        known = np.moveaxis(self.predictions[own, rows], 2, 1)
-        n_patches, n_known, n_rows = known.shape
-        summed = np.zeros((n_patches, n_known + 1, n_rows))
-        np.copyto(summed[:, :-1], known, where=out[:, None])
-        summed[:, -1] = out
-        return summed.reshape(n_patches, -1)
-
-    def _judged(self, sums: Array, rows: slice) -> Array:
-        """Err of the means, (n, q); NaN where there is no patch."""
-        counts = sums[:, -1]
-        means = sums[:, :-1] / np.maximum(counts, 1.0)[:, None]
+    def _judged(self, sums: Array, counts: Counts, rows: slice) -> Array:
+        """Err of the means (q, R, n) at n rows, (n, q); NaN where there is no patch."""
+        means = sums / np.maximum(counts, 1.0)[:, None]
         errors = self.error.of(self.y[rows], means.transpose(2, 0, 1))
         return errors if counts.all() else np.where(counts.T == 0.0, np.nan, errors)
 
-    def _require_patches(self, fewest: Array, sets: Places) -> None:
+    def _require_patches(self, fewest: Counts, sets: Places) -> None:
         """Refuse sets that no patch leaves out at some row."""
         if fewest.all():
             return
@@ -186,9 +194,14 @@ def _patches_needed(usable: float, n_rows: int) -> str:
     return f"draw {needed} or more, by which each row has one in 99 of 100 cases"
 
 
-def _out(inside: NDArray[np.intp], rows: slice) -> Truths:
-    """Whether each of n rows is in none of b patches of given rows, (b, n)."""
-    out = np.ones((len(inside), rows.stop - rows.start), dtype=bool)
-    patch, place = np.nonzero((inside >= rows.start) & (inside < rows.stop))
-    out[patch, inside[patch, place] - rows.start] = False
-    return out
+def _bits_of_out(inside: NDArray[np.intp], n_rows: int) -> Bits:
+    """Whether a row is in none of b patches of given rows, 8 rows to a byte."""
+    out = np.ones((len(inside), n_rows), dtype=bool)
+    np.put_along_axis(out, inside, False, axis=1)
+    return np.packbits(out, axis=1)
+
+
+def _some_out(bits: Bits, rows: slice) -> Truths:
+    """The same at some rows, from a multiple of 8 on, (b, n)."""
+    some = bits[:, rows.start // 8 : -(-rows.stop // 8)]
+    return np.unpackbits(some, axis=1, count=rows.stop - rows.start).view(bool)
