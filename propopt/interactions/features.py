@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from propopt.checks import did_you_mean
 from propopt.errors import InvalidInput
+from propopt.tables.columns import OneHot
 from propopt.tables.names import listed
+from propopt.tables.schema import TableSchema
 
 
 Places: TypeAlias = NDArray[np.intp]
 """Sets of one size r, (Q, r): each row the places of its features, ascending."""
+
+FeatureGroups: TypeAlias = Mapping[Hashable, Sequence[Hashable]] | TableSchema
+"""A feature and its columns, for each group; or a schema, whose groups count."""
 
 
 @final
@@ -43,9 +50,7 @@ class Features:
 
     @classmethod
     def of(
-        cls,
-        names: Sequence[Hashable],
-        groups: Mapping[Hashable, Sequence[Hashable]] | None = None,
+        cls, names: Sequence[Hashable], groups: FeatureGroups | None = None
     ) -> Features:
         """One feature for each column, but one for each group.
 
@@ -53,28 +58,18 @@ class Features:
         ----------
         names : sequence (D,)
             Of the columns.
-        groups : mapping of a feature to its columns, optional
-            Disjoint.
+        groups : mapping of a feature to its columns, or TableSchema, optional
+            Disjoint. Of a schema the columns that one-hot encode a feature.
 
         Raises
         ------
         InvalidInput
             If a group is empty, names a column that is not there, or one that another
-            group has.
+            group has, or is called as a column of no group.
         """
-        group_of: dict[Hashable, Hashable] = {}
-        for group, columns in (groups or {}).items():
-            if not columns:
-                raise InvalidInput(f"groups: {group!r} has no columns")
-            for column in columns:
-                if column not in names:
-                    raise InvalidInput(
-                        f"groups: {group!r} has the column {column!r}, and the columns "
-                        f"are {listed(names)}"
-                    )
-                if column in group_of:
-                    raise InvalidInput(f"groups: {column!r} is in two groups")
-                group_of[column] = group
+        if isinstance(groups, TableSchema):
+            groups = _one_hot_groups(groups, names)
+        group_of = _group_of(groups or {}, names)
         members: dict[Hashable, list[int]] = {}
         for place, name in enumerate(names):
             members.setdefault(group_of.get(name, name), []).append(place)
@@ -94,7 +89,51 @@ class Features:
         n_features = len(self)
         if order == 2:  # a table of 10^6 pairs without a loop
             return np.stack(np.triu_indices(n_features, 1), axis=1)
-        from itertools import combinations
-
         sets = list(combinations(range(n_features), order))
         return np.array(sets, dtype=np.intp).reshape(-1, order)
+
+
+def _one_hot_groups(
+    schema: TableSchema, names: Sequence[Hashable]
+) -> dict[Hashable, Sequence[Hashable]]:
+    """Groups of a schema, of the table that it is of."""
+    header = list(schema.header)
+    if header != list(names):
+        raise InvalidInput(
+            f"groups: the schema has the columns {listed(header)}, and the table "
+            f"{listed(list(names))}"
+        )
+    return {own.name: own.members for own in schema.columns if isinstance(own, OneHot)}
+
+
+def _group_of(
+    groups: Mapping[Hashable, Sequence[Hashable]], names: Sequence[Hashable]
+) -> dict[Hashable, Hashable]:
+    """The group of each column that is in one."""
+    if not isinstance(groups, Mapping):
+        raise InvalidInput(
+            "groups: expected a mapping of a feature to its columns, or a TableSchema, "
+            f"got {groups!r}"
+        )
+    known, group_of = set(names), dict[Hashable, Hashable]()
+    for group, columns in groups.items():
+        if isinstance(columns, str) or len(columns) == 0:
+            raise InvalidInput(f"groups: {group!r}: expected a list of its columns")
+        for column in columns:
+            if column not in known:
+                near = did_you_mean(column, [str(name) for name in names])
+                raise InvalidInput(
+                    f"groups: {group!r} has the column {column!r}{near}, and the "
+                    f"columns are {listed(list(names))}"
+                )
+            if column in group_of:
+                raise InvalidInput(
+                    f"groups: {column!r} is in two groups, or twice in one"
+                )
+            group_of[column] = group
+    clashes = [name for name in groups if name in known and name not in group_of]
+    if clashes:
+        raise InvalidInput(
+            f"groups: {listed(clashes)}: a column of no group is called so too"
+        )
+    return group_of

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
-import pandas as pd
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from propopt.checks import read_seed
 from propopt.errors import InvalidInput
-from propopt.interactions.features import Features, Places
+from propopt.interactions.features import FeatureGroups, Features, Places
 from propopt.interactions.inference.scores import set_scores
 from propopt.interactions.left_out import LeftOut
 from propopt.interactions.minipatches.scheme import Minipatches
 from propopt.interactions.refits import Refits
 from propopt.interactions.result import InteractionScores
-from propopt.interactions.row_errors import ErrorChoice, read_error
+from propopt.interactions.row_errors import ErrorChoice
 from propopt.interactions.scheme import Scheme
 
 
@@ -44,7 +43,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         Which sets.
     error : {"auto", "squared", "absolute", "probability"} or callable
         Err: of regressors squared by default, of classifiers 1 − p of the class.
-    groups : mapping of a feature to its columns, optional
+    groups : mapping of a feature to its columns, or TableSchema, optional
         Columns that are left out together.
     n_jobs : int or None
         Workers.
@@ -86,7 +85,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         order: int = 2,
         sets: SetChoice = "all",
         error: ErrorChoice = "auto",
-        groups: Mapping[Hashable, Sequence[Hashable]] | None = None,
+        groups: FeatureGroups | None = None,
         n_jobs: int | None = None,
         random_state: int = 0,
         progress: bool | None = None,
@@ -159,26 +158,17 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         )
 
     def _refits(self, X: Any, y: Any, sample_weight: Any) -> Refits:
-        table = X if isinstance(X, pd.DataFrame) else np.asarray(X)
-        names = (
-            list(X.columns)
-            if isinstance(X, pd.DataFrame)
-            else list(range(table.shape[1]))
+        refits = Refits.of(
+            self.estimator,
+            X,
+            y,
+            groups=self.groups,
+            error=self.error,
+            sample_weight=sample_weight,
         )
-        classes, target = None, np.asarray(y)
-        if is_classifier(self.estimator):
-            classes, target = np.unique(target, return_inverse=True)
-        self.error_ = read_error(self.error, classes)
-        self.n_features_in_ = len(names)
-        return Refits(
-            estimator=self.estimator,
-            table=table,
-            y=target,
-            classes=classes,
-            features=Features.of(names, self.groups),
-            error=self.error_,
-            sample_weight=None if sample_weight is None else np.asarray(sample_weight),
-        )
+        self.error_ = refits.error
+        self.n_features_in_ = refits.learner.n_columns
+        return refits
 
 
 def _places(sets: SetChoice, order: int, features: Features) -> Places:

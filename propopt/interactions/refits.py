@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, final
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self, final
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from propopt._typing import Array, Values
-from propopt.interactions.features import Features
-from propopt.interactions.row_errors import RowError
-
-
-Predictor = Callable[[Any], Array]
-"""From a table of all columns to predictions (n,), or probabilities (n, K)."""
+from propopt._typing import Values
+from propopt.errors import InvalidInput
+from propopt.interactions.features import FeatureGroups, Features
+from propopt.interactions.learning.learner import Learner, check_estimator_kind
+from propopt.interactions.learning.prediction import Prediction, Predictor
+from propopt.interactions.learning.tables import read_learning_table, taken
+from propopt.interactions.learning.targets import (
+    class_places,
+    read_regression_target,
+    read_sample_weight,
+    read_target,
+)
+from propopt.interactions.row_errors import ErrorChoice, RowError, read_error
+from propopt.tables.frames import names_of, rows_of
+from propopt.tables.names import listed
 
 
 @final
@@ -41,7 +48,7 @@ class Refits:
     error : RowError
         Err.
     sample_weight : array (N,) or None
-        For the fits.
+        Of rows, for the fits and for means of errors.
     """
 
     estimator: Any
@@ -52,10 +59,103 @@ class Refits:
     error: RowError
     sample_weight: Values | None = None
 
+    @classmethod
+    def of(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        groups: FeatureGroups | None = None,
+        error: ErrorChoice = "auto",
+        sample_weight: Any = None,
+    ) -> Self:
+        """Read what a user gave, and refuse what cannot be fitted again and again.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A regressor, or a classifier with ``predict_proba``. Pipelines with a
+            ``ColumnTransformer`` are fitted without columns by taking these out of its
+            lists; see :func:`restricted`.
+        X : array or DataFrame (N, D)
+            Of any library, which the learner gets back; missing values are kept.
+        y : array (N,)
+            One target: numbers, or labels of any type.
+        groups : mapping of a feature to its columns, or TableSchema, optional
+            Columns that are left out together.
+        error : str or callable
+            See :func:`read_error`.
+        sample_weight : array (N,), optional
+            Of rows, for the fits and for means of errors.
+
+        Raises
+        ------
+        InvalidInput
+            If any of these cannot be used; the message says what would do.
+        """
+        check_estimator_kind(estimator)
+        table, names = read_learning_table(X)
+        n_rows = table.shape[0]
+        target = read_target(y, n_rows, is_classifier(estimator))
+        refits = cls(
+            estimator=estimator,
+            table=table,
+            y=target.values,
+            classes=target.classes,
+            features=Features.of(names, groups),
+            error=read_error(error, target.classes),
+            sample_weight=read_sample_weight(sample_weight, n_rows),
+        )
+        refits.learner.check(weighted=sample_weight is not None)
+        return refits
+
     @property
     def n_rows(self) -> int:
         """How many rows there are."""
         return len(self.y)
+
+    @cached_property
+    def learner(self) -> Learner:
+        """What is cloned for each fit."""
+        n_columns = sum(map(len, self.features.columns))
+        return Learner(self.estimator, n_columns, names_of(self.table))
+
+    @property
+    def row_weights(self) -> Values:
+        """Of the rows in means of errors, (N,): the sample weights, with the sum N."""
+        if self.sample_weight is None:
+            return np.ones(self.n_rows)
+        return self.sample_weight * (self.n_rows / self.sample_weight.sum())
+
+    def on(self, rows: NDArray[np.intp]) -> Refits:
+        """The same learner, on some of the rows alone."""
+        weights = self.sample_weight
+        return replace(
+            self,
+            table=rows_of(self.table, rows.tolist()),
+            y=self.y[rows],
+            sample_weight=None if weights is None else weights[rows],
+        )
+
+    def read_rows(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+        """Other rows of the same columns, and their target as :attr:`y` is.
+
+        Raises
+        ------
+        InvalidInput
+            If the columns are others, or a label is none of the classes.
+        """
+        table, names = read_learning_table(X)
+        known = read_learning_table(self.table)[1]
+        if names != known:
+            raise InvalidInput(
+                f"X: expected the columns of fit, {listed(known)}, got {listed(names)}"
+            )
+        n_rows = table.shape[0]
+        if self.classes is None:
+            return table, read_regression_target(y, n_rows)
+        return table, class_places(y, self.classes, n_rows)
 
     def fitted(
         self, rows: NDArray[np.intp], kept: NDArray[np.bool_], seed: int
@@ -68,55 +168,68 @@ class Refits:
             Fitted on these.
         kept : array of bool (M,)
             Which features it sees; with none of them it is the mean, or how often
-            classes come.
+            classes come, and so it is of a single class.
         seed : int
             For each ``random_state`` of the learner that is None.
         """
         columns = self.features.columns_of(kept)
         target = self.y[rows]
-        labels = target if self.classes is None else self.classes[target]
-        model = self._model(len(columns), labels, seed)
-        own = (
-            {}
-            if self.sample_weight is None
-            else {"sample_weight": self.sample_weight[rows]}
-        )
-        model.fit(_taken(self.table, rows, columns), labels, **own)
-        return _Prediction(model, columns, self.classes)
+        labels, seen = target, None
+        if self.classes is not None:
+            labels, seen = self._labels(target, self.classes)
+        table = taken(self.table, rows, columns)
+        model = self._model(columns, table, seen, seed)
+        own: dict[str, Any] = {}
+        if self.sample_weight is not None:
+            own = self.learner.weighted(model, self.sample_weight[rows])
+        try:
+            model.fit(table, labels, **own)
+        except Exception as error:
+            error.add_note(self._where(len(rows), kept))
+            raise
+        places = None if seen is None else _places(model, labels, seen)
+        n_classes = 0 if self.classes is None else len(self.classes)
+        return Prediction(model, columns, places, n_classes)
 
-    def _model(self, n_columns: int, labels: NDArray[Any], seed: int) -> Any:
-        if self.classes is not None and (n_columns == 0 or len(set(labels)) == 1):
+    def _labels(
+        self, target: NDArray[Any], classes: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[np.intp]]:
+        """Labels for a fit, and the places of the classes among them, ascending.
+
+        Learners that want 0, ..., K − 1 get them anew where a class is missing.
+        """
+        seen = np.unique(target)
+        numbered = classes.dtype.kind in "iu" and classes[-1] == len(classes) - 1
+        missing = len(seen) < len(classes)
+        if missing and numbered and not self.learner.speaks_of_classes:
+            return np.searchsorted(seen, target), seen
+        return classes[target], seen
+
+    def _model(
+        self,
+        columns: NDArray[np.intp],
+        table: Any,
+        seen: NDArray[np.intp] | None,
+        seed: int,
+    ) -> Any:
+        if seen is not None and (len(columns) == 0 or len(seen) == 1):
             return DummyClassifier(strategy="prior")
-        if n_columns == 0:
+        if len(columns) == 0:
             return DummyRegressor()
-        model = clone(self.estimator)
-        free = [
-            name
-            for name, value in model.get_params().items()
-            if value is None and name.split("__")[-1] == "random_state"
-        ]
-        return model.set_params(**dict.fromkeys(free, seed))
+        kept = np.zeros(self.learner.n_columns, dtype=bool)
+        kept[columns] = True
+        return self.learner.fresh(kept, table, seed)
+
+    def _where(self, n_rows: int, kept: NDArray[np.bool_]) -> str:
+        pairs = zip(self.features.names, kept, strict=True)
+        absent = listed([name for name, keep in pairs if not keep])
+        name = type(self.estimator).__name__
+        return f"while {name} was fitted to {n_rows} rows, without features: {absent}"
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Prediction:
-    model: Any
-    columns: NDArray[np.intp]
-    classes: NDArray[Any] | None
-
-    def __call__(self, table: Any) -> Array:
-        own = _taken(table, None, self.columns)
-        if self.classes is None:
-            return np.asarray(self.model.predict(own), dtype=np.float64)
-        found = np.asarray(self.model.predict_proba(own), dtype=np.float64)
-        probabilities = np.zeros((len(found), len(self.classes)))
-        probabilities[:, np.searchsorted(self.classes, self.model.classes_)] = found
-        return probabilities
-
-
-def _taken(table: Any, rows: Any, columns: NDArray[np.intp]) -> Any:
-    """Some rows, or all, and some columns, in the form that a table has."""
-    if isinstance(table, pd.DataFrame):
-        return table.iloc[slice(None) if rows is None else rows, columns]
-    return table[:, columns] if rows is None else table[np.ix_(rows, columns)]
+def _places(
+    model: Any, labels: NDArray[Any], seen: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """The places among all classes of the columns of ``predict_proba``."""
+    own = np.unique(labels)  # in the order of their places
+    return seen[np.searchsorted(own, model.classes_)]

@@ -114,6 +114,38 @@ def rows_of(table: Any, places: Sequence[int] | NDArray[np.intp]) -> Any:
     return frame[list(places)].to_native()
 
 
+def some_columns(table: Any, places: Sequence[int]) -> Any:
+    """Some columns of a table or array, in the form that it has.
+
+    Examples
+    --------
+    >>> some_columns(pd.DataFrame({"age": [31, 47], "size": [1.6, 1.8]}), [1])
+       size
+    0   1.6
+    1   1.8
+    """
+    if isinstance(table, pd.DataFrame):
+        return table.iloc[:, list(places)]
+    frame = _of_narwhals(table, "X")
+    if frame is None:
+        return np.asarray(table)[:, list(places)]
+    return frame[:, list(places)].to_native()
+
+
+def names_of(table: Any) -> tuple[Hashable, ...] | None:
+    """How the columns of a table are called; None of an array.
+
+    Examples
+    --------
+    >>> names_of(pd.DataFrame({"age": [31, 47], "size": [1.6, 1.8]}))
+    ('age', 'size')
+    """
+    if isinstance(table, pd.DataFrame):
+        return tuple(table.columns)
+    frame = _of_narwhals(table, "X")
+    return None if frame is None else tuple(frame.columns)
+
+
 def _of_narwhals(table: object, what: str) -> nw.DataFrame[Any] | None:
     """A table as narwhals has it, None if it knows no such table."""
     if table is None or isinstance(table, np.ndarray | list | tuple | float):

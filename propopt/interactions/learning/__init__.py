@@ -1,0 +1,1 @@
+"""What a learner is given: tables, targets, weights, and pipelines without columns."""
