@@ -57,7 +57,7 @@ def every_patch(shares: KeptShares) -> np.ndarray:
 def enumerated(shares: KeptShares, error: SquaredError | ProbabilityError):
     """Every patch judged at every row; of classes rows count with p(y | x)."""
     X, features = corners(M), every_patch(shares)
-    features = np.repeat(features, 2, axis=0)  # both groups have every patch
+    features = np.tile(features, (2, 1))  # both groups have every patch
     at_rows = np.array(
         [sum_of_terms(TERMS, X, set(np.flatnonzero(own))) for own in features]
     )
