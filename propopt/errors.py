@@ -91,6 +91,10 @@ class EstimatedWarning(PropoptWarning):
     """What is exact of other functions is estimated here; the message says why."""
 
 
+class DegenerateVarianceWarning(PropoptWarning):
+    """All rows have one score, so that no interval can be had from their spread."""
+
+
 class InterruptedWarning(PropoptWarning):
     """Work was interrupted; the result holds what had been finished."""
 

@@ -2,26 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from propopt._typing import Array
 from propopt.checks import read_seed
 from propopt.errors import InvalidInput
-from propopt.interactions.features import FeatureGroups, Features, Places
-from propopt.interactions.inference.scores import set_scores
+from propopt.interactions.features import FeatureGroups, Places
+from propopt.interactions.learning.tables import read_learning_table
 from propopt.interactions.left_out import LeftOut
 from propopt.interactions.minipatches.scheme import Minipatches
 from propopt.interactions.refits import Refits
 from propopt.interactions.result import InteractionScores
 from propopt.interactions.row_errors import ErrorChoice
 from propopt.interactions.scheme import Scheme
+from propopt.interactions.scoring import Scoring
+from propopt.interactions.sets import SetChoice, read_sets
+from propopt.tables.frames import names_of
 
 
-SetChoice: TypeAlias = Literal["all"] | Sequence[Sequence[Hashable]]
+def _predicts_by(scheme: Scheme | None) -> bool:
+    """Whether fitted learners are there after the fit."""
+    if isinstance(scheme, Minipatches):
+        return scheme.keep
+    return scheme is not None
+
+
+def _predicts(model: ILOCO) -> bool:
+    if not _predicts_by(model.scheme):
+        raise AttributeError(
+            "ILOCO predicts by the learners of all patches, which were not kept; fit "
+            "with Minipatches(keep=True)"
+        )
+    return True
+
+
+def _predicts_probabilities(model: ILOCO) -> bool:
+    if not is_classifier(model.estimator):
+        raise AttributeError(
+            f"{type(model.estimator).__name__} is no classifier: it has no "
+            "probabilities"
+        )
+    return _predicts(model)
 
 
 # scikit-learn's classes have no types
@@ -29,7 +57,9 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
     """How much features matter jointly to a learner, with confidence intervals.
 
     iLOCO_jk = E[Err(f^−j) + Err(f^−k) − Err(f^−jk) − Err(f)], with predictors f^−T that
-    are fitted without the features T (Little, Zheng & Allen, arXiv 2502.06661).
+    are fitted without the features T (Little, Zheng & Allen, arXiv 2502.06661). Large
+    scores are of features that matter jointly, beyond what each does alone; very
+    negative ones of features that stand in for each other.
 
     Parameters
     ----------
@@ -40,15 +70,15 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
     order : int
         Size of the sets: 1 is LOCO, 2 are pairs.
     sets : "all" or sequence of sequences of names
-        Which sets.
+        Which sets; if they are given, they say their size themselves.
     error : {"auto", "squared", "absolute", "probability"} or callable
         Err: of regressors squared by default, of classifiers 1 − p of the class.
     groups : mapping of a feature to its columns, or TableSchema, optional
         Columns that are left out together.
     n_jobs : int or None
-        Workers.
-    random_state : int
-        For all that is drawn.
+        Workers; scores do not depend on it.
+    random_state : int, Generator or None
+        For all that is drawn; None is 0, and a generator is advanced.
     progress : bool or None
         Show a bar; None shows it on a terminal.
 
@@ -58,10 +88,20 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         Of the sets.
     main_effects_ : InteractionScores
         LOCO of each feature.
+    left_out_ : LeftOut
+        The fitted predictors, from which further sets are scored.
+    error_ : RowError
+        Err.
     n_features_in_ : int
         D.
     feature_names_in_ : array (D,)
-        Where columns have names.
+        Where all columns have names that are text.
+    classes_ : array (K,)
+        Of a classifier.
+
+    See Also
+    --------
+    InteractionScores : Intervals, tests, and what they mean.
 
     Examples
     --------
@@ -75,11 +115,13 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
     >>> found.result_.to_frame().nlargest(1, "estimate")[["feature_1", "feature_2"]]
        feature_1  feature_2
     0          0          1
+    >>> found.interactions([(0, 1, 2)]).order
+    3
     """
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: Any,
         scheme: Scheme | None = None,
         *,
         order: int = 2,
@@ -87,7 +129,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         error: ErrorChoice = "auto",
         groups: FeatureGroups | None = None,
         n_jobs: int | None = None,
-        random_state: int = 0,
+        random_state: int | np.random.Generator | None = 0,
         progress: bool | None = None,
     ) -> None:
         self.estimator = estimator
@@ -110,19 +152,26 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         y : array (N,)
             The target.
         sample_weight : array (N,), optional
-            For the fits.
+            Of rows, for the fits and for means over rows.
+
+        Raises
+        ------
+        InvalidInput
+            If a table, target, set or setting cannot be used; the message says what
+            would do.
         """
         refits = self._refits(X, y, sample_weight)
-        scheme = Minipatches() if self.scheme is None else self.scheme
-        self.left_out_: LeftOut = scheme.fit(
+        places = read_sets(self.sets, self.order, refits.features)
+        self._remember(X, refits)
+        self.left_out_: LeftOut = self._scheme.fit(
             refits,
             seed=read_seed(self.random_state),
-            sets=_places(self.sets, self.order, refits.features),
+            sets=places,
             n_jobs=self.n_jobs,
             progress=self.progress,
         )
-        self.main_effects_ = self.interactions(order=1)
-        self.result_ = self.interactions(self.sets, order=self.order)
+        self.main_effects_ = self._scoring.main_effects()
+        self.result_ = self._scored(places)
         return self
 
     def interactions(
@@ -130,32 +179,96 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
     ) -> InteractionScores:
         """Scores of sets of any size, from what is fitted.
 
+        By minipatches nothing is fitted again; by a split what these sets need and no
+        set before them did.
+
         Parameters
         ----------
+        sets : "all" or sequence of sequences of names
+            All of one size; p-values and intervals are corrected for so many.
+        order : int
+            That size, of ``"all"``.
+
+        Raises
+        ------
+        InvalidInput
+            If a name is unknown, or a set was left out by too few patches.
+        """
+        check_is_fitted(self, "left_out_")
+        places = read_sets(sets, order, self.left_out_.features)
+        return self._scored(places)
+
+    def target(
+        self, X: Any, y: Any, sets: SetChoice = "all", *, order: int = 2
+    ) -> InteractionScores:
+        """What intervals are for, from new rows: the same predictors, judged on them.
+
+        Of minipatches it is the mean of all patches, and no row is left out of any. It
+        has standard errors of its own, of the new rows.
+
+        Parameters
+        ----------
+        X : array or DataFrame (n, D)
+            New rows.
+        y : array (n,)
+            Their target.
         sets : "all" or sequence of sequences of names
             All of one size.
         order : int
             That size, of ``"all"``.
+
+        Raises
+        ------
+        InvalidInput
+            If the learners were not kept, which ``Minipatches(keep=True)`` does, or a
+            table, target or set cannot be used.
         """
         check_is_fitted(self, "left_out_")
-        source = self.left_out_
-        places = _places(sets, order, source.features)
-        scores = set_scores(source, places)
-        return InteractionScores(
-            sets=places,
-            names=source.features.names,
-            estimates=scores.estimates,
-            standard_errors=scores.standard_errors,
-            monte_carlo=scores.monte_carlo,
-            counts=scores.counts,
-            effective_rows=scores.effective_rows,
-            n_groups=scores.n_groups,
-            n_rows=len(source.row_weights),
-            n_candidates=len(places),
-            method=repr(self.scheme or Minipatches()),
-            error=self.error_.name,
-            units=self.error_.units,
-        )
+        places = read_sets(sets, order, self.left_out_.features)
+        judged = self.left_out_.judged_on(*self._one_row.read_rows(X, y))
+        scoring = Scoring(judged, self._scheme, self.error_)
+        return scoring.of(places, scoring.main_effects(), n_candidates=len(places))
+
+    @available_if(_predicts)  # type: ignore[untyped-decorator]
+    def predict(self, X: Any) -> NDArray[Any]:
+        """What the explained predictor says: of minipatches the mean over all patches.
+
+        Parameters
+        ----------
+        X : array or DataFrame (n, D)
+            New rows.
+
+        Returns
+        -------
+        array (n,)
+            Numbers, or the class of largest probability.
+        """
+        found = self._predicted(X)
+        if not is_classifier(self.estimator):
+            return found
+        return np.asarray(self.classes_[found.argmax(axis=1)])
+
+    @available_if(_predicts_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities (n, K) of the classes, in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X : array or DataFrame (n, D)
+            New rows.
+        """
+        return self._predicted(X)
+
+    @property
+    def _scheme(self) -> Scheme:
+        return Minipatches() if self.scheme is None else self.scheme
+
+    @property
+    def _scoring(self) -> Scoring:
+        return Scoring(self.left_out_, self._scheme, self.error_)
+
+    def _scored(self, places: Places) -> InteractionScores:
+        return self._scoring.of(places, self.main_effects_, n_candidates=len(places))
 
     def _refits(self, X: Any, y: Any, sample_weight: Any) -> Refits:
         refits = Refits.of(
@@ -166,16 +279,45 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             error=self.error,
             sample_weight=sample_weight,
         )
-        self.error_ = refits.error
-        self.n_features_in_ = refits.learner.n_columns
+        if refits.n_rows < 2:
+            raise InvalidInput("X: expected at least 2 rows, got 1 sample")
         return refits
 
+    def _remember(self, X: Any, refits: Refits) -> None:
+        self._check_columns(X, reset=True)
+        self.error_ = refits.error
+        if refits.classes is not None:
+            self.classes_ = refits.classes
+        self._one_row = refits.on(np.arange(1))  # knows how others are read
 
-def _places(sets: SetChoice, order: int, features: Features) -> Places:
-    if isinstance(sets, str):
-        return features.all_sets(order)
-    place = {name: k for k, name in enumerate(features.names)}
-    try:
-        return np.array([sorted(place[name] for name in own) for own in sets])
-    except KeyError as error:
-        raise InvalidInput(f"sets: there is no feature {error}") from None
+    def _predicted(self, X: Any) -> Array:
+        check_is_fitted(self, "left_out_")
+        self._check_columns(X, reset=False)
+        return self.left_out_.predict(read_learning_table(X)[0])
+
+    def _check_columns(self, X: Any, *, reset: bool) -> None:
+        """Number and names of columns, as scikit-learn has them."""
+        table = _table_or_array(X)
+        try:
+            validate_data(self, table, reset=reset, skip_check_array=True)
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+
+    def __sklearn_tags__(self) -> Any:
+        tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = own.input_tags.allow_nan
+        tags.input_tags.string = own.input_tags.string
+        if _predicts_by(self.scheme):
+            tags.estimator_type = own.estimator_type
+            tags.classifier_tags = own.classifier_tags
+            tags.regressor_tags = own.regressor_tags
+        return tags
+
+
+def _table_or_array(X: Any) -> Any:
+    """X as it is, or without its names where only some are text."""
+    names = names_of(X)
+    if names is None:
+        return np.asarray(X)
+    return X if all(isinstance(name, str) for name in names) else np.empty(X.shape)

@@ -215,10 +215,18 @@ def test_a_score_that_main_effects_leak_is_no_interaction(rng):
     assert "matter jointly" in joint
     assert "no more than what main effects leak into it" in leaked
     (caution,) = scores.cautions
-    assert "would show scores from -0.1 to 0.2. Of 3 intervals that exclude" in caution
-    assert "zero, 1 exclude that leak too" in caution
+    assert "would show scores from -0.1 to 0.2, and of 3 intervals that exc" in caution
+    assert "zero 1 exclude that leak too" in caution
     assert "columns='bernoulli'" in caution
     assert not sure(rng, [0.2, -0.1, 3.0]).cautions
+
+
+def test_of_an_error_without_closed_form_the_leak_is_not_known(rng):
+    scores = sure(rng, [0.2, -0.1, 3.0], leak=np.array(np.nan), error="absolute")
+    (caution,) = scores.cautions
+    assert "how far from zero is not known of absolute errors" in caution
+    assert not scores.to_frame(against="leak")["reject"].any()
+    assert "matter jointly" in scores.sentences(1)[0]
 
 
 def test_rows_that_say_little_are_told(rng):
@@ -246,7 +254,7 @@ def test_equal_rows_are_told_with_the_range_that_is_assumed(rng, proved):
 def test_one_line_tells_what_and_how(rng):
     scores = sure(rng, [2.0, -1.0, 0.001])
     assert repr(scores) == (
-        "InteractionScores(3 pairs of 3 features; 50 rows; squared error; minipatches; "
+        "InteractionScores(3 pairs; 3 features; 50 rows; squared error; minipatches; "
         "largest a × b 2 ± 0.01)"
     )
 

@@ -10,8 +10,8 @@ import numpy as np
 from propopt._typing import Positions
 from propopt.interactions.reading.words import (
     WORDS_LEVEL,
-    SET_NOUNS,
     cautions,
+    counted_sets,
     set_in_words,
     units_of_scores,
 )
@@ -30,8 +30,9 @@ CARD_ROWS: Final = 5
 
 def scores_html(scores: InteractionScores) -> str:
     """A title, what was done, the largest and the most negative, and cautions."""
-    noun = SET_NOUNS.get(scores.order, f"set of {scores.order}")
-    title = f"iLOCO of {plural(len(scores), noun)}, {plural(scores.n_rows, 'row')}"
+    title = (
+        f"iLOCO of {counted_sets(scores, len(scores))}, {plural(scores.n_rows, 'row')}"
+    )
     facts = (f"{scores.method}; {scores.error} error", units_of_scores(scores))
     order = np.argsort(-scores.estimates, kind="stable")
     order = order[~np.isnan(scores.estimates[order])]

@@ -24,9 +24,9 @@ WORDS_LEVEL: Final = 0.9
 
 def scores_text(scores: InteractionScores) -> str:
     """One line about scores."""
-    noun = SET_NOUNS.get(scores.order, f"set of {scores.order}")
     words = [
-        f"{plural(len(scores), noun)} of {plural(len(scores.names), 'feature')}",
+        counted_sets(scores, len(scores)),
+        plural(len(scores.names), "feature"),
         plural(scores.n_rows, "row"),
         f"{scores.error} error",
         scores.method,
@@ -87,15 +87,24 @@ def _leak(scores: InteractionScores) -> Iterator[str]:
     """Fixed numbers of columns: a score of zero is not what no interaction gives."""
     if not scores.leak.any():
         return
-    found = scores.p_values(adjust="bonferroni") <= 1.0 - WORDS_LEVEL
-    beyond = scores.p_values(adjust="bonferroni", against="leak") <= 1.0 - WORDS_LEVEL
     yield (
         "all patches have one number of features, so that each feature is in more of "
-        "them once another is left out: from its main effects alone a model without "
-        f"interactions would show scores from {scores.leak.min():.3g} to "
-        f"{scores.leak.max():.3g}. Of {plural(int(found.sum()), 'interval')} that "
-        f"exclude zero, {int((found & beyond).sum())} exclude that leak too; compare "
-        "ranks, or draw columns='bernoulli', by which no interaction is a score of zero"
+        "them once another is left out, and a set without interaction does not score "
+        f"zero: {_leak_in_numbers(scores)}; compare ranks, or draw "
+        "columns='bernoulli', by which no interaction is a score of zero"
+    )
+
+
+def _leak_in_numbers(scores: InteractionScores) -> str:
+    if np.isnan(scores.leak).all():
+        return f"how far from zero is not known of {scores.error} errors"
+    found = scores.p_values(adjust="bonferroni") <= 1.0 - WORDS_LEVEL
+    beyond = scores.p_values(adjust="bonferroni", against="leak") <= 1.0 - WORDS_LEVEL
+    return (
+        "from its main effects alone a model without interactions would show scores "
+        f"from {np.nanmin(scores.leak):.3g} to {np.nanmax(scores.leak):.3g}, and of "
+        f"{plural(int(found.sum()), 'interval')} that exclude zero "
+        f"{int((found & beyond).sum())} exclude that leak too"
     )
 
 
@@ -111,7 +120,7 @@ def _equal_rows(scores: InteractionScores) -> Iterator[str]:
         f"to {bound.high:.4g}, those that were seen"
     )
     yield (
-        f"of {plural(count, SET_NOUNS.get(scores.order, 'set'))} all rows have one score: "
+        f"of {counted_sets(scores, count)} all rows have one score: "
         "without a spread their intervals are what "
         f"{plural(scores.n_rows, 'equal row')} allow, where {limits}"
     )
@@ -121,7 +130,7 @@ def _few_rows(scores: InteractionScores) -> Iterator[str]:
     count = int((scores.effective_rows < FEW_ROWS).sum())
     if count > 0:
         yield (
-            f"of {plural(count, SET_NOUNS.get(scores.order, 'set'))} fewer than {FEW_ROWS} "
+            f"of {counted_sets(scores, count)} fewer than {FEW_ROWS} "
             f"rows carry the standard error (at least "
             f"{np.nanmin(scores.effective_rows):.1f}): a normal law is doubtful there"
         )
@@ -131,10 +140,18 @@ def _unknown(scores: InteractionScores) -> Iterator[str]:
     count = int(np.isnan(scores.monte_carlo).sum())
     if count > 0:
         yield (
-            f"of {plural(count, SET_NOUNS.get(scores.order, 'set'))} the error of finitely "
+            f"of {counted_sets(scores, count)} the error of finitely "
             "many patches is not known, as a row has all its patches in one group; "
             "draw more patches"
         )
+
+
+def counted_sets(scores: InteractionScores, count: int) -> str:
+    """So many of the sets that are scored."""
+    noun = SET_NOUNS.get(scores.order)
+    if noun is None:
+        return f"{plural(count, 'set')} of {scores.order} features"
+    return plural(count, noun)
 
 
 def units_of_scores(scores: InteractionScores) -> str:

@@ -1,0 +1,137 @@
+"""Scores of sets, from predictors that are fitted: all that a reader has to know."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from propopt._typing import Values
+from propopt.errors import DegenerateVarianceWarning
+from propopt.interactions.features import Features, Places
+from propopt.interactions.inference.equal_rows import ErrorRange
+from propopt.interactions.inference.scores import set_scores
+from propopt.interactions.left_out import LeftOut
+from propopt.interactions.minipatches.means import PatchErrors
+from propopt.interactions.minipatches.scheme import Minipatches
+from propopt.interactions.reading.words import counted_sets
+from propopt.interactions.result import InteractionScores
+from propopt.interactions.row_errors import ProbabilityError, RowError
+from propopt.interactions.scheme import Scheme
+from propopt.interactions.theory.leak import additive_leak
+from propopt.results.conclusions.words import plural
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """Fitted predictors, and how they were had.
+
+    Parameters
+    ----------
+    source : LeftOut
+        The predictors.
+    scheme : Scheme
+        How they were had.
+    error : RowError
+        Err.
+    """
+
+    source: LeftOut
+    scheme: Scheme
+    error: RowError
+
+    @property
+    def features(self) -> Features:
+        """The M features."""
+        return self.source.features
+
+    def main_effects(self) -> InteractionScores:
+        """LOCO of each feature."""
+        return self.of(self.features.all_sets(1), None, n_candidates=len(self.features))
+
+    def of(
+        self,
+        sets: Places,
+        main: InteractionScores | None,
+        *,
+        n_candidates: int,
+        notes: tuple[str, ...] = (),
+    ) -> InteractionScores:
+        """Scores of Q sets.
+
+        Parameters
+        ----------
+        sets : array of int (Q, r)
+            Of one size.
+        main : InteractionScores or None
+            LOCO of each feature, from which the leak is had; None where these are they.
+        n_candidates : int
+            Sets among which these were chosen.
+        notes : tuple of str
+            What has to be known of the choice.
+        """
+        found = set_scores(self.source, sets)
+        effects = found.estimates if main is None else main.estimates
+        scores = InteractionScores(
+            sets=sets,
+            names=self.features.names,
+            estimates=found.estimates,
+            standard_errors=found.standard_errors,
+            monte_carlo=found.monte_carlo,
+            counts=found.counts,
+            effective_rows=found.effective_rows,
+            n_groups=found.n_groups,
+            n_rows=len(self.source.row_weights),
+            n_candidates=n_candidates,
+            method=self._method(),
+            error=self.error.name,
+            units=self.error.units,
+            error_range=self._error_range(),
+            leak=self._leak(effects, sets),
+            notes=notes,
+            main=main,
+        )
+        _warn_of_equal_rows(scores)
+        return scores
+
+    def _method(self) -> str:
+        if not isinstance(self.source, PatchErrors):
+            return repr(self.scheme)
+        patches = self.source.patches
+        share = patches.features.sum(axis=1).mean()
+        return (
+            f"{len(patches):,} minipatches of {plural(patches.rows.shape[1], 'row')} "
+            f"and {share:.3g} of {plural(len(self.features), 'feature')}"
+        )
+
+    def _error_range(self) -> ErrorRange:
+        """Of probabilities 0 to 1; else that of the errors of the whole predictor."""
+        if isinstance(self.error, ProbabilityError):
+            return ErrorRange(0.0, 1.0, proved=True)
+        seen = self.source.errors(np.zeros((1, 0), dtype=np.intp)).rows
+        low, high = float(seen.min()), float(seen.max())
+        return ErrorRange(min(low, 0.0), max(high, 0.0), proved=False)
+
+    def _leak(self, effects: Values, sets: Places) -> Values:
+        """By patches that all have one number of features; else there is none."""
+        scheme, source = self.scheme, self.source
+        fixed = isinstance(scheme, Minipatches) and scheme.columns == "fixed"
+        if not (fixed and isinstance(source, PatchErrors)):
+            return np.zeros(len(sets))
+        n_kept = int(source.patches.features[0].sum())
+        return additive_leak(effects, n_kept, sets, self.error)
+
+
+def _warn_of_equal_rows(scores: InteractionScores) -> None:
+    count = int(scores.degenerate.sum())
+    if count > 0:
+        warnings.warn(
+            f"{count} of {counted_sets(scores, len(scores))} have one score in all "
+            "rows, as of features that the learner does not use; their intervals are "
+            "what so many equal rows allow, see cautions",
+            DegenerateVarianceWarning,
+            stacklevel=4,
+        )
