@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from propopt._typing import Positions, Sparse, Values
 from propopt.errors import InvalidInput
 from propopt.graphs.stored import SimilarityGraph
+from propopt.interactions.alignment import places_of_features
 from propopt.interactions.clear import (
     ClearScores,
     clear_scores,
@@ -19,7 +20,6 @@ from propopt.interactions.clear import (
 from propopt.interactions.features import Features
 from propopt.interactions.inference.adjust import Adjustment
 from propopt.interactions.result import InteractionScores
-from propopt.tables.alignment import order_of
 from propopt.tables.names import table_labels
 from propopt.tables.schema import TableSchema
 
@@ -105,7 +105,7 @@ def interaction_graph(
     strength = _strength(clear, pairs)
     names = _column_names(columns, result, groups)
     features = Features.of(names, groups)
-    places = places_in(features.names, result)
+    places = places_of_features(result, features.names, len(features), "the columns")
     largest = float(strength.max())
     graph = SimilarityGraph(
         _joined(features, places[result.sets], strength / largest),
@@ -114,24 +114,6 @@ def interaction_graph(
     )
     graph.names = names
     return graph
-
-
-def places_in(names: Sequence[Hashable], result: InteractionScores) -> Positions:
-    """Where each of the M features of a result stands among others of the same names.
-
-    The columns of an array are counted: then position decides.
-
-    Raises
-    ------
-    InvalidInput
-        If there are other names than those of the features of the result.
-    """
-    own = result.names
-    counted = own == tuple(range(len(own)))
-    if counted and len(own) == len(names):
-        return np.arange(len(own))
-    order = order_of(names, own, "columns", "the interactions")
-    return np.arange(len(own)) if order is None else order
 
 
 def _strength(clear: ClearScores, pairs: JoinedPairs) -> Values:

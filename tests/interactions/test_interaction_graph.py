@@ -28,6 +28,15 @@ def made_pairs():
     return scores_of(NAMES, SCORES)
 
 
+def test_what_leaks_is_taken_off_and_has_to_be_exceeded():
+    leak = np.array([0.5, 0.0, 0.0, 0.45])
+    graph = interaction_graph(scores_of(NAMES, SCORES, leak=leak))
+    assert graph.n_edges == 1
+    assert graph.parameters == {"largest": 1.5}
+    low = scores_of(NAMES, SCORES, leak=-leak)
+    assert interaction_graph(low).parameters == {"largest": 2.0}
+
+
 def test_clear_joint_contributions_are_similarities_in_units_of_the_largest(pairs):
     graph = interaction_graph(pairs)
     wanted = np.zeros((4, 4))
@@ -109,14 +118,22 @@ def test_the_columns_of_an_array_go_by_position():
     np.testing.assert_array_equal(
         dense(graph), dense(interaction_graph(scores_of(NAMES, SCORES)))
     )
+    with pytest.raises(InvalidInput, match="expected scores of the 3 features of the"):
+        interaction_graph(counted, list("abc"))
+    with pytest.raises(InvalidInput, match="counted, and those of the columns have"):
+        interaction_graph(counted, [1, 0, 2, 3])
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"columns": ["a", "b", "c"]}, r"columns are not those.*'d' missing"),
-        ({"columns": list("abcx")}, r"'d' missing, 'x' not known"),
+        (
+            {"columns": ["a", "b", "c"]},
+            r"features are not those of the columns: 'd' not known",
+        ),
+        ({"columns": list("abcx")}, r"'x' missing, 'd' not known"),
         ({"pairs": "all"}, r"pairs: expected 'clear' or 'positive', got 'all'"),
+        ({"level": 1.5}, "level: expected a number between 0 and 1"),
         ({"groups": {"a": ["x"]}}, r"groups join columns of a table; give the table"),
     ],
 )
