@@ -25,6 +25,7 @@ from propopt.explaining.defaults import (
     warn_of_patterns,
 )
 from propopt.explaining.explainer import Explainer
+from propopt.explaining.interactions import note_on_interactions, with_note
 from propopt.explaining.precision import Effort
 from propopt.explaining.target import LawChoice, target_rule
 from propopt.explaining.texts.explain import (
@@ -37,6 +38,7 @@ from propopt.functions.models.outputs import Output, Target
 from propopt.functions.of_models import wrapped
 from propopt.functions.text import TextFunction
 from propopt.graphs.base import Graph
+from propopt.interactions.result import InteractionScores
 from propopt.lime.text.law import TextLaw
 from propopt.results.explanation import Explanation
 from propopt.tables.schema import ColumnScale, TableSchema
@@ -61,6 +63,7 @@ def explain(
     precision: float | None = None,
     max_evaluations: int | None = None,
     batch_rows: int | None = None,
+    interactions: InteractionScores | None = None,
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
 ) -> Explanation:
@@ -97,8 +100,8 @@ def explain(
     what LIME's coefficients tend to. With ``units="output"`` it is Shapley values by
     deletion, against the empty text: exact for models that are read, by all sets of few
     words else, or drawn; and the words of each document add up to f(x) less f of x
-    without any word. ``scale``, ``metric``, ``same_pattern``, ``precision`` and
-    ``max_evaluations`` have no meaning there, and are refused.
+    without any word. ``scale``, ``metric``, ``same_pattern``, ``precision``,
+    ``max_evaluations`` and ``interactions`` have no meaning there, and are refused.
 
     Parameters
     ----------
@@ -155,6 +158,10 @@ def explain(
         The most rows that the model is given for draws.
     batch_rows : int, optional
         The most rows that the model is given in one call.
+    interactions : InteractionScores, optional
+        Of the same features, from :class:`propopt.interactions.ILOCO`: a sentence in
+        ``parameters["notes"]`` names sets of them that clearly matter jointly, which no
+        additive attribution can show, and pairs that stand in for each other.
     rng : int, numpy.random.Generator or None
         For the noise on piecewise-constant models; None is seed 0.
     progress : bool, optional
@@ -190,6 +197,7 @@ def explain(
                 "same_pattern": (same_pattern, False),
                 "precision": (precision, None),
                 "max_evaluations": (max_evaluations, None),
+                "interactions": (interactions, None),
             }
         )
         asked = DocumentRequest(
@@ -215,10 +223,12 @@ def explain(
             scale=scale,
             law=law,
             robustness=robustness,
+            interactions=interactions,
             rng=rng,
         )
         return alone.fit(progress=progress).explain(X, progress=progress)
     function = wrapped(model, X, target, output, data, batch_rows)
+    note = note_on_interactions(function, X, interactions)
     has_rows = not (data is None or isinstance(data, TableSchema))
     reference = reference_of(function, *((data, "data") if has_rows else (X, "X")))
     sizes = sizes_of(function, reference, scale)
@@ -246,7 +256,7 @@ def explain(
         parameters={
             "function": repr(function),
             **({} if verdict is None else {"jump test": verdict.in_words()}),
-            **best.parameters,
+            **with_note(best.parameters, note),
             "scale": in_words(scale),
             "reference": f"{reference.in_words()}, sha256:{reference.digest[:12]}",
             "graph": repr(similar),

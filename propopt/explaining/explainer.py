@@ -23,6 +23,7 @@ from propopt.functions import Function
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.of_models import wrapped
 from propopt.functions.text import TextFunction
+from propopt.interactions.result import InteractionScores
 from propopt.losses import Objective, PropertyLoss
 from propopt.results.explanation import Explanation
 from propopt.tables.frames import is_frame, rows_of
@@ -78,6 +79,8 @@ class Explainer:
         ``c * po.Smoothness(graph)``: similar features get similar attributions.
     n_reference : int
         ``fit()`` draws so many rows of ``data`` where it has more.
+    interactions : InteractionScores, optional
+        As for :func:`propopt.explain`: what matters jointly is told in all notes.
     rng : int, numpy.random.Generator or None
         For that draw and for targets that are sampled; None is seed 0.
 
@@ -117,6 +120,7 @@ class Explainer:
         robustness: float | None = None,
         smoothness: Objective | PropertyLoss | None = None,
         n_reference: int = MOST_REFERENCE_ROWS,
+        interactions: InteractionScores | None = None,
         rng: int | np.random.Generator | None = None,
     ) -> None:
         self.model = model
@@ -131,6 +135,7 @@ class Explainer:
         self.robustness = robustness
         self.smoothness = smoothness
         self.n_reference = n_reference
+        self.interactions = interactions
         self.rng = rng
         self._fitted: FittedRows | None = None
         self._seed = 0
@@ -165,6 +170,7 @@ class Explainer:
             robustness=self.robustness,
             smoothness=self.smoothness,
             law=self.law,
+            interactions=self.interactions,
             seed=seed,
         )
         self._fitted = plan.fitted(progress)

@@ -20,11 +20,13 @@ from propopt.explaining.defaults import (
     sizes_of,
 )
 from propopt.explaining.fitted_rows import FittedRows
+from propopt.explaining.interactions import note_on_interactions
 from propopt.explaining.nearest import NearestRows
 from propopt.explaining.target import LawChoice, target_rule
 from propopt.functions import Function
 from propopt.graphs.points import knn_graph
 from propopt.graphs.stored import SimilarityGraph
+from propopt.interactions.result import InteractionScores
 from propopt.losses import (
     GradientMatching,
     Objective,
@@ -54,7 +56,7 @@ class FitPlan:
         Where scales come from.
     rows : DataFrame or array (n, D)
         The reference rows.
-    scale, n_neighbors, weights, lengthscale, robustness, smoothness, law
+    scale, n_neighbors, weights, lengthscale, robustness, smoothness, law, interactions
         As for :class:`propopt.Explainer`.
     seed : int
         For targets that are sampled.
@@ -71,10 +73,12 @@ class FitPlan:
     robustness: float | None
     smoothness: Objective | PropertyLoss | None
     law: LawChoice
+    interactions: InteractionScores | None
     seed: int
 
     def fitted(self, progress: bool | None) -> FittedRows:
         """The reference rows, explained together."""
+        note = note_on_interactions(self.function, self.rows, self.interactions)
         reference = reference_of(self.function, self.table)
         sizes = sizes_of(self.function, reference, self.scale)
         coordinates = coordinates_of(self.function, self.rows, sizes)
@@ -87,7 +91,7 @@ class FitPlan:
         best = optimum(rest, robust, self.robustness, progress)
         name = "smoothness" if smooth is None else smooth.name
         nearest = self._nearest(coordinates, graph)
-        settings = self._settings(aim, nearest)
+        settings = {**self._settings(aim, nearest), **note}
         return FittedRows(
             function=self.function,
             wrapped=self.wrapped,

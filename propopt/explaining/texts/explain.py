@@ -189,5 +189,6 @@ _NO_MEANING: Final = {
     "metric": "over words that documents share all words count alike; leave it out",
     "same_pattern": "documents have no missing numbers; leave it out",
     "precision": "effects of words are exact; leave it out",
+    "interactions": "they are of columns of a table, and documents have words",
     "max_evaluations": "effects of words take one text for each; leave it out",
 }
