@@ -37,7 +37,7 @@ RowsSetting: TypeAlias = Annotated[
         "sqrt",
     ),
 ]
-PatchFeatures: TypeAlias = Annotated[
+FeaturesSetting: TypeAlias = Annotated[
     Annotated[Count, Tag("count")] | Annotated[ShareBelowOne, Tag("share")],
     Discriminator(
         _kind_of_size,
@@ -68,7 +68,7 @@ class MinipatchesSection(SchemeSection):
         description="of a patch: how many, a share, or sqrt, at which intervals are "
         "proved",
     )
-    n_features: PatchFeatures | None = Field(
+    n_features: FeaturesSetting | None = Field(
         None,
         description="of a patch: how many, or a share; by default half of up to 20, "
         "and a fifth of more",
