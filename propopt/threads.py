@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import Lock
 from typing import Any, TypeVar, final
 
 from threadpoolctl import ThreadpoolController
@@ -31,6 +32,48 @@ def few_threads(n_points: int) -> AbstractContextManager[object]:
     if n_points > ONE_THREAD:
         return nullcontext()
     return _controller(len(sys.modules)).limit(limits=1)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread of BLAS and OpenMP within, also where several threads are within.
+
+    The limit of BLAS is of the whole process: the last that leaves takes it away. That
+    of OpenMP each thread has for itself.
+    """
+    with (
+        _BLAS.held(),
+        _controller(len(sys.modules)).limit(limits=1, user_api="openmp"),
+    ):
+        yield
+
+
+class _SharedLimit:
+    """The limit of BLAS, and how many threads want it."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.wanted = 0
+        self.own = ExitStack()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Take the limit, and leave it to others."""
+        with self.lock:
+            self.wanted += 1
+            if self.wanted == 1:
+                controller = _controller(len(sys.modules))
+                self.own.enter_context(controller.limit(limits=1, user_api="blas"))
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.wanted -= 1
+                if not self.wanted:
+                    self.own.close()
+
+
+_BLAS = _SharedLimit()
 
 
 def threads_of_run(n_points: int) -> AbstractContextManager[object]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import numpy as np
 import pytest
@@ -49,6 +51,32 @@ def test_a_model_is_asked_for_few_rows_with_one_thread(n_rows, expected):
     po.wrap(model).value(X)
     assert model.seen_[0] == expected
     assert n_threads() == 2
+
+
+def test_one_thread_holds_until_the_last_thread_has_left():
+    second_is_in, first_is_out = Event(), Event()
+    seen = []
+
+    def second():
+        with threads.one_thread():
+            second_is_in.set()
+            first_is_out.wait(10)
+            seen.append(blas_threads())
+
+    with ThreadPoolExecutor(1) as pool:
+        with threads.one_thread():
+            seen.append(n_threads())
+            work = pool.submit(second)
+            second_is_in.wait(10)
+        first_is_out.set()
+        work.result(10)
+    assert seen == [1, 1]
+    assert n_threads() == 2
+
+
+def blas_threads():
+    found = ThreadpoolController().info()
+    return max(x["num_threads"] for x in found if x["user_api"] == "blas")
 
 
 PROBLEM = """

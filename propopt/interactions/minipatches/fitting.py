@@ -15,7 +15,7 @@ from propopt.interactions.minipatches.learners import finite
 from propopt.interactions.minipatches.patches import Patches
 from propopt.interactions.refits import Predictor, Refits
 from propopt.tables.frames import rows_of
-from propopt.threads import few_threads
+from propopt.threads import one_thread
 
 
 CHUNKS: Final = Budget(2**25, n_rows=200)
@@ -73,7 +73,7 @@ class Chunk:
         known = np.zeros(shape)
         predictors = []
         seen = False
-        with few_threads(1):
+        with one_thread():
             for b in range(len(self.patches)):
                 # all have the parameters that scikit-learn has looked at once
                 with config_context(skip_parameter_validation=seen):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -55,11 +56,11 @@ class Learners:
             Their target.
         """
         first = self.error.known(self.predictors[0](table), y)
-        store = new_store((len(self.predictors), *first.shape))
-        store.write(0, first[None])
-        for b, predict in enumerate(self.predictors[1:], start=1):
-            store.write(b, self.error.known(predict(table), y)[None])
-        return store.read(len(self.predictors))
+        with closing(new_store((len(self.predictors), *first.shape))) as store:
+            store.write(0, first[None])
+            for b, predict in enumerate(self.predictors[1:], start=1):
+                store.write(b, self.error.known(predict(table), y)[None])
+            return store.read(len(self.predictors))
 
 
 def kept(learners: Learners | None) -> Learners:

@@ -15,7 +15,7 @@ from propopt.interactions.minipatches.strata import Strata
 
 ColumnSampling: TypeAlias = Literal["fixed", "bernoulli"]
 
-BLOCK = 2**20
+BLOCK = 2**16
 """Random numbers for rows that are drawn at once."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
@@ -15,7 +16,9 @@ from propopt.checks import read_count
 from propopt.errors import InterruptedWarning, InvalidInput
 from propopt.interactions.features import Features, Places
 from propopt.interactions.minipatches.counts import Usable, check_counts, check_order
+from propopt.interactions.minipatches.fingerprint import fingerprint
 from propopt.interactions.minipatches.fitting import outputs_of
+from propopt.interactions.minipatches.folder import FolderStore
 from propopt.interactions.minipatches.means import PatchErrors
 from propopt.interactions.minipatches.patches import (
     ColumnSampling,
@@ -32,7 +35,7 @@ from propopt.interactions.minipatches.sizes import (
     rows_in_patch,
     whole_features,
 )
-from propopt.interactions.minipatches.store import new_store
+from propopt.interactions.minipatches.store import Store, new_store
 from propopt.interactions.minipatches.strata import Strata
 from propopt.interactions.refits import Refits
 
@@ -127,8 +130,8 @@ class Minipatches:
             n_jobs=n_jobs,
             progress=progress,
         )
-        shape = (len(patches), refits.n_rows, outputs_of(refits))
-        ensemble = run.fitted(new_store(shape))
+        with closing(self._store(refits, usable, seed)) as store:
+            ensemble = run.fitted(store)
         self._check_whole(ensemble, usable, first, refits.features)
         return PatchErrors(
             patches=ensemble.patches,
@@ -215,6 +218,19 @@ class Minipatches:
             n_kept=self.kept(len(features)),
             columns=self.columns,
         )
+
+    def _store(self, refits: Refits, usable: Usable, seed: int) -> Store:
+        shape = (self.n_patches, refits.n_rows, outputs_of(refits))
+        if self.folder is None:
+            return new_store(shape)
+        drawn = {
+            "seed": seed,
+            "rows of a patch": rows_in_patch(self.rows, refits.n_rows),
+            "row_sampling": self.row_sampling,
+            "features of a patch": usable.n_kept,
+            "columns": self.columns,
+        }
+        return FolderStore.opened(self.folder, fingerprint(refits, drawn), shape)
 
     def _labels(self, refits: Refits) -> NDArray[Any] | None:
         if self.row_sampling == "uniform":

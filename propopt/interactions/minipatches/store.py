@@ -51,6 +51,9 @@ class Store(Protocol):
     def read(self, n_patches: int) -> Array:
         """What is known of the first patches, (n_patches, N, R)."""
 
+    def close(self) -> None:
+        """Nothing more is written; what was read stays."""
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -73,6 +76,9 @@ class MemoryStore:
 
     def read(self, n_patches: int) -> Array:
         return self.values[:n_patches]
+
+    def close(self) -> None:
+        return None
 
 
 @final
@@ -108,15 +114,19 @@ class FileStore:
         return np.memmap(self.file, dtype="<f8", mode="r", shape=shape)
 
     def part(self, first: int, n_patches: int) -> Array:
-        """Some patches, read into memory."""
+        """Some patches, read into memory; fewer where the file ends before."""
         self.file.seek(first * self.patch_bytes)
         data = self.file.read(n_patches * self.patch_bytes)
-        values = np.frombuffer(data, dtype="<f8").astype(np.float64, copy=False)
-        return values.reshape(n_patches, *self.shape[1:])
+        whole = len(data) // self.patch_bytes
+        values = np.frombuffer(data[: whole * self.patch_bytes], dtype="<f8")
+        return values.astype(np.float64, copy=False).reshape(whole, *self.shape[1:])
 
     def sync(self) -> None:
         """Come back when the disk has it."""
         os.fsync(self.file.fileno())
+
+    def close(self) -> None:
+        self.file.close()
 
     @property
     def patch_bytes(self) -> int:

@@ -1,0 +1,335 @@
+"""Runs that go on from a folder: nothing finished is lost, nothing else is believed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from minipatch_cases import Once, fitted, many, small_table
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeClassifier
+
+from propopt.batches import Budget
+from propopt.errors import InterruptedWarning, InvalidInput, Refused, Unwritten
+from propopt.interactions.minipatches import fitting, folder, store
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    """Several chunks also of few patches."""
+    monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=64))
+
+
+@pytest.fixture
+def place(tmp_path):
+    return tmp_path / "patches"
+
+
+@pytest.fixture
+def marks(tmp_path):
+    """A folder in which each fit leaves a file."""
+    made = tmp_path / "marks"
+    made.mkdir()
+    return made
+
+
+def n_fits(marks):
+    """How many fits were made since the last look."""
+    files = list(marks.iterdir())
+    for file in files:
+        file.unlink()
+    return len(files)
+
+
+def predictions(model):
+    return np.array(model.left_out_.predictions)
+
+
+X, Y = small_table()
+
+
+def test_a_folder_changes_nothing_and_spares_all_fits_the_second_time(place, marks):
+    learner = Once(str(marks))
+    alone = fitted(many(), X, Y, learner)
+    assert n_fits(marks) == 500
+    first = fitted(many(folder=place), X, Y, learner)
+    assert n_fits(marks) == 500
+    second = fitted(many(folder=place), X, Y, learner, order=1, error="absolute")
+    assert n_fits(marks) == 0
+    for other in (first, second):
+        assert predictions(other).tobytes() == predictions(alone).tobytes()
+    assert sorted(file.name for file in place.iterdir()) == [
+        "finished.txt",
+        "predictions.bin",
+        "problem.json",
+    ]
+
+
+def test_more_patches_of_the_same_problem_go_on_from_the_old_ones(place, marks):
+    learner = Once(str(marks))
+    fitted(many(500, folder=place), X, Y, learner)
+    n_fits(marks)
+    more = fitted(many(700, folder=place), X, Y, learner)
+    assert n_fits(marks) == 700 - 448  # chunks of 64: the last one was not whole
+    alone = fitted(many(700), X, Y, learner)
+    assert predictions(more).tobytes() == predictions(alone).tobytes()
+    fewer = fitted(many(520, folder=place), X, Y, learner)
+    assert predictions(fewer).tobytes() == predictions(alone)[:520].tobytes()
+
+
+def test_an_interrupted_run_goes_on(place, marks):
+    with pytest.warns(InterruptedWarning, match=r"of 640 .*the same call goes on from"):
+        fitted(many(640, folder=place), X, Y, Once(str(marks), "interrupt", 600))
+    n_fits(marks)
+    # the learner has other parameters now, so that it is another problem
+    with pytest.raises(InvalidInput, match=r"learner is Once\(.*\) and was Once\("):
+        fitted(many(640, folder=place), X, Y, Once(str(marks)))
+    # of which no file is left, so that fit number 600 is never reached
+    again = fitted(many(640, folder=place), X, Y, Once(str(marks), "interrupt", 600))
+    assert n_fits(marks) == 64
+    alone = fitted(many(640), X, Y, Once(str(marks)))
+    assert predictions(again).tobytes() == predictions(alone).tobytes()
+
+
+def test_a_failed_run_goes_on(place, marks):
+    learner = Once(str(marks), "raise", 100)
+    with pytest.raises(ArithmeticError):
+        fitted(many(folder=place), X, Y, learner)
+    assert n_fits(marks) == 101
+    for number in range(101):
+        (marks / f"before-{number}").touch()  # it fails as fit number 100 alone
+    again = fitted(many(folder=place), X, Y, learner)
+    assert n_fits(marks) == 101 + 500 - 64
+    alone = fitted(many(), X, Y, Once(str(marks)))
+    assert predictions(again).tobytes() == predictions(alone).tobytes()
+
+
+RUN = """
+import sys
+sys.path[:0] = sys.argv[3:]
+from minipatch_cases import Once, fitted, many, small_table
+from propopt.batches import Budget
+from propopt.interactions.minipatches import fitting
+fitting.CHUNKS = Budget(2**25, n_rows=16)
+class Slow(Once):
+    def fit(self, X, y):
+        import time
+        time.sleep(0.003)
+        return super().fit(X, y)
+fitted(many(folder=sys.argv[1]), *small_table(), Slow(sys.argv[2]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_that_is_killed_goes_on(place, marks, how):
+    support = Path(__file__).parents[2] / "support"
+    root = Path(__file__).parents[3]
+    arguments = [RUN, place, marks, support, root]
+
+    def started():
+        return subprocess.Popen(
+            [sys.executable, "-c", *map(str, arguments)], stderr=subprocess.DEVNULL
+        )
+
+    lines = place / "finished.txt"
+    with started() as run:
+        while not (lines.exists() and lines.read_text().count("\n") >= 3):
+            assert run.poll() is None
+            time.sleep(0.01)
+        run.send_signal(how)
+    done = lines.read_text().count("\n")
+    n_fits(marks)
+    with started() as run:
+        assert run.wait() == 0
+    assert n_fits(marks) == 500 - 16 * done
+    alone = fitted(many(), X, Y, Once(str(marks)))
+    values = np.fromfile(place / "predictions.bin").reshape(500, 90, 1)
+    assert values.tobytes() == predictions(alone).tobytes()
+
+
+def test_what_was_damaged_is_fitted_again(place, marks):
+    learner = Once(str(marks))
+    whole = predictions(fitted(many(folder=place), X, Y, learner))
+    n_fits(marks)
+    with (place / "predictions.bin").open("r+b") as file:
+        file.seek(8 * 90 * 70)  # patch 70
+        file.write(b"\x01")
+    assert (predictions(fitted(many(folder=place), X, Y, learner)) == whole).all()
+    assert n_fits(marks) == 64
+    os.truncate(place / "predictions.bin", 8 * 90 * 200)
+    assert (predictions(fitted(many(folder=place), X, Y, learner)) == whole).all()
+    assert n_fits(marks) == 500 - 192
+
+
+@pytest.mark.parametrize("text", ["0 64 12\n", "0 99999 1\n64 0 1\n", "\xff\x00 3", ""])
+def test_lines_that_say_what_is_not_so_are_not_believed(place, marks, text):
+    learner = Once(str(marks))
+    whole = predictions(fitted(many(folder=place), X, Y, learner))
+    n_fits(marks)
+    (place / "finished.txt").write_bytes(text.encode("latin-1"))
+    assert (predictions(fitted(many(folder=place), X, Y, learner)) == whole).all()
+    assert n_fits(marks) == 500
+    # a line that was cut off spoils no line behind it
+    assert (predictions(fitted(many(folder=place), X, Y, learner)) == whole).all()
+    assert n_fits(marks) == 0
+
+
+def weighted(scheme, weights):
+    return fitted(scheme, X, Y).fit(X, Y, sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (lambda s: fitted(s, X + 1e-12, Y), ["the table is another"]),
+        (lambda s: fitted(s, X, 1.001 * Y), ["the target is another"]),
+        (lambda s: fitted(s, X[:, ::-1], -Y), ["the table is an", "the target is an"]),
+        (
+            lambda s: fitted(s, X, Y, Ridge(2)),
+            ["the learner is Ridge(alpha=2) and was"],
+        ),
+        (lambda s: fitted(s, X, Y, random_state=1), ["the seed is 1 and was 0"]),
+        (lambda s: fitted(s, pd.DataFrame(X), Y), ["the table is another"]),
+        (lambda s: weighted(s, np.ones(90)), ["sample_weight is another"]),
+        (
+            lambda s: fitted(s, X, Y, groups={"ab": [0, 1]}, order=1),
+            ["the features is another"],
+        ),
+    ],
+)
+def test_another_problem_is_refused_and_what_differs_is_named(place, other, words):
+    fitted(many(folder=place), X, Y)
+    with pytest.raises(InvalidInput) as caught:
+        other(many(folder=place))
+    for own in (*words, f"{place} holds another problem", "give another folder, or de"):
+        assert own in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"rows": 21}, "the rows of a patch is 21 and was 20"),
+        ({"n_features": 2}, "the features of a patch is 2 and was 3"),
+        ({"columns": "bernoulli"}, "the columns is bernoulli and was fixed"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::propopt.errors.FewPatchesWarning")
+def test_another_scheme_is_refused_and_what_differs_is_named(place, settings, words):
+    fitted(many(folder=place), X, Y)
+    with pytest.raises(InvalidInput, match=words):
+        fitted(many(folder=place, **settings), X, Y)
+
+
+def test_probabilities_of_all_classes_are_another_problem_than_those_of_the_own(place):
+    labels = np.where(Y > 0, "yes", "no")
+    learner = DecisionTreeClassifier()
+    fitted(many(folder=place), X, labels, learner)
+    with pytest.raises(InvalidInput, match="the error is another"):
+        fitted(many(folder=place), X, labels, learner, error=brier)
+
+
+def brier(labels, probabilities):
+    return (probabilities[:, 1] - (labels == "yes")) ** 2
+
+
+def test_tables_with_text_and_missing_values_are_told_apart(place):
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    frame["kind"] = pd.Categorical(np.where(X[:, 0] > 0, "x", "z"))
+    pipeline = make_pipeline(FunctionTransformer(numbers), Ridge())
+    scheme = many(150, folder=place)
+    fitted(scheme, frame, Y, pipeline, order=1)
+    fitted(scheme, frame.copy(), Y, pipeline, order=1)
+    other = frame.assign(kind=frame["kind"].cat.rename_categories({"z": "y"}))
+    with pytest.raises(InvalidInput, match="the table is another"):
+        fitted(scheme, other, Y, pipeline, order=1)
+
+
+def numbers(table):
+    return table.apply(lambda own: own.cat.codes if own.name == "kind" else own)
+
+
+def test_learners_that_cannot_be_told_apart_are_refused(place):
+    learner = make_pipeline(FunctionTransformer(lambda table: table), Ridge())
+    with pytest.raises(InvalidInput, match="have to be defined in a module"):
+        fitted(many(folder=place), X, Y, learner)
+
+
+def test_folders_of_something_else_are_refused(place):
+    place.mkdir()
+    (place / "thesis.tex").touch()
+    with pytest.raises(InvalidInput, match=r"holds other files and no problem\.json"):
+        fitted(many(folder=place), X, Y)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"format": "propopt minipatches", "version": 2}']
+)
+def test_problems_of_something_else_are_refused(place, text):
+    place.mkdir()
+    (place / folder.PROBLEM).write_text(text)
+    with pytest.raises(InvalidInput, match="is not what minipatches write there"):
+        fitted(many(folder=place), X, Y)
+    head = {"format": "propopt minipatches", "version": 1, "problem": 3}
+    (place / folder.PROBLEM).write_text(json.dumps(head))
+    with pytest.raises(InvalidInput, match="does not say whose predictions"):
+        fitted(many(folder=place), X, Y)
+
+
+def test_a_full_disk_is_told_and_keeps_what_was_finished(place, marks, monkeypatch):
+    write = store.FileStore.write
+
+    def full(own, first, known):
+        if first >= 128:
+            raise OSError(28, "No space left on device")
+        write(own, first, known)
+
+    learner = Once(str(marks))
+    with monkeypatch.context() as patch:
+        patch.setattr(store.FileStore, "write", full)
+        with pytest.raises(Unwritten, match="No space left on device; what is fin"):
+            fitted(many(folder=place), X, Y, learner)
+    n_fits(marks)
+    fitted(many(folder=place), X, Y, learner)
+    assert n_fits(marks) == 500 - 128
+
+
+# ---- predictions that do not fit into memory
+
+
+def test_above_the_stated_size_predictions_are_mapped(place, monkeypatch):
+    alone = fitted(many(keep=True), X, Y)
+    monkeypatch.setattr(store, "IN_MEMORY", 8 * 90 * 499)
+    for scheme in (many(keep=True), many(folder=place)):
+        model = fitted(scheme, X, Y)
+        assert isinstance(model.left_out_.predictions, np.memmap)
+        assert predictions(model).tobytes() == predictions(alone).tobytes()
+        pd.testing.assert_frame_equal(
+            model.result_.to_frame(), alone.result_.to_frame(), check_exact=True
+        )
+    kept = fitted(many(keep=True), X, Y).left_out_
+    judged = kept.judged_on(np.tile(X, (2, 1)), np.tile(Y, 2))
+    assert isinstance(judged.predictions, np.memmap)
+    small = alone.left_out_.judged_on(X, Y)
+    np.testing.assert_array_equal(judged.predictions[:, :90], small.predictions)
+
+
+def test_predictions_for_which_there_is_no_room_are_refused(place, monkeypatch):
+    monkeypatch.setattr("propopt.memory.free_memory", lambda: 1000.0)
+    with pytest.raises(Refused, match="500 patches predict 90 rows, which needs about"):
+        fitted(many(), X, Y)
+    monkeypatch.setattr(store, "IN_MEMORY", 1000)
+    usage = type("Usage", (), {"free": 1000})
+    monkeypatch.setattr(store.shutil, "disk_usage", lambda _: usage)
+    for scheme in (many(), many(folder=place)):
+        with pytest.raises(Refused, match="are free; give Minipatches a folder on ano"):
+            fitted(scheme, X, Y)
