@@ -8,12 +8,9 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.linear_model import Ridge
 
-from propopt.interactions import ILOCO, Minipatches
-from propopt.interactions.features import Features
+from propopt.interactions import Minipatches
 from propopt.interactions.refits import Refits
-from propopt.interactions.row_errors import read_error
 
 
 def small_table(n_rows=90, n_features=6, seed=0):
@@ -23,23 +20,13 @@ def small_table(n_rows=90, n_features=6, seed=0):
     return X, 2.0 * X[:, 0] * X[:, 1] + X[:, 2] + 0.1 * rng.normal(size=n_rows)
 
 
-def refits_of(X, y, estimator=None, error="auto", classes=None):
-    """Refits of a table without groups."""
-    return Refits(
-        estimator=Ridge() if estimator is None else estimator,
-        table=X,
-        y=y,
-        classes=classes,
-        features=Features.of(list(range(X.shape[1]))),
-        error=read_error(error, classes),
-    )
-
-
-def fitted(scheme, X, y, estimator=None, **settings):
-    """ILOCO by a scheme, fitted."""
-    return ILOCO(Ridge() if estimator is None else estimator, scheme, **settings).fit(
-        X, y
-    )
+def fitted(scheme, X, y, estimator=None, *, order=2, n_jobs=None, **settings):
+    """The predictors that a scheme fits, to be asked for sets up to a size."""
+    seed = settings.pop("seed", 0)
+    learner = Quick() if estimator is None else estimator
+    refits = Refits.of(learner, X, y, **settings)
+    sets = refits.features.all_sets(order)
+    return scheme.fit(refits, seed=seed, sets=sets, n_jobs=n_jobs)
 
 
 def many(n_patches=500, **settings):
@@ -47,7 +34,28 @@ def many(n_patches=500, **settings):
     return Minipatches(**{"n_patches": n_patches, "rows": 20, **settings})
 
 
-class Once(BaseEstimator, RegressorMixin):
+class Quick(RegressorMixin, BaseEstimator):
+    """The mean of the target and a sum of columns, by a factor.
+
+    Parameters
+    ----------
+    factor : float
+        Of the sum.
+    """
+
+    def __init__(self, factor=1.0):
+        self.factor = factor
+
+    def fit(self, X, y):
+        self.n_features_in_ = X.shape[1]
+        self.value_ = float(np.mean(y))
+        return self
+
+    def predict(self, X):
+        return self.value_ + self.factor * X.sum(axis=1)
+
+
+class Once(RegressorMixin, BaseEstimator):
     """The mean of the target; the first fit that finds no file does something else.
 
     Parameters

@@ -60,12 +60,12 @@ def fingerprint(refits: Refits, drawn: Mapping[str, object]) -> Fingerprint:
     }
 
 
-def differences(then: Mapping[str, Any], now: Fingerprint) -> list[str]:
+def changed_parts(then: Mapping[str, Any], now: Fingerprint) -> list[str]:
     """In words, which parts are others now.
 
     Examples
     --------
-    >>> differences(
+    >>> changed_parts(
     ...     {"seed": "0", "table": "sha256:a1"}, {"seed": "1", "table": "sha256:b2"}
     ... )
     ['the seed is 1 and was 0', 'the table is another']

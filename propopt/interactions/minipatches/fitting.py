@@ -11,7 +11,6 @@ from sklearn import config_context
 
 from propopt._typing import Array
 from propopt.batches import Budget
-from propopt.interactions.minipatches.learners import finite
 from propopt.interactions.minipatches.patches import Patches
 from propopt.interactions.refits import Predictor, Refits
 from propopt.tables.frames import rows_of
@@ -99,9 +98,7 @@ class Chunk:
                 f"{int(self.patches.features[b].sum())} features"
             )
             raise
-        known[places] = finite(
-            refits.error.known(found, refits.y[places]), self.first + b
-        )
+        known[places] = refits.error.known(found, refits.y[places])
         return predict
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput, Unwritten
-from propopt.interactions.minipatches.fingerprint import Fingerprint, differences
+from propopt.interactions.minipatches.fingerprint import Fingerprint, changed_parts
 from propopt.interactions.minipatches.store import (
     FileStore,
     Shape,
@@ -153,7 +153,7 @@ def _claim(folder: Path, problem: Fingerprint) -> None:
         with written_whole(path) as draft:
             draft.write_text(as_json({**_KIND, "problem": dict(problem)}), "utf-8")
         return
-    changed = differences(_problem_in(path), problem)
+    changed = changed_parts(_problem_in(path), problem)
     if changed:
         raise InvalidInput(
             f"folder: {folder} holds another problem: {'; '.join(changed)}; give "

@@ -6,7 +6,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, final
 
-import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Array
@@ -77,19 +76,3 @@ def kept(learners: Learners | None) -> Learners:
             "Minipatches(keep=True)"
         )
     return learners
-
-
-def finite(known: Array, patch: int) -> Array:
-    """What is known of the predictions of a patch, all of it numbers.
-
-    Raises
-    ------
-    InvalidInput
-        If some are not finite.
-    """
-    if not np.isfinite(known).all():
-        raise InvalidInput(
-            f"estimator: fitted to patch {patch} it predicts "
-            f"{int((~np.isfinite(known)).sum())} values that are not finite"
-        )
-    return known

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
-import numpy as np
 from numpy.typing import NDArray
 
 from propopt.checks import read_count
@@ -139,7 +138,7 @@ class Minipatches:
             y=refits.y,
             error=refits.error,
             features=refits.features,
-            row_weights=np.ones(refits.n_rows),
+            row_weights=refits.row_weights,
             n_groups=min(self.n_groups, len(ensemble.patches)),
             learners=ensemble.learners,
         )

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from minipatch_cases import many, refits_of, small_table
+from minipatch_cases import Once, fitted, many, small_table
 from scipy.stats import binom
 
 from propopt.errors import FewPatchesWarning, InvalidInput
@@ -154,14 +154,13 @@ def test_too_few_features_for_any_size_are_told_so():
         check_order(usable(n_kept=2, n_features=3), 2)
 
 
-def test_sets_are_checked_before_anything_is_fitted():
+def test_sets_are_checked_before_anything_is_fitted(tmp_path):
     X, y = small_table()
-    refits = refits_of(X, y, estimator=object())  # would fail in any fit
-    pairs = np.array(list(combinations(range(6), 2)))
     with pytest.raises(InvalidInput, match="n_patches: of 20 patches none is without"):
-        many(20).fit(refits, seed=0, sets=pairs)
+        fitted(many(20), X, y, Once(str(tmp_path)))
     with pytest.raises(InvalidInput, match="3 features never co-occur"):
-        many(n_features=2).fit(refits, seed=0, sets=np.array([[0, 1, 2]]))
+        fitted(many(n_features=2), X, y, Once(str(tmp_path)), order=3)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -198,5 +197,5 @@ def test_what_is_no_scheme_is_refused(settings, words):
 def test_what_fits_no_table_is_refused(settings, words):
     X, y = small_table()
     with pytest.raises(InvalidInput) as caught:
-        many(**settings).fit(refits_of(X, y), seed=0)
+        fitted(many(**settings), X, y)
     assert words in str(caught.value)

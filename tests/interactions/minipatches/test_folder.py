@@ -50,7 +50,7 @@ def n_fits(marks):
 
 
 def predictions(model):
-    return np.array(model.left_out_.predictions)
+    return np.array(model.predictions)
 
 
 X, Y = small_table()
@@ -184,10 +184,6 @@ def test_lines_that_say_what_is_not_so_are_not_believed(place, marks, text):
     assert n_fits(marks) == 0
 
 
-def weighted(scheme, weights):
-    return fitted(scheme, X, Y).fit(X, Y, sample_weight=weights)
-
-
 @pytest.mark.parametrize(
     ("other", "words"),
     [
@@ -198,9 +194,12 @@ def weighted(scheme, weights):
             lambda s: fitted(s, X, Y, Ridge(2)),
             ["the learner is Ridge(alpha=2) and was"],
         ),
-        (lambda s: fitted(s, X, Y, random_state=1), ["the seed is 1 and was 0"]),
+        (lambda s: fitted(s, X, Y, Ridge(), seed=1), ["the seed is 1 and was 0"]),
         (lambda s: fitted(s, pd.DataFrame(X), Y), ["the table is another"]),
-        (lambda s: weighted(s, np.ones(90)), ["sample_weight is another"]),
+        (
+            lambda s: fitted(s, X, Y, Ridge(), sample_weight=np.ones(90)),
+            ["sample_weight is another"],
+        ),
         (
             lambda s: fitted(s, X, Y, groups={"ab": [0, 1]}, order=1),
             ["the features is another"],
@@ -208,7 +207,7 @@ def weighted(scheme, weights):
     ],
 )
 def test_another_problem_is_refused_and_what_differs_is_named(place, other, words):
-    fitted(many(folder=place), X, Y)
+    fitted(many(folder=place), X, Y, Ridge())
     with pytest.raises(InvalidInput) as caught:
         other(many(folder=place))
     for own in (*words, f"{place} holds another problem", "give another folder, or de"):
@@ -311,15 +310,15 @@ def test_above_the_stated_size_predictions_are_mapped(place, monkeypatch):
     monkeypatch.setattr(store, "IN_MEMORY", 8 * 90 * 499)
     for scheme in (many(keep=True), many(folder=place)):
         model = fitted(scheme, X, Y)
-        assert isinstance(model.left_out_.predictions, np.memmap)
+        assert isinstance(model.predictions, np.memmap)
         assert predictions(model).tobytes() == predictions(alone).tobytes()
-        pd.testing.assert_frame_equal(
-            model.result_.to_frame(), alone.result_.to_frame(), check_exact=True
-        )
-    kept = fitted(many(keep=True), X, Y).left_out_
+        pairs = model.features.all_sets(2)
+        errors = [own.errors(pairs).rows for own in (model, alone)]
+        np.testing.assert_allclose(*errors, rtol=1e-12, atol=1e-14)
+    kept = fitted(many(keep=True), X, Y)
     judged = kept.judged_on(np.tile(X, (2, 1)), np.tile(Y, 2))
     assert isinstance(judged.predictions, np.memmap)
-    small = alone.left_out_.judged_on(X, Y)
+    small = alone.judged_on(X, Y)
     np.testing.assert_array_equal(judged.predictions[:, :90], small.predictions)
 
 

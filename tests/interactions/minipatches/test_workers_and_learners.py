@@ -3,13 +3,14 @@
 import joblib
 import numpy as np
 import pytest
-from minipatch_cases import Once, fitted, many, refits_of, small_table
+from minipatch_cases import Once, fitted, many, small_table
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.neural_network import MLPRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from propopt.errors import InterruptedWarning, InvalidInput, SolverFailure
 from propopt.interactions import Minipatches
+from propopt.interactions.inference.scores import set_scores
 from propopt.interactions.minipatches import fitting
 from propopt.interactions.minipatches.fitting import Budget
 
@@ -20,13 +21,13 @@ def small_chunks(monkeypatch):
     monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=64))
 
 
-def numbers(model):
-    return model.result_.to_frame().to_numpy(dtype=float), model.left_out_.predictions
-
-
 def alike(one, other):
-    for mine, theirs in zip(numbers(one), numbers(other), strict=True):
-        assert mine.tobytes() == theirs.tobytes()
+    """Predictions, scores and their errors have the same bits."""
+    assert one.predictions.tobytes() == other.predictions.tobytes()
+    pairs = one.features.all_sets(2)
+    mine, theirs = set_scores(one, pairs), set_scores(other, pairs)
+    for name in ("estimates", "standard_errors", "monte_carlo", "counts"):
+        assert getattr(mine, name).tobytes() == getattr(theirs, name).tobytes()
 
 
 LEARNER = DecisionTreeRegressor(max_features=1)  # it draws, too
@@ -38,8 +39,8 @@ def test_any_number_of_workers_gives_the_same_digits():
     alike(alone, fitted(many(), X, y, LEARNER, n_jobs=2))
     with joblib.parallel_config("threading", n_jobs=2):
         alike(alone, fitted(many(), X, y, LEARNER))
-    other = fitted(many(), X, y, LEARNER, random_state=1)
-    assert (other.left_out_.predictions != alone.left_out_.predictions).any()
+    other = fitted(many(), X, y, LEARNER, seed=1)
+    assert (other.predictions != alone.predictions).any()
 
 
 def test_workers_of_dask_give_the_same_digits():
@@ -79,7 +80,7 @@ def test_a_worker_of_dask_that_is_killed_loses_nothing(tmp_path):
 
 def test_predictions_are_those_of_the_learners_at_rows_that_they_did_not_see():
     X, y = small_table()
-    source = fitted(many(), X, y, LEARNER).left_out_
+    source = fitted(many(), X, y, LEARNER)
     patches = source.patches
     for b in (0, 63, 64, 499):
         rows, columns = patches.rows[b], np.flatnonzero(patches.features[b])
@@ -95,7 +96,7 @@ def test_patches_without_features_are_fitted_too():
     X, y = small_table()
     scheme = many(n_features=1, columns="bernoulli", n_patches=800)
     with pytest.warns(match="patches are few"):
-        source = fitted(scheme, X, y).left_out_
+        source = fitted(scheme, X, y)
     (b, *_) = np.flatnonzero(~source.patches.features.any(axis=1))
     out = source.patches.out[b]
     mean = y[source.patches.rows[b]].mean()
@@ -120,8 +121,9 @@ def test_the_patch_in_which_a_learner_fails_is_told(tmp_path, n_jobs):
 
 def test_predictions_that_are_no_numbers_are_refused(tmp_path):
     X, y = small_table()
-    with pytest.raises(InvalidInput, match="fitted to patch 3 it predicts 70 values"):
+    with pytest.raises(InvalidInput, match="numbers that are not finite") as caught:
         fitted(many(), X, y, Once(str(tmp_path), "nan", after=3))
+    assert any("while fitting patch 3, of 20 rows" in n for n in caught.value.__notes__)
 
 
 @pytest.mark.slow
@@ -157,7 +159,7 @@ def test_an_interruption_is_one_where_too_little_was_finished(tmp_path, after):
 
 def test_the_whole_predictor_is_the_mean_of_all_patches():
     X, y = small_table()
-    source = fitted(many(keep=True), X, y, LEARNER).left_out_
+    source = fitted(many(keep=True), X, y, LEARNER)
     new = small_table(15, seed=9)[0]
     predictions = [predict(new) for predict in source.learners.predictors]
     assert len(predictions) == 500
@@ -168,7 +170,7 @@ def test_the_whole_predictor_is_the_mean_of_all_patches():
 
 def test_kept_learners_predicted_what_the_scores_are_made_of():
     X, y = small_table()
-    source = fitted(many(keep=True), X, y, LEARNER).left_out_
+    source = fitted(many(keep=True), X, y, LEARNER)
     for b in (0, 300):
         out = source.patches.out[b]
         again = source.learners.predictors[b](X)[out]
@@ -178,7 +180,7 @@ def test_kept_learners_predicted_what_the_scores_are_made_of():
 @pytest.mark.parametrize("sets", [np.zeros((1, 0), int), [[2]], [[0, 1], [2, 5]]])
 def test_judged_on_new_rows_each_mean_is_over_all_patches_without_the_set(sets):
     X, y = small_table()
-    source = fitted(many(keep=True), X, y, LEARNER).left_out_
+    source = fitted(many(keep=True), X, y, LEARNER)
     new, target = small_table(15, seed=9)
     judged = source.judged_on(new, target)
     found = judged.errors(np.asarray(sets))
@@ -194,7 +196,7 @@ def test_judged_on_new_rows_each_mean_is_over_all_patches_without_the_set(sets):
 
 def test_learners_that_are_not_kept_are_asked_for():
     X, y = small_table()
-    source = fitted(many(), X, y).left_out_
+    source = fitted(many(), X, y)
     for ask in (lambda: source.predict(X), lambda: source.judged_on(X, y)):
         with pytest.raises(InvalidInput, match=r"fit with Minipatches\(keep=True\)"):
             ask()
@@ -204,10 +206,8 @@ def test_classes_that_a_patch_has_not_seen_have_probability_zero():
     X, y = small_table()
     labels = (y > 0).astype(int)
     labels[:2] = 2  # two rows, which most patches do not see
-    refits = refits_of(
-        X, labels, DecisionTreeClassifier(), classes=np.array(["a", "b", "c"])
-    )
-    source = many(keep=True).fit(refits, seed=0)
+    names = np.array(["a", "b", "c"])[labels]
+    source = fitted(many(keep=True), X, names, DecisionTreeClassifier())
     probabilities = source.predict(X)
     assert probabilities.shape == (90, 3)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-12)
@@ -222,8 +222,8 @@ def test_stratified_patches_see_each_class():
     X, y = small_table()
     labels = (y > 0).astype(int)
     labels[:4] = 2
-    refits = refits_of(X, labels, DecisionTreeClassifier(), classes=np.arange(3))
-    source = many(row_sampling="stratified", rows=30).fit(refits, seed=0)
+    scheme = many(row_sampling="stratified", rows=30)
+    source = fitted(scheme, X, labels, DecisionTreeClassifier())
     in_patches = labels[source.patches.rows]
     assert all((in_patches == k).any(axis=1).all() for k in range(3))
 
