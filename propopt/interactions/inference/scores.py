@@ -14,7 +14,7 @@ from propopt.interactions.inference.moments import moments
 from propopt.interactions.left_out import LeftOut, inclusion_exclusion
 
 
-SCORES_AT_ONCE: Final = Budget(2**26)
+SCORES_AT_ONCE: Final = Budget(2**25)
 """Scores of all rows; about eight arrays of that size are held, whatever Q."""
 
 

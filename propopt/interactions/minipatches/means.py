@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import sys
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, TypeAlias, final
@@ -17,23 +17,23 @@ from propopt.batches import Budget
 from propopt.errors import InvalidInput
 from propopt.interactions.features import Features, Places
 from propopt.interactions.left_out import LeftOutErrors
-from propopt.interactions.minipatches.learners import Learners, kept
+from propopt.interactions.minipatches.learners import Learners
 from propopt.interactions.minipatches.patches import Patches
-from propopt.interactions.minipatches.sums import PatchesWithout, patches_without
+from propopt.interactions.minipatches.sums import Counts, Sums
+from propopt.interactions.minipatches.without import PatchesWithout, patches_without
 from propopt.interactions.row_errors import RowError
 from propopt.tables.names import listed
 
 
 Bits: TypeAlias = NDArray[np.uint8]
 
-Counts: TypeAlias = NDArray[np.float32]
-"""Exact below 2^24."""
+MOST_ROWS: Final = 128
 
-ROWS_AT_ONCE: Final = Budget(sys.maxsize, 128)
-"""Predictions of a group of patches at so few rows stay near while they are summed."""
+KNOWN_AT_ONCE: Final = Budget(2**22, MOST_ROWS)
+"""Predictions of a group of patches, which stay near while they are summed."""
 
 SUMS_AT_ONCE: Final = Budget(2**25)
-"""Of all groups, at those rows."""
+"""Sums of all groups at those rows, and masks of all patches."""
 
 
 @final
@@ -64,6 +64,12 @@ class PatchErrors:
         G, of patches that follow each other, for the jackknife.
     learners : Learners or None
         Those that predicted, where they were kept.
+
+    Notes
+    -----
+    Beside the predictions, 8 B N R bytes in memory or on disk, are held: the errors of
+    q sets, 8 q (N + G + 1) bytes; which rows and features a patch has, B (N/8 + M); and
+    at most 128 MiB of sums and masks, whatever B, N, M, R and q.
     """
 
     patches: Patches
@@ -82,26 +88,32 @@ class PatchErrors:
             np.zeros((len(self._groups), n_sets)),
             np.full(n_sets, np.inf),
         )
-        set_bytes = ROWS_AT_ONCE.n_rows * len(self._groups) * self._n_bytes
-        for own in SUMS_AT_ONCE.blocks(n_sets, max(set_bytes, len(self.patches))):
+        for own in self._set_blocks(n_sets):
             without = patches_without(sets[own], self._present, self._groups)
-            for rows in ROWS_AT_ONCE.blocks(len(self.y), 1):
-                sums, counts = self._sums(without, rows)
-                self._require_patches(counts.sum(axis=0).min(axis=1), sets[own])
-                self._add_block(found, rows, own, sums, counts)
+            for rows in self._row_blocks():
+                groups = self._sums(without, rows)
+                total = Sums.total(groups)
+                fewest = total.counts.min(axis=1)
+                self._require_patches(fewest, sets[own])
+                found.counts[own] = np.minimum(found.counts[own], fewest)
+                found.rows[rows, own] = self._judged(total, rows)
+                weights = self.row_weights[rows] / len(self.y)
+                for replicate, group in zip(found.replicates, groups, strict=True):
+                    replicate[own] += weights @ self._judged(total - group, rows)
         return found
 
-    def judged_on(self, table: Any, y: NDArray[Any]) -> PatchErrors:
-        return replace(
-            self,
-            patches=self.patches.seen_by_none(len(y)),
-            predictions=kept(self.learners).known(table, y),
-            y=y,
-            row_weights=np.ones(len(y)),
-        )
+    def _set_blocks(self, n_sets: int) -> Iterator[slice]:
+        """So many sets that their sums and masks keep to the budget."""
+        known = 8 * int(self.predictions.shape[2]) + 4  # a sum of float64, and a count
+        sums = MOST_ROWS * len(self._groups) * known
+        return SUMS_AT_ONCE.blocks(n_sets, max(sums, len(self.patches)))
 
-    def predict(self, table: Any) -> Array:
-        return kept(self.learners).mean(table)
+    def _row_blocks(self) -> Iterator[slice]:
+        """So many rows, a multiple of 8, that predictions of a group stay near."""
+        n_known = int(self.predictions.shape[2])
+        row_bytes = 8 * n_known * -(-len(self.patches) // len(self._groups))
+        size = max(8, KNOWN_AT_ONCE.rows(row_bytes) // 8 * 8)
+        return Budget(size).blocks(len(self.y), 1)
 
     @cached_property
     def _groups(self) -> list[slice]:
@@ -116,55 +128,35 @@ class PatchErrors:
         inside = self.patches.rows
         return [_bits_of_out(inside[own], len(self.y)) for own in self._groups]
 
-    @property
-    def _n_bytes(self) -> int:
-        """Of one set at one row in one group: sums of float64, a count of float32."""
-        return 8 * int(self.predictions.shape[2]) + 4
-
     @cached_property
     def _present(self) -> Truths:
         """Whether a feature is in a patch, (M, B)."""
         return np.ascontiguousarray(self.patches.features.T)
 
-    def _sums(self, without: list[PatchesWithout], rows: slice) -> tuple[Array, Counts]:
-        """Of patches without q sets, at n rows, in each group.
-
-        Sums of what is known (G, q, R, n), and how many they are (G, q, n).
-        """
-        sums, counts = [], []
+    def _sums(self, without: list[PatchesWithout], rows: slice) -> list[Sums]:
+        """Of patches without q sets, at n rows, in each group."""
         groups = zip(without, self._groups, self._bits, strict=True)
-        for patches, own, bits in groups:
-            out = _some_out(bits, rows)
-            predicted = np.moveaxis(self.predictions[own, rows], 2, 1)
-            known = np.zeros(predicted.shape)  # (b, R, n)
-            np.copyto(known, predicted, where=out[:, None])
-            total = patches.sums(known.reshape(len(known), -1))
-            sums.append(total.reshape(-1, *known.shape[1:]))
-            counts.append(patches.sums(out.astype(np.float32)))
-        return np.stack(sums), np.stack(counts)
+        return [
+            self._sums_of_group(patches, own, _some_out(bits, rows), rows)
+            for patches, own, bits in groups
+        ]
 
-    def _add_block(
-        self,
-        found: LeftOutErrors,
-        rows: slice,
-        own: slice,
-        sums: Array,
-        counts: Counts,
-    ) -> None:
-        """Write the errors of some rows and sets, and add to means over the rows."""
-        weights = self.row_weights[rows] / len(self.y)
-        total, count = sums.sum(axis=0), counts.sum(axis=0)
-        found.counts[own] = np.minimum(found.counts[own], count.min(axis=1))
-        found.rows[rows, own] = self._judged(total, count, rows)
-        for g, replicate in enumerate(found.replicates):
-            rest = self._judged(total - sums[g], count - counts[g], rows)
-            replicate[own] += weights @ rest
+    def _sums_of_group(
+        self, patches: PatchesWithout, own: slice, out: Truths, rows: slice
+    ) -> Sums:
+        predicted = np.moveaxis(self.predictions[own, rows], 2, 1)
+        known = np.zeros(predicted.shape)  # (b, R, n)
+        np.copyto(known, predicted, where=out[:, None])
+        total = patches.sums(known.reshape(len(known), -1))
+        counts = patches.sums(out.astype(np.float32))
+        return Sums(total.reshape(-1, *known.shape[1:]), counts)
 
-    def _judged(self, sums: Array, counts: Counts, rows: slice) -> Array:
-        """Err of the means (q, R, n) at n rows, (n, q); NaN where there is no patch."""
-        means = sums / np.maximum(counts, 1.0)[:, None]
-        errors = self.error.of(self.y[rows], means.transpose(2, 0, 1))
-        return errors if counts.all() else np.where(counts.T == 0.0, np.nan, errors)
+    def _judged(self, sums: Sums, rows: slice) -> Array:
+        """Err of the means at n rows, (n, q); NaN where there is no patch."""
+        errors = self.error.of(self.y[rows], sums.means)
+        if sums.counts.all():
+            return errors
+        return np.where(sums.counts.T == 0.0, np.nan, errors)
 
     def _require_patches(self, fewest: Counts, sets: Places) -> None:
         """Refuse sets that no patch leaves out at some row."""
