@@ -1,0 +1,215 @@
+"""Means over patches are those of Algorithm 2 as it is written, loop by loop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from propopt.batches import Budget
+from propopt.errors import InvalidInput
+from propopt.interactions.inference.scores import set_scores
+from propopt.interactions.left_out import inclusion_exclusion
+from propopt.interactions.minipatches import means
+from propopt.interactions.minipatches.means import PatchErrors
+from propopt.interactions.row_errors import AbsoluteError, GivenError
+from tests.support.patches_by_loops import (
+    literal_errors,
+    literal_groups,
+    literal_scores,
+    random_source,
+)
+
+
+EMPTY = np.zeros((1, 0), dtype=np.intp)
+
+
+def log_loss(labels: Any, probabilities: Any) -> Any:
+    """Of probabilities that need not sum to one."""
+    return -np.log(probabilities[np.arange(len(labels)), labels.astype(int)])
+
+
+SOURCES = {
+    "fixed": random_source(),
+    "bernoulli": random_source(columns="bernoulli", seed=1),
+    "many features": random_source(300, 9, 30, n_kept=3, seed=2),
+    "half of the features": random_source(400, n_kept=3, seed=3),
+    "absolute": random_source(error=AbsoluteError(), seed=4),
+    "three outputs": random_source(
+        n_known=3, error=GivenError(log_loss, np.arange(3)), seed=5
+    ),
+    "blocks of rows": random_source(80, 150, 5, n_kept=2, n_rows=30, seed=6),
+}
+each_source = pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+
+
+def some_sets(source: PatchErrors, order: int, most: int = 500) -> Any:
+    every = EMPTY if order == 0 else source.features.all_sets(order)
+    rng = np.random.default_rng(order)
+    return every[np.sort(rng.permutation(len(every))[:most])]
+
+
+@each_source
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_errors_are_those_of_the_literal_loops(source: PatchErrors, order: int) -> None:
+    sets = some_sets(source, order)
+    assert_allclose(source.errors(sets).rows, literal_errors(source, sets), rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_scores_of_any_order_are_those_of_brute_force(order: int) -> None:
+    source = random_source(900, 6, 9, n_rows=2, seed=7)
+    sets = some_sets(source, order, 5)
+    found = inclusion_exclusion(source, sets).rows
+    assert_allclose(found, literal_scores(source, sets), atol=1e-9)  # errors are 10^4
+
+
+def test_scores_of_all_pairs_are_those_of_the_literal_algorithm() -> None:
+    source = random_source(700, 120, 8, n_rows=30, n_kept=3, seed=8)
+    source = shifted(source, -100.0)
+    whole = literal_errors(source, [()])
+    single = literal_errors(source, [(j,) for j in range(8)])
+    pairs = source.features.all_sets(2)
+    both = literal_errors(source, pairs)
+    literal = single[:, pairs[:, 0]] + single[:, pairs[:, 1]] - both - whole
+    found = inclusion_exclusion(source, pairs).rows
+    assert np.abs(found - literal).max() < 1e-12
+
+
+def shifted(source: PatchErrors, by: float) -> PatchErrors:
+    return PatchErrors(**{**fields_of(source), "predictions": source.predictions + by})
+
+
+def fields_of(source: PatchErrors) -> dict[str, Any]:
+    return {name: getattr(source, name) for name in source.__dataclass_fields__}
+
+
+@each_source
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_replicates_are_means_without_one_group(
+    source: PatchErrors, order: int
+) -> None:
+    sets = some_sets(source, order)
+    found = source.errors(sets).replicates
+    assert found.shape == (source.n_groups, len(sets))
+    for replicate, kept in zip(found, literal_groups(source), strict=True):
+        errors = literal_errors(source, sets, kept)
+        weighted = source.row_weights @ errors / len(source.y)
+        assert_allclose(replicate, weighted, rtol=1e-12)
+
+
+def test_a_group_without_which_nothing_is_left_has_no_replicate() -> None:
+    source = random_source(40, 10, 5, n_groups=2, seed=9)
+    sets = source.features.all_sets(2)
+    few = None
+    for q, own in enumerate(sets):
+        for kept in literal_groups(source):
+            if np.isnan(literal_errors(source, [own], kept)).any():
+                few = q
+    assert few is not None
+    scores = set_scores(source, sets)
+    whole = [
+        not any(
+            np.isnan(literal_errors(source, [own], kept)).any()
+            for kept in literal_groups(source)
+        )
+        for own in sets
+    ]
+    assert np.isfinite(scores.estimates).all()
+    assert np.array_equal(np.isfinite(scores.monte_carlo), whole)
+    assert 0 < sum(whole) < len(whole)
+
+
+def test_counts_are_the_fewest_patches_of_any_row() -> None:
+    source = random_source(50)
+    sets = source.features.all_sets(2)
+    absent = ~source.patches.features[:, sets].any(axis=2)
+    fewest = (source.patches.out[:, :, None] & absent[:, None]).sum(axis=0).min(axis=0)
+    assert np.array_equal(source.errors(sets).counts, fewest)
+
+
+def test_usable_shares_of_fixed_patches_are_exact() -> None:
+    # a patch leaves out 12 of 16 rows, and 10 of 28 pairs of 8 features when it has 3
+    source = random_source(200, 16, 8, n_rows=4, n_kept=3)
+    for order, expected in [(0, 0.75), (1, 0.46875), (2, 0.267857142857142857)]:
+        without = means.patches_without(
+            some_sets(source, order), source.patches.features.T, [slice(200)]
+        )
+        counts = without[0].sums(source.patches.out.astype(np.float32))
+        assert counts.mean(dtype=np.float64) / 200 == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_blocks_never_change_a_result(
+    order: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+
+    def squared(y: Any, predicted: Any) -> Any:
+        sizes.append(len(y))
+        return (y - predicted) ** 2
+
+    source = random_source(80, 150, 5, n_rows=30, error=GivenError(squared), seed=6)
+    sets = source.features.all_sets(order)
+    whole = source.errors(sets)
+    sizes.clear()
+    monkeypatch.setattr(means, "SUMS_AT_ONCE", Budget(1))
+    monkeypatch.setattr(means, "KNOWN_AT_ONCE", Budget(1))
+    parts = source.errors(sets)
+    assert max(sizes) == 8  # rows, of one set
+    assert_allclose(parts.rows, whole.rows, rtol=1e-12)
+    assert_allclose(parts.replicates, whole.replicates, rtol=1e-12)
+    assert np.array_equal(parts.counts, whole.counts)
+
+
+def test_scores_of_blocks_of_sets_are_those_of_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = SOURCES["half of the features"]
+    sets = source.features.all_sets(2)
+    whole = set_scores(source, sets)
+    monkeypatch.setattr(
+        "propopt.interactions.inference.scores.SCORES_AT_ONCE", Budget(1)
+    )
+    parts = set_scores(source, sets)
+    for name in whole.__dataclass_fields__:
+        assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-9)
+
+
+def test_memory_mapped_predictions_give_the_same(tmp_path: Path) -> None:
+    source = SOURCES["blocks of rows"]
+    mapped = np.memmap(
+        tmp_path / "p", dtype=np.float64, mode="w+", shape=source.predictions.shape
+    )
+    mapped[:] = source.predictions
+    other = PatchErrors(**{**fields_of(source), "predictions": mapped})
+    sets = source.features.all_sets(2)
+    assert np.array_equal(other.errors(sets).rows, source.errors(sets).rows)
+
+
+def test_rows_that_no_patch_saw_are_judged_by_all_of_them() -> None:
+    source = random_source(50)
+    new = np.random.default_rng(0).normal(size=(50, 3, 1))
+    fresh = PatchErrors(
+        **{
+            **fields_of(source),
+            "patches": source.patches.seen_by_none(3),
+            "predictions": new,
+            "y": np.zeros(3),
+            "row_weights": np.ones(3),
+        }
+    )
+    found = fresh.errors(np.array([[2]]))
+    used = ~source.patches.features[:, 2]
+    assert_allclose(found.rows, new[used].mean(axis=0) ** 2, rtol=1e-13)
+    assert found.counts == used.sum()
+
+
+def test_a_set_that_no_patch_leaves_out_is_named_with_what_would_do() -> None:
+    source = random_source(12, 14, 7, n_kept=4)
+    with pytest.raises(InvalidInput, match="of 12 none is without") as refused:
+        source.errors(source.features.all_sets(3))
+    assert "draw" in str(refused.value)
