@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, TypeAlias, final
@@ -18,6 +18,7 @@ from propopt.errors import InvalidInput
 from propopt.interactions.features import Features, Places
 from propopt.interactions.left_out import LeftOutErrors
 from propopt.interactions.minipatches.learners import Learners
+from propopt.interactions.minipatches.learners import Learners, kept
 from propopt.interactions.minipatches.patches import Patches
 from propopt.interactions.minipatches.sums import Counts, Sums
 from propopt.interactions.minipatches.without import PatchesWithout, patches_without
@@ -101,6 +102,18 @@ class PatchErrors:
                 for replicate, group in zip(found.replicates, groups, strict=True):
                     replicate[own] += weights @ self._judged(total - group, rows)
         return found
+
+    def judged_on(self, table: Any, y: NDArray[Any]) -> PatchErrors:
+        return replace(
+            self,
+            patches=self.patches.seen_by_none(len(y)),
+            predictions=kept(self.learners).known(table, y),
+            y=y,
+            row_weights=np.ones(len(y)),
+        )
+
+    def predict(self, table: Any) -> Array:
+        return kept(self.learners).mean(table)
 
     def _set_blocks(self, n_sets: int) -> Iterator[slice]:
         """So many sets that their sums and masks keep to the budget."""
