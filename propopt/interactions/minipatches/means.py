@@ -17,7 +17,6 @@ from propopt.batches import Budget
 from propopt.errors import InvalidInput
 from propopt.interactions.features import Features, Places
 from propopt.interactions.left_out import LeftOutErrors
-from propopt.interactions.minipatches.learners import Learners
 from propopt.interactions.minipatches.learners import Learners, kept
 from propopt.interactions.minipatches.patches import Patches
 from propopt.interactions.minipatches.sums import Counts, Sums
