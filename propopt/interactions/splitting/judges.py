@@ -1,0 +1,112 @@
+"""Learners of some rows, each judged on rows that had no part in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from propopt._typing import Array
+from propopt.interactions.refits import Predictor, Refits
+from propopt.threads import few_threads
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Judge:
+    """Rows that are fitted, and others on which what was fitted is judged.
+
+    Parameters
+    ----------
+    training : array of int
+        Rows that are fitted.
+    table : array or DataFrame (n, D)
+        Rows that are judged.
+    y : array (n,)
+        Their target.
+    places : array of int (n,)
+        Where their errors stand among those of all judges.
+    share : float
+        Of these errors there: 1, or less where several judge one row.
+    """
+
+    training: NDArray[np.intp]
+    table: Any
+    y: NDArray[Any]
+    places: NDArray[np.intp]
+    share: float = 1.0
+
+    def predictor(
+        self, refits: Refits, left_out: tuple[int, ...], seed: int
+    ) -> Predictor:
+        """f^(−T), fitted to the training rows.
+
+        Parameters
+        ----------
+        refits : Refits
+            Learner, table, target.
+        left_out : tuple of int
+            T.
+        seed : int
+            The same for each T.
+        """
+        kept = np.ones(len(refits.features), dtype=bool)
+        kept[list(left_out)] = False
+        return refits.fitted(self.training, kept, seed)
+
+    def errors(self, refits: Refits, left_out: tuple[int, ...], seed: int) -> Array:
+        """Err(y, f^(−T)(x)) of the rows that are judged, (n,).
+
+        Parameters
+        ----------
+        refits : Refits
+            Learner, table, target.
+        left_out : tuple of int
+            T.
+        seed : int
+            The same for each T.
+        """
+        predicted = self.predictor(refits, left_out, seed)(self.table)
+        known = refits.error.known(predicted, self.y)
+        return refits.error.of(self.y, known[:, None, :])[:, 0]
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Verdicts:
+    """Errors of some predictors: a call that is sent to a worker.
+
+    One thread of BLAS and OpenMP fits, whatever the number of workers, so that numbers
+    do not depend on it.
+
+    Parameters
+    ----------
+    refits : Refits
+        Learner, table, target.
+    judges : tuple of Judge
+        Each fits each predictor.
+    left_out : tuple of tuple of int
+        The sets T without which predictors are fitted.
+    seed : int
+        The same for each fit.
+    n_rows : int
+        That are judged, by all judges together.
+    """
+
+    refits: Refits
+    judges: tuple[Judge, ...]
+    left_out: tuple[tuple[int, ...], ...]
+    seed: int
+    n_rows: int
+
+    def __call__(self) -> Array:
+        """Errors of all rows, (sets, rows)."""
+        found = np.zeros((len(self.left_out), self.n_rows))
+        with few_threads(1):
+            for row, left_out in zip(found, self.left_out, strict=True):
+                for judge in self.judges:
+                    own = judge.errors(self.refits, left_out, self.seed)
+                    row[judge.places] += judge.share * own
+        return found

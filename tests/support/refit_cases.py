@@ -1,0 +1,53 @@
+"""Tables, targets and learners that are fitted without features, for tests."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from propopt._typing import Array
+from propopt.interactions.refits import Refits
+
+
+def product_table(
+    n_rows: int = 60, n_features: int = 4, seed: int = 0
+) -> tuple[Array, Array]:
+    """X and y = 2 x0 x1 + x2 + noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, n_features))
+    y = 2 * X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * rng.normal(size=n_rows)
+    return X, y
+
+
+def read(estimator: Any, X: Any, y: Any, **settings: Any) -> Refits:
+    """Refits of them."""
+    return Refits.of(estimator, X, y, **settings)
+
+
+def worth(
+    estimator: Any, training: tuple[Array, Array], test: tuple[Array, Array]
+) -> dict[frozenset[int], float]:
+    """v(A) = −mean squared error of the learner refitted on columns A, of all A."""
+    (X, y), (new, target) = training, test
+    game: dict[frozenset[int], float] = {}
+    for size in range(X.shape[1] + 1):
+        for columns in combinations(range(X.shape[1]), size):
+            predicted = np.full(len(target), y.mean())
+            if columns:
+                model = clone(estimator).fit(X[:, columns], y)
+                predicted = model.predict(new[:, columns])
+            game[frozenset(columns)] = -float(np.mean((target - predicted) ** 2))
+    return game
+
+
+def co_moebius(game: dict[frozenset[int], float], own: tuple[int, ...]) -> float:
+    """Σ_{T ⊆ S} (−1)^|T| v(all without T): the co-Möbius transform at S."""
+    everyone = max(game, key=len)
+    return sum(
+        (-1) ** size * game[everyone - set(left_out)]
+        for size in range(len(own) + 1)
+        for left_out in combinations(own, size)
+    )
