@@ -99,5 +99,9 @@ class InterruptedWarning(PropoptWarning):
     """Work was interrupted; the result holds what had been finished."""
 
 
+class AdditiveErrorWarning(PropoptWarning):
+    """Features that do not interact have scores other than zero under this error."""
+
+
 class FewPatchesWarning(PropoptWarning):
     """Some predictions are means of few minipatches; the message says how many do."""

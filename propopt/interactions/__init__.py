@@ -12,6 +12,7 @@ from propopt.interactions.graph import interaction_graph
 from propopt.interactions.iloco import ILOCO
 from propopt.interactions.minipatches.scheme import Minipatches
 from propopt.interactions.result import InteractionScores
+from propopt.interactions.screening import Screen
 from propopt.interactions.splitting.split import DataSplit
 
 
@@ -21,6 +22,7 @@ __all__ = [
     "InteractionScores",
     "Minipatches",
     "PairScores",
+    "Screen",
     "faith_shap",
     "h_statistic",
     "interaction_graph",

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from propopt._typing import Array
 from propopt.checks import read_seed
 from propopt.errors import InvalidInput
-from propopt.interactions.features import FeatureGroups, Places
+from propopt.interactions.features import FeatureGroups, Features, Places
 from propopt.interactions.learning.tables import read_learning_table
 from propopt.interactions.left_out import LeftOut
 from propopt.interactions.minipatches.scheme import Minipatches
@@ -23,6 +23,7 @@ from propopt.interactions.result import InteractionScores
 from propopt.interactions.row_errors import ErrorChoice
 from propopt.interactions.scheme import Scheme
 from propopt.interactions.scoring import Scoring
+from propopt.interactions.screening import ChosenSets, Screen
 from propopt.interactions.sets import SetChoice, read_sets
 from propopt.tables.frames import names_of
 
@@ -69,7 +70,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         How predictors without features are had; by default ``Minipatches()``.
     order : int
         Size of the sets: 1 is LOCO, 2 are pairs.
-    sets : "all" or sequence of sequences of names
+    sets : "all", sequence of sequences of names, or Screen
         Which sets; if they are given, they say their size themselves.
     error : {"auto", "squared", "absolute", "probability"} or callable
         Err: of regressors squared by default, of classifiers 1 − p of the class.
@@ -125,7 +126,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         scheme: Scheme | None = None,
         *,
         order: int = 2,
-        sets: SetChoice = "all",
+        sets: SetChoice | Screen = "all",
         error: ErrorChoice = "auto",
         groups: FeatureGroups | None = None,
         n_jobs: int | None = None,
@@ -161,7 +162,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             would do.
         """
         refits = self._refits(X, y, sample_weight)
-        places = read_sets(self.sets, self.order, refits.features)
+        places = _largest_needed(self.sets, self.order, refits.features)
         self._remember(X, refits)
         self.left_out_: LeftOut = self._scheme.fit(
             refits,
@@ -171,11 +172,11 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             progress=self.progress,
         )
         self.main_effects_ = self._scoring.main_effects()
-        self.result_ = self._scored(places)
+        self.result_ = self._scored(self._chosen(self.sets, self.order))
         return self
 
     def interactions(
-        self, sets: SetChoice = "all", *, order: int = 2
+        self, sets: SetChoice | Screen = "all", *, order: int = 2
     ) -> InteractionScores:
         """Scores of sets of any size, from what is fitted.
 
@@ -184,8 +185,9 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        sets : "all" or sequence of sequences of names
-            All of one size; p-values and intervals are corrected for so many.
+        sets : "all", sequence of sequences of names, or Screen
+            All of one size; p-values and intervals are corrected for so many, and for
+            as many as a screen says.
         order : int
             That size, of ``"all"``.
 
@@ -195,8 +197,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             If a name is unknown, or a set was left out by too few patches.
         """
         check_is_fitted(self, "left_out_")
-        places = read_sets(sets, order, self.left_out_.features)
-        return self._scored(places)
+        return self._scored(self._chosen(sets, order))
 
     def target(
         self, X: Any, y: Any, sets: SetChoice = "all", *, order: int = 2
@@ -267,8 +268,19 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
     def _scoring(self) -> Scoring:
         return Scoring(self.left_out_, self._scheme, self.error_)
 
-    def _scored(self, places: Places) -> InteractionScores:
-        return self._scoring.of(places, self.main_effects_, n_candidates=len(places))
+    def _chosen(self, sets: SetChoice | Screen, order: int) -> ChosenSets:
+        if isinstance(sets, Screen):
+            return sets.choose(self.left_out_, order)
+        places = read_sets(sets, order, self.left_out_.features)
+        return ChosenSets(places, len(places))
+
+    def _scored(self, chosen: ChosenSets) -> InteractionScores:
+        return self._scoring.of(
+            chosen.places,
+            self.main_effects_,
+            n_candidates=chosen.n_candidates,
+            notes=chosen.notes,
+        )
 
     def _refits(self, X: Any, y: Any, sample_weight: Any) -> Refits:
         refits = Refits.of(
@@ -313,6 +325,13 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             tags.classifier_tags = own.classifier_tags
             tags.regressor_tags = own.regressor_tags
         return tags
+
+
+def _largest_needed(sets: SetChoice | Screen, order: int, features: Features) -> Places:
+    """The sets that are going to be scored; one of their size where none is chosen."""
+    if isinstance(sets, Screen):
+        return sets.one_set(order, features)
+    return read_sets(sets, order, features)
 
 
 def _table_or_array(X: Any) -> Any:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias, final
+from typing import Any, Final, Literal, Protocol, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Values
-from propopt.errors import InvalidInput
+from propopt.checks import as_floats, did_you_mean
+from propopt.errors import AdditiveErrorWarning, InvalidInput
 
 
 class RowError(Protocol):
@@ -70,7 +72,12 @@ class SquaredError:
 @final
 @dataclass(frozen=True)
 class AbsoluteError:
-    """|y − ŷ|, Lipschitz; of important features without interaction it is not zero."""
+    """|y − ŷ|, Lipschitz, as the proof of coverage wants it.
+
+    Important features have positive scores by it without any interaction: two normal
+    effects of sizes b and normal noise, all in deviations of the noise, one of
+    √(2/π) (2 √(1 + b²) − 1 − √(1 + 2b²)).
+    """
 
     name: str = "absolute"
     units: str = "units of the target"
@@ -107,8 +114,9 @@ class GivenError:
     Parameters
     ----------
     function : callable
-        From targets (n,) and predictions (n,), of a classifier probabilities (n, K), to
-        errors (n,), each of its own row.
+        From targets (n,) and predictions (n,), of a classifier labels (n,) and
+        probabilities (n, K), to errors (n,), each of its own row: rows of several
+        predictors come in one call.
     classes : array (K,) or None
         What the targets of a classifier are.
     """
@@ -129,13 +137,18 @@ class GivenError:
         targets = y if self.classes is None else self.classes[y.astype(np.intp)]
         flat = known.reshape(n_rows * n_sets, n_outputs)
         predictions = flat[:, 0] if self.classes is None else flat
-        errors: Values = np.asarray(
-            self.function(np.repeat(targets, n_sets), predictions), dtype=np.float64
-        )
+        found = self.function(np.repeat(targets, n_sets), predictions)
+        errors: Values = as_floats(found, "error")
         if errors.shape != (n_rows * n_sets,):
             raise InvalidInput(
-                f"error: expected one error for each of {n_rows * n_sets} rows, got "
-                f"shape {errors.shape}"
+                f"error: {self.name}: expected one error for each of "
+                f"{n_rows * n_sets} rows, got shape {errors.shape}; a mean over rows "
+                "is none, lambda y, p: (y - p) ** 2 is one for each"
+            )
+        if not np.isfinite(errors).all():
+            wrong = int((~np.isfinite(errors)).sum())
+            raise InvalidInput(
+                f"error: {self.name}: {wrong} of {len(errors)} errors are not finite"
             )
         return errors.reshape(n_rows, n_sets)
 
@@ -145,8 +158,27 @@ ErrorChoice: TypeAlias = (
 )
 
 
+ABSOLUTE_LEAK: Final = 0.077
+"""Score of two effects of one deviation of the noise each: see AbsoluteError."""
+
+ABSOLUTE_LEAK_OF_TWO: Final = 0.38
+"""And of two deviations each."""
+
+
 def read_error(choice: ErrorChoice, classes: NDArray[Any] | None) -> RowError:
     """The error that is meant; by default squared, of classes their probability.
+
+    Parameters
+    ----------
+    choice : {"auto", "squared", "absolute", "probability"} or callable
+        A callable is from targets and predictions of rows to an error of each.
+    classes : array (K,) or None
+        Those of a classifier.
+
+    Warns
+    -----
+    AdditiveErrorWarning
+        For absolute errors.
 
     Raises
     ------
@@ -158,11 +190,20 @@ def read_error(choice: ErrorChoice, classes: NDArray[Any] | None) -> RowError:
     if classes is None and choice in ("auto", "squared"):
         return SquaredError()
     if classes is None and choice == "absolute":
+        warnings.warn(
+            "error: by absolute errors features that matter have positive scores "
+            "without any interaction: two effects of one deviation of the noise each "
+            f"{ABSOLUTE_LEAK} of it, of two deviations {ABSOLUTE_LEAK_OF_TWO}; by "
+            "squared errors these are 0",
+            AdditiveErrorWarning,
+            stacklevel=4,
+        )
         return AbsoluteError()
     if classes is not None and choice in ("auto", "probability"):
         return ProbabilityError()
     fit = "'squared', 'absolute'" if classes is None else "'probability'"
     what = "a regressor" if classes is None else "a classifier"
+    near = did_you_mean(choice, ["auto", "squared", "absolute", "probability"])
     raise InvalidInput(
-        f"error: of {what} expected 'auto', {fit} or a callable, got {choice!r}"
+        f"error: of {what} expected 'auto', {fit} or a callable, got {choice!r}{near}"
     )

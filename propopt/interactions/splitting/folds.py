@@ -56,7 +56,7 @@ def held_out(
     return Fold.of(test)
 
 
-def cross_fitted(
+def dealt_folds(
     n_rows: int, n_folds: int, seed: int, labels: NDArray[Any] | None = None
 ) -> tuple[Fold, ...]:
     """Parts of the rows that are judged in turn, each row once, dealt like cards.
@@ -72,7 +72,7 @@ def cross_fitted(
 
     Examples
     --------
-    >>> [fold.test.tolist() for fold in cross_fitted(5, 2, seed=0)]
+    >>> [fold.test.tolist() for fold in dealt_folds(5, 2, seed=0)]
     [[1, 2, 3], [0, 4]]
     """
     number = np.empty(n_rows, dtype=np.intp)

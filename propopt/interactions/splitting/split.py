@@ -13,7 +13,7 @@ from propopt.errors import InvalidInput
 from propopt.interactions.features import Places
 from propopt.interactions.refits import Refits
 from propopt.interactions.splitting.errors import SplitErrors
-from propopt.interactions.splitting.folds import Fold, cross_fitted, held_out
+from propopt.interactions.splitting.folds import Fold, dealt_folds, held_out
 from propopt.interactions.splitting.judges import Judge
 from propopt.tables.frames import rows_of
 
@@ -127,7 +127,7 @@ class DataSplit:
                     f"n_folds: expected at most {n_rows}, of so many rows, got "
                     f"{self.n_folds}"
                 )
-            return cross_fitted(n_rows, self.n_folds, seed, labels)
+            return dealt_folds(n_rows, self.n_folds, seed, labels)
         n_test = round(self.test_size * n_rows)
         if not 2 <= n_test <= n_rows - 1:
             raise InvalidInput(
