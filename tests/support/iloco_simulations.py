@@ -1,0 +1,58 @@
+"""Simulations of Little, Zheng & Allen, with ten features unless said otherwise."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+
+from propopt.interactions import ILOCO
+from propopt.interactions.inference.scores import set_scores
+
+
+Table = tuple[np.ndarray, np.ndarray]
+
+
+class Simulation:
+    """f = snr Π_{j < order} x_j + Xβ, β_j ~ N(2, 0.5) for j < 5, and noise N(0, 1).
+
+    Parameters
+    ----------
+    rng : Generator
+        Draws β, and later the rows.
+    snr : float
+        Of the product.
+    order : int
+        How many features it has.
+    n_features : int
+        M.
+    correlation : float
+        Of the first two features.
+    """
+
+    def __init__(
+        self,
+        rng: Generator,
+        snr: float = 0.0,
+        *,
+        order: int = 2,
+        n_features: int = 10,
+        correlation: float = 0.0,
+    ) -> None:
+        self.rng, self.snr, self.order, self.correlation = rng, snr, order, correlation
+        own = np.arange(n_features) < 5
+        self.slopes = np.where(own, rng.normal(2.0, 0.5, n_features), 0.0)
+
+    def rows(self, n: int) -> Table:
+        X = self.rng.normal(size=(n, len(self.slopes)))
+        rho = self.correlation
+        X[:, 1] = rho * X[:, 0] + np.sqrt(1.0 - rho**2) * X[:, 1]
+        product = self.snr * X[:, : self.order].prod(axis=1)
+        return X, product + X @ self.slopes + self.rng.normal(size=n)
+
+
+def covers(model: ILOCO, new: Table, *, level: float = 0.9, errors: str = "rows"):
+    """Whether the intervals of the result have what the same predictors score anew."""
+    found = model.result_
+    target = set_scores(model.left_out_.judged_on(*new), found.sets).estimates
+    low, high = found.intervals(level=level, adjust="none", errors=errors).T
+    return (low <= target) & (target <= high)
