@@ -1,0 +1,93 @@
+"""Which sets the simulations of the paper find, by splitting and by patches."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+from iloco_simulations import Simulation
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
+
+from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
+from propopt.interactions.theory import (
+    FixedColumns,
+    detectable_ratio,
+    linear_refit_scores,
+)
+
+
+def split_scores(learner: BaseEstimator, simulation: Simulation, n: int, order: int):
+    model = ILOCO(learner, DataSplit(), order=order, random_state=0, progress=False)
+    return model.fit(*simulation.rows(n))
+
+
+def largest(found: InteractionScores) -> tuple[int, ...]:
+    return tuple(found.sets[found.estimates.argmax()].tolist())
+
+
+def smallest(found: InteractionScores) -> tuple[int, ...]:
+    return tuple(found.sets[found.estimates.argmin()].tolist())
+
+
+@pytest.mark.parametrize(("snr", "low", "high"), [(0.0, 0, 2), (3.0, 6, 6)])
+def test_product_is_found_by_splitting(snr: float, low: int, high: int) -> None:
+    """Of 6 tables; at 0 a pair of 45 is as likely: 3 are a false alarm in 4500."""
+    squares = make_pipeline(PolynomialFeatures(2), Ridge(1e-6))
+    simulations = [Simulation(np.random.default_rng(run), snr) for run in range(6)]
+    scores = [split_scores(squares, own, 2000, 2).result_ for own in simulations]
+    assert low <= sum(largest(own) == (0, 1) for own in scores) <= high
+    mean = np.mean([own.estimates[0] for own in scores])
+    assert mean == pytest.approx(snr**2, rel=0.2, abs=0.5)  # V_01
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.6, 0.9])
+def test_most_negative_pair_is_the_correlated_one(rho: float) -> None:
+    """Scores lie within 5 sd of the closed form; main effects do not show the pair."""
+    n_found = n_top = 0
+    errors = []
+    for run in range(8):
+        simulation = Simulation(np.random.default_rng(run), correlation=rho)
+        model = split_scores(LinearRegression(), simulation, 500, 2)
+        found, top = model.result_, np.argsort(model.main_effects_.estimates)[-2:]
+        n_found += smallest(found) == (0, 1)
+        n_top += set(top.tolist()) == {0, 1}
+        sigma = np.eye(10)
+        sigma[0, 1] = sigma[1, 0] = rho
+        expected = linear_refit_scores(simulation.slopes, sigma, found.sets[:1])
+        errors.append(found.estimates[0] - expected[0])
+    assert n_found == 8 if rho else n_found <= 4
+    assert n_top <= (1 if rho else 5)
+    spread = np.std(errors, ddof=1) / np.sqrt(8)
+    assert abs(np.mean(errors)) < 5.0 * spread  # t of 7 degrees: 2 in 10^3
+
+
+@pytest.mark.parametrize("snr", [0.0, 2.0, 4.0])
+def test_product_of_three_is_found_by_third_order(snr: float) -> None:
+    """V_012 = snr², and cubic fits on many rows know it but for their noise."""
+    cubic = make_pipeline(PolynomialFeatures(3), Ridge(1e-6))
+    simulation = Simulation(np.random.default_rng(3), snr, order=3, n_features=6)
+    found = split_scores(cubic, simulation, 4000, 3).result_
+    assert abs(found.estimates[0] - snr**2) < 5.0 * found.standard_errors[0] + 0.1
+    others = np.abs(np.delete(found.estimates, 0))
+    assert others.max() < max(0.15, found.estimates[0] / 10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_kept", "found"), [(2, False), (5, True)])
+def test_patches_find_what_stands_out_of_the_leak(n_kept: int, found: bool) -> None:
+    # V_01 / (V_0 + V_1) is near 4/8, thresholds are 1.08 and 0.15
+    study = runpy.run_path(
+        str(Path(__file__).parents[3] / "benchmarks" / "null_rejections.py")
+    )
+    assert (detectable_ratio(FixedColumns(10, n_kept)) < 0.5) == found
+    hits = 0
+    for run in range(8):
+        scheme = Minipatches(n_patches=2000, rows=100, n_features=n_kept)
+        fitted = study["InBlocks"](scheme, study["kernel_ridge"])
+        model = ILOCO(Ridge(), fitted, random_state=run, progress=False)
+        simulation = Simulation(np.random.default_rng(run), 2.0)
+        hits += largest(model.fit(*simulation.rows(500)).result_) == (0, 1)
+    assert hits >= 6 if found else hits <= 1
