@@ -55,7 +55,7 @@ class RowError(Protocol):
 
 @final
 @dataclass(frozen=True)
-class SquaredError:
+class SquaredError(RowError):
     """(y − ŷ)², of regressions; what it means in the population is proved."""
 
     name: str = "squared"
@@ -71,7 +71,7 @@ class SquaredError:
 
 @final
 @dataclass(frozen=True)
-class AbsoluteError:
+class AbsoluteError(RowError):
     """|y − ŷ|, Lipschitz, as the proof of coverage wants it.
 
     Important features have positive scores by it without any interaction: two normal
@@ -92,7 +92,7 @@ class AbsoluteError:
 
 @final
 @dataclass(frozen=True)
-class ProbabilityError:
+class ProbabilityError(RowError):
     """1 − p of the class of the row: with two classes |y − p|."""
 
     name: str = "probability"

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from propopt._typing import Values
 from propopt.checks import read_array
+from propopt.errors import InvalidInput
 from propopt.interactions.features import Places
 from propopt.interactions.minipatches.patches import ColumnSampling
 from propopt.interactions.row_errors import RowError
@@ -61,7 +62,8 @@ def additive_leak(
     Raises
     ------
     InvalidInput
-        If main effects are not finite, or there are sets that patches never leave out.
+        If main effects are not finite, patches of a fixed size have no whole number of
+        features, or there are sets that they never leave out.
 
     Examples
     --------
@@ -106,7 +108,12 @@ class _Parts(NamedTuple):
 def _shares(n_features: int, n_kept: float, columns: ColumnSampling) -> KeptShares:
     if columns == "bernoulli":
         return BernoulliColumns(n_kept / n_features)
-    return FixedColumns(n_features, int(np.ceil(n_kept)))
+    if n_kept != int(n_kept):
+        raise InvalidInput(
+            f"n_kept: patches of a fixed size have a whole number of features, got "
+            f"{n_kept}"
+        )
+    return FixedColumns(n_features, int(n_kept))
 
 
 def _main_variances(effects: Values, parts: _Parts) -> Values:

@@ -22,7 +22,7 @@ class KeptShares(Protocol):
 
 @final
 @dataclass(frozen=True)
-class Refitted:
+class Refitted(KeptShares):
     """One predictor on all features but T: p_u^T = 1."""
 
     def share(self, size: int, n_left_out: int) -> float:
@@ -32,7 +32,7 @@ class Refitted:
 
 @final
 @dataclass(frozen=True)
-class FixedColumns:
+class FixedColumns(KeptShares):
     """Patches of exactly m of M features: p_u^T = C(M − t − s, m − s)/C(M − t, m).
 
     Without T the other features are in more of the patches, m/(M − t) and not m/M, so
@@ -69,7 +69,7 @@ class FixedColumns:
 
 @final
 @dataclass(frozen=True)
-class BernoulliColumns:
+class BernoulliColumns(KeptShares):
     """Patches that each feature enters with probability ρ: p_u^T = ρ^s, whatever T.
 
     Parameters

@@ -103,6 +103,11 @@ def test_sets_that_are_never_left_out_are_refused() -> None:
         additive_leak([1.0] * 4, 3, all_sets(4, 2), SquaredError())
 
 
+def test_fixed_patches_have_whole_numbers_of_features() -> None:
+    with pytest.raises(InvalidInput, match=r"whole number of features, got 2\.5"):
+        additive_leak([1.0] * 9, 2.5, all_sets(9, 2), SquaredError())
+
+
 def test_five_hundred_features_are_quick_and_exact() -> None:
     variances = np.random.default_rng(2).exponential(size=500)
     shares = FixedColumns(500, 100)
