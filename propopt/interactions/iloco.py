@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -260,6 +261,23 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         """
         return self._predicted(X)
 
+    @available_if(_predicts)  # type: ignore[untyped-decorator]
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² of predictions, or of a classifier the share that is right.
+
+        Parameters
+        ----------
+        X : array or DataFrame (n, D)
+            New rows.
+        y : array (n,)
+            Their target.
+        sample_weight : array (n,), optional
+            Of rows.
+        """
+        of_classes = is_classifier(self.estimator)
+        measure = accuracy_score if of_classes else r2_score
+        return float(measure(y, self.predict(X), sample_weight=sample_weight))
+
     @property
     def _scheme(self) -> Scheme:
         return Minipatches() if self.scheme is None else self.scheme
@@ -304,8 +322,9 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
 
     def _predicted(self, X: Any) -> Array:
         check_is_fitted(self, "left_out_")
+        table, _ = read_learning_table(X)
         self._check_columns(X, reset=False)
-        return self.left_out_.predict(read_learning_table(X)[0])
+        return self.left_out_.predict(table)
 
     def _check_columns(self, X: Any, *, reset: bool) -> None:
         """Number and names of columns, as scikit-learn has them."""

@@ -64,7 +64,8 @@ def _order_of_all(order: object, n_features: int) -> int:
     size = read_count(order, "order")
     if size > n_features:
         raise InvalidInput(
-            f"order: expected at most {n_features}, of so many features, got {size}"
+            f"order: expected at most {n_features}, of {n_features} feature(s), got "
+            f"{size}"
         )
     return size
 

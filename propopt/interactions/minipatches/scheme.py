@@ -192,7 +192,7 @@ class Minipatches:
         if whole >= n_all:
             raise InvalidInput(
                 f"n_features: a patch of {whole:g} of {n_all} leaves no feature out; "
-                f"expected less than {n_all}"
+                f"expected less than {n_all}, of {n_all} feature(s)"
             )
         return whole
 
