@@ -23,9 +23,10 @@ from propopt.interactions.refits import Refits
 from propopt.interactions.result import InteractionScores
 from propopt.interactions.row_errors import ErrorChoice
 from propopt.interactions.scheme import Scheme
-from propopt.interactions.scoring import Scoring
+from propopt.interactions.scoring import Scoring, warn_of_equal_rows
 from propopt.interactions.screening import ChosenSets, Screen
 from propopt.interactions.sets import SetChoice, read_sets
+from propopt.interactions.splitting.split import DataSplit
 from propopt.tables.frames import names_of
 
 
@@ -162,10 +163,10 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             If a table, target, set or setting cannot be used; the message says what
             would do.
         """
-        refits = self._refits(X, y, sample_weight)
+        scheme, refits = self._scheme, self._refits(X, y, sample_weight)
         places = _largest_needed(self.sets, self.order, refits.features)
         self._remember(X, refits)
-        self.left_out_: LeftOut = self._scheme.fit(
+        self.left_out_: LeftOut = scheme.fit(
             refits,
             seed=read_seed(self.random_state),
             sets=places,
@@ -280,7 +281,13 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _scheme(self) -> Scheme:
-        return Minipatches() if self.scheme is None else self.scheme
+        if self.scheme is None:
+            return Minipatches()
+        if isinstance(self.scheme, Minipatches | DataSplit):
+            return self.scheme
+        raise InvalidInput(
+            f"scheme: expected Minipatches() or DataSplit(), got {self.scheme!r}"
+        )
 
     @property
     def _scoring(self) -> Scoring:
@@ -293,12 +300,14 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         return ChosenSets(places, len(places))
 
     def _scored(self, chosen: ChosenSets) -> InteractionScores:
-        return self._scoring.of(
+        scores = self._scoring.of(
             chosen.places,
             self.main_effects_,
             n_candidates=chosen.n_candidates,
             notes=chosen.notes,
         )
+        warn_of_equal_rows(scores)
+        return scores
 
     def _refits(self, X: Any, y: Any, sample_weight: Any) -> Refits:
         refits = Refits.of(

@@ -75,7 +75,7 @@ class Scoring:
         """
         found = set_scores(self.source, sets)
         effects = found.estimates if main is None else main.estimates
-        scores = InteractionScores(
+        return InteractionScores(
             sets=sets,
             names=self.features.names,
             estimates=found.estimates,
@@ -94,8 +94,6 @@ class Scoring:
             notes=notes,
             main=main,
         )
-        _warn_of_equal_rows(scores)
-        return scores
 
     def _method(self) -> str:
         if not isinstance(self.source, PatchErrors):
@@ -125,7 +123,8 @@ class Scoring:
         return additive_leak(effects, n_kept, sets, self.error)
 
 
-def _warn_of_equal_rows(scores: InteractionScores) -> None:
+def warn_of_equal_rows(scores: InteractionScores) -> None:
+    """Say it once, of scores that a user asked for."""
     count = int(scores.degenerate.sum())
     if count > 0:
         warnings.warn(

@@ -1,0 +1,35 @@
+"""ILOCO among the estimators of scikit-learn, by its own checks."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from propopt.interactions import ILOCO, DataSplit, Minipatches
+
+
+ESTIMATORS = [
+    ILOCO(
+        Ridge(),
+        Minipatches(n_patches=80, keep=True, columns="bernoulli", n_features=0.8),
+        order=1,
+    ),
+    ILOCO(LogisticRegression(), DataSplit(), order=1),
+]
+
+
+def not_expected(estimator: ILOCO) -> dict[str, str]:
+    """Checks that cannot hold, with the reason."""
+    del estimator
+    drawn = (
+        "rows are drawn: weighting a row is not the same as having it twice, in "
+        "patches or halves of other rows"
+    )
+    return {"check_sample_weight_equivalence_on_dense_data": drawn}
+
+
+@pytest.mark.filterwarnings("ignore")  # checks fit tables too small to say much
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=not_expected)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
