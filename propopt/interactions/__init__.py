@@ -10,6 +10,7 @@ from propopt.interactions.comparisons.partial_dependence import h_statistic
 from propopt.interactions.comparisons.shapley import faith_shap, shap_interactions
 from propopt.interactions.graph import interaction_graph
 from propopt.interactions.iloco import ILOCO
+from propopt.interactions.inference.equal_rows import ErrorRange
 from propopt.interactions.minipatches.scheme import Minipatches
 from propopt.interactions.result import InteractionScores
 from propopt.interactions.row_errors import (
@@ -35,6 +36,7 @@ __all__ = [
     "AbsoluteError",
     "BernoulliColumns",
     "DataSplit",
+    "ErrorRange",
     "FixedColumns",
     "InteractionScores",
     "Minipatches",

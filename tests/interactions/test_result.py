@@ -215,7 +215,7 @@ def test_a_score_that_main_effects_leak_is_no_interaction(rng):
     assert "matter jointly" in joint
     assert "no more than what main effects leak into it" in leaked
     (caution,) = scores.cautions
-    assert "would show scores from -0.1 to 0.2, and of 3 intervals that exc" in caution
+    assert "no interaction would give scores from -0.1 to 0.2, and of 3 inte" in caution
     assert "zero 1 exclude that leak too" in caution
     assert "columns='bernoulli'" in caution
     assert not sure(rng, [0.2, -0.1, 3.0]).cautions

@@ -100,8 +100,9 @@ def _leak_in_numbers(scores: InteractionScores) -> str:
         return f"how far from zero is not known of {scores.error} errors"
     found = scores.p_values(adjust="bonferroni") <= 1.0 - WORDS_LEVEL
     beyond = scores.p_values(adjust="bonferroni", against="leak") <= 1.0 - WORDS_LEVEL
+    what = "a feature without effect" if scores.order == 1 else "no interaction"
     return (
-        "from its main effects alone a model without interactions would show scores "
+        f"with these main effects {what} would give scores "
         f"from {np.nanmin(scores.leak):.3g} to {np.nanmax(scores.leak):.3g}, and of "
         f"{plural(int(found.sum()), 'interval')} that exclude zero "
         f"{int((found & beyond).sum())} exclude that leak too"
