@@ -68,8 +68,9 @@ class PatchErrors:
     Notes
     -----
     Beside the predictions, 8 B N R bytes in memory or on disk, are held: the errors of
-    q sets, 8 q (N + G + 1) bytes; which rows and features a patch has, B (N/8 + M); and
-    at most 128 MiB of sums and masks, whatever B, N, M, R and q.
+    q sets, 8 q (N + G + 1) bytes, and those without none or one of the M features from
+    then on; which rows and features a patch has, B (N/8 + M); and at most 128 MiB of
+    sums and masks, whatever B, N, M, R and q.
     """
 
     patches: Patches
@@ -82,6 +83,23 @@ class PatchErrors:
     learners: Learners | None = None
 
     def errors(self, sets: Places) -> LeftOutErrors:
+        if sets.shape[1] == 0:
+            return self._of_all
+        if np.array_equal(sets, self.features.all_sets(1)):
+            return self._of_each
+        return self._errors(sets)
+
+    @cached_property
+    def _of_all(self) -> LeftOutErrors:
+        """Of the whole predictor, which all scores have in common."""
+        return self._errors(np.zeros((1, 0), dtype=np.intp))
+
+    @cached_property
+    def _of_each(self) -> LeftOutErrors:
+        """Without each feature, which scores of all pairs and main effects share."""
+        return self._errors(self.features.all_sets(1))
+
+    def _errors(self, sets: Places) -> LeftOutErrors:
         n_sets = len(sets)
         found = LeftOutErrors(
             np.empty((n_sets, len(self.y))).T,

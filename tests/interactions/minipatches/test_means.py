@@ -152,13 +152,16 @@ def test_blocks_never_change_a_result(
         sizes.append(len(y))
         return (y - predicted) ** 2
 
-    source = random_source(80, 150, 5, n_rows=30, error=GivenError(squared), seed=6)
+    source, again = (
+        random_source(80, 150, 5, n_rows=30, error=GivenError(squared), seed=6)
+        for _ in range(2)
+    )
     sets = source.features.all_sets(order)
     whole = source.errors(sets)
     sizes.clear()
     monkeypatch.setattr(means, "SUMS_AT_ONCE", Budget(1))
     monkeypatch.setattr(means, "KNOWN_AT_ONCE", Budget(1))
-    parts = source.errors(sets)
+    parts = again.errors(sets)
     assert max(sizes) == 8  # rows, of one set
     assert_allclose(parts.rows, whole.rows, rtol=1e-12)
     assert_allclose(parts.replicates, whole.replicates, rtol=1e-12)
@@ -213,3 +216,18 @@ def test_a_set_that_no_patch_leaves_out_is_named_with_what_would_do() -> None:
     with pytest.raises(InvalidInput, match="of 12 none is without") as refused:
         source.errors(source.features.all_sets(3))
     assert "draw" in str(refused.value)
+
+
+def test_errors_without_one_feature_are_made_once() -> None:
+    calls = []
+
+    def squared(y: Any, predicted: Any) -> Any:
+        calls.append(len(y))
+        return (y - predicted) ** 2
+
+    source = random_source(error=GivenError(squared))
+    for order in (1, 2):
+        set_scores(source, source.features.all_sets(order))
+    n_calls = len(calls)
+    set_scores(source, source.features.all_sets(1))
+    assert len(calls) == n_calls
