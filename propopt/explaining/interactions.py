@@ -10,7 +10,7 @@ import numpy as np
 from propopt._typing import Positions, Truths, Values
 from propopt.errors import InvalidInput
 from propopt.functions import Function
-from propopt.interactions.alignment import places_of_features
+from propopt.interactions.alignment import places_of_columns
 from propopt.interactions.clear import ClearScores, clear_scores
 from propopt.interactions.result import InteractionScores
 from propopt.output.text import printable
@@ -52,9 +52,13 @@ def note_on_interactions(
     points, labels = function.read(X)
     n_features = points.shape[1]
     names = labels.features if labels.columns is None else labels.columns
-    places = places_of_features(result, names, n_features, "the explained table")
-    shown = np.array(labels.feature_names(n_features), dtype=object)[places]
-    sets = [" × ".join(map(printable, shown[own])) for own in result.sets]
+    members = places_of_columns(result, names, n_features, "the explained table")
+    own = labels.feature_names(n_features)
+    shown = [
+        printable(own[places[0]] if len(places) == 1 else name)
+        for name, places in zip(result.names, members, strict=True)
+    ]
+    sets = [" × ".join(shown[place] for place in one) for one in result.sets.tolist()]
     return {"notes": _sentence(clear, sets, result)}
 
 

@@ -35,6 +35,8 @@ class Features:
         As columns are called, or groups of them.
     columns : tuple of tuple of int (M,)
         Places of the columns of each feature; each column is in one feature.
+    column_names : tuple of tuple (M,)
+        Their names.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class Features:
 
     names: tuple[Hashable, ...]
     columns: tuple[tuple[int, ...], ...]
+    column_names: tuple[tuple[Hashable, ...], ...]
 
     @classmethod
     def of(
@@ -73,7 +76,9 @@ class Features:
         members: dict[Hashable, list[int]] = {}
         for place, name in enumerate(names):
             members.setdefault(group_of.get(name, name), []).append(place)
-        return cls(tuple(members), tuple(map(tuple, members.values())))
+        places = tuple(map(tuple, members.values()))
+        own = tuple(tuple(names[place] for place in columns) for columns in places)
+        return cls(tuple(members), places, own)
 
     def __len__(self) -> int:
         return len(self.names)

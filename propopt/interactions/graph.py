@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
+from itertools import chain
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -11,13 +12,13 @@ import scipy.sparse as sp
 from propopt._typing import Positions, Sparse, Values
 from propopt.errors import InvalidInput
 from propopt.graphs.stored import SimilarityGraph
-from propopt.interactions.alignment import places_of_features
+from propopt.interactions.alignment import are_counted, places_of_columns
 from propopt.interactions.clear import (
     ClearScores,
     clear_scores,
     require_pairs,
 )
-from propopt.interactions.features import Features
+from propopt.interactions.features import Places
 from propopt.interactions.inference.adjust import Adjustment
 from propopt.interactions.result import InteractionScores
 from propopt.tables.names import table_labels
@@ -34,7 +35,6 @@ def interaction_graph(
     result: InteractionScores,
     columns: Any = None,
     *,
-    groups: Mapping[Hashable, Sequence[Hashable]] | None = None,
     pairs: JoinedPairs = "clear",
     level: float = 0.9,
     adjust: Adjustment = "bonferroni",
@@ -53,9 +53,8 @@ def interaction_graph(
         below zero, which stand in for each other.
     columns : DataFrame, TableSchema or sequence of names, optional
         The columns of the table that is explained: nodes are in their order. By default
-        they are the features of the result.
-    groups : mapping of a feature to its columns, optional
-        As they were given to :class:`ILOCO`.
+        they are those of the features of the result, feature by feature; and where
+        these were the columns of an array, in its order.
     pairs : {"clear", "positive"}
         Only those whose intervals are above r_jk, or all whose scores are.
     level : float
@@ -103,12 +102,13 @@ def interaction_graph(
     clear = clear_scores(result, level, adjust)
     require_pairs(result, "interaction_graph")
     strength = _strength(clear, pairs)
-    names = _column_names(columns, result, groups)
-    features = Features.of(names, groups)
-    places = places_of_features(result, features.names, len(features), "the columns")
+    names = _column_names(columns, result)
+    own = chain.from_iterable(result.columns)
+    n_columns = sum(1 for _ in own) if names is None else len(names)
+    members = places_of_columns(result, names, n_columns, "the graph")
     largest = float(strength.max())
     graph = SimilarityGraph(
-        _joined(features, places[result.sets], strength / largest),
+        _joined(members, result.sets, strength / largest),
         "interaction",
         {"largest": largest},
     )
@@ -133,29 +133,25 @@ def _strength(clear: ClearScores, pairs: JoinedPairs) -> Values:
 
 
 def _column_names(
-    columns: Any,
-    result: InteractionScores,
-    groups: Mapping[Hashable, Sequence[Hashable]] | None,
-) -> tuple[Hashable, ...]:
-    if columns is None and groups:
-        raise InvalidInput(
-            "columns: groups join columns of a table; give the table, or their names"
-        )
-    if columns is None:
-        return result.names
+    columns: Any, result: InteractionScores
+) -> tuple[Hashable, ...] | None:
+    """Those given, else those of the result; None of the columns of an array."""
     if isinstance(columns, TableSchema):
         return columns.names
-    named = table_labels(columns).columns
-    return tuple(columns) if named is None else named
+    if columns is not None:
+        named = table_labels(columns).columns
+        return tuple(columns) if named is None else named
+    own = tuple(chain.from_iterable(result.columns))
+    return None if are_counted(own) else own
 
 
-def _joined(features: Features, ends: Positions, weights: Values) -> Sparse:
+def _joined(members: Sequence[Positions], sets: Places, weights: Values) -> Sparse:
     """Zᵀ W Z of columns, with Z = 1/(columns of the feature), and 1 within features."""
-    n_features = len(features)
-    W = sp.coo_array((weights, tuple(ends.T)), shape=(n_features,) * 2).tocsr()
-    owner = np.repeat(np.arange(n_features), [len(own) for own in features.columns])
-    column = np.concatenate([np.array(own) for own in features.columns])
+    n_features = len(members)
+    W = sp.coo_array((weights, tuple(sets.T)), shape=(n_features,) * 2).tocsr()
+    owner = np.repeat(np.arange(n_features), [len(own) for own in members])
+    column = np.concatenate(members)
     member = sp.csr_array((np.ones(len(owner)), (owner, column)))
-    shared = sp.csr_array(sp.diags_array(1.0 / member.sum(axis=1)) @ member)
+    Z = sp.csr_array(sp.diags_array(1.0 / member.sum(axis=1)) @ member)
     within = member.T @ member - sp.eye_array(len(column))
-    return sp.csr_array(shared.T @ (W + W.T) @ shared + within)
+    return sp.csr_array(Z.T @ (W + W.T) @ Z + within)

@@ -95,6 +95,8 @@ class InteractionScores:
         Between what the error of a row lies.
     main : InteractionScores or None
         LOCO of each feature.
+    columns : tuple of tuple (M,)
+        Names of the columns of each feature; by default one, called as the feature.
 
     Examples
     --------
@@ -138,9 +140,11 @@ class InteractionScores:
     n_groups: int = 0
     error_range: ErrorRange = ErrorRange(0.0, 1.0, proved=False)
     main: InteractionScores | None = None
+    columns: tuple[tuple[Hashable, ...], ...] = ()
 
     def __post_init__(self) -> None:
         own = vars(self)
+        own["columns"] = self.columns or tuple((name,) for name in self.names)
         for name in ("leak", "effective_rows"):
             own[name] = np.array(np.broadcast_to(own[name], len(self.sets)))
         for name, value in own.items():

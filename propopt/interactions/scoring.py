@@ -78,6 +78,7 @@ class Scoring:
         return InteractionScores(
             sets=sets,
             names=self.features.names,
+            columns=self.features.column_names,
             estimates=found.estimates,
             standard_errors=found.standard_errors,
             monte_carlo=found.monte_carlo,

@@ -66,13 +66,29 @@ def test_columns_that_are_numbers_keep_their_names(X):
 def test_other_features_are_refused(X):
     with pytest.raises(InvalidInput, match=r"explained table: 'd' missing, 'e' not kn"):
         told(X, scores_of(("a", "b", "c", "e"), SCORES))
-    with pytest.raises(InvalidInput, match="scores of the 3 features"):
+    with pytest.raises(InvalidInput, match="scores of the 3 columns"):
         told(X.to_numpy()[:, :3], scores_of(NAMES, SCORES))
 
 
 def test_nothing_clear_is_told_too(X):
     note = told(X, scores_of(NAMES, SCORES, errors=9.0))
     assert note.endswith(f"{JOINT}of 4 sets of features none clearly matters jointly")
+
+
+def test_the_strongest_sets_come_first(X):
+    note = told(
+        X, scores_of(NAMES, {(0, 1): 1.0, (0, 2): 2.0, (1, 2): -1.0, (2, 3): -2})
+    )
+    assert "a × c (2) and a × b (1) matter" in note
+    assert "c × d (-2) and b × c (-1) stand" in note
+
+
+def test_what_leaks_is_no_interaction(X):
+    leak = np.array([1.9, 0.0, -2.0, 0.0])
+    note = told(X, scores_of(NAMES, SCORES, leak=leak))
+    assert note.endswith(
+        ": c × d (0.5) matter jointly, which no additive attribution can show"
+    )
 
 
 def test_many_sets_are_counted(X):
@@ -102,8 +118,20 @@ def test_one_hot_columns_are_the_feature_that_the_schema_says(X):
     scores = scores_of(NAMES, SCORES)
     best = po.explain(model, table, data=schema, robustness=1.0, interactions=scores)
     assert "a × b (2) and c × d (0.5) matter" in best.parameters["notes"]
-    with pytest.raises(InvalidInput, match="'a' not known"):
+    with pytest.raises(InvalidInput, match="'a_red', 'a_blue' missing, 'a' not"):
         po.explain(model, table, robustness=1.0, interactions=scores)
+
+
+def test_a_group_of_columns_has_its_name(X):
+    columns = (("d",), ("a", "c"), ("b",))
+    found = scores_of(
+        ("d", "a and c", "b"), {(0, 1): 2.0, (1, 2): -1.0}, columns=columns
+    )
+    note = told(X, found)
+    assert "d × a and c (2) matter" in note
+    assert "a and c × b (-1) stand" in note
+    with pytest.raises(InvalidInput, match="known by their names, and they have none"):
+        told(X.to_numpy(), found)
 
 
 def test_contributions_and_cards_have_the_note(X):

@@ -8,10 +8,18 @@ import polars as pl
 import pytest
 from interaction_scores import scores_of
 from scipy.stats import norm
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
 
 import propopt as po
 from propopt.errors import InvalidInput
-from propopt.interactions import interaction_graph
+from propopt.interactions import (
+    ILOCO,
+    DataSplit,
+    InteractionScores,
+    interaction_graph,
+)
 
 
 NAMES = ("a", "b", "c", "d")
@@ -90,9 +98,11 @@ def test_smoothness_draws_joint_attributions_together(pairs):
 
 
 def test_columns_of_a_feature_share_its_similarities():
-    groups = {"bc": ["b", "c"], "de": ["d", "e"]}
-    found = scores_of(("a", "bc", "de"), {(0, 1): 1.0, (1, 2): 0.8, (0, 2): 0.0})
-    graph = interaction_graph(found, list("acbed"), groups=groups)
+    columns = (("a",), ("b", "c"), ("d", "e"))
+    scores = {(0, 1): 1.0, (1, 2): 0.8, (0, 2): 0.0}
+    found = scores_of(("a", "bc", "de"), scores, columns=columns)
+    assert interaction_graph(found).names == tuple("abcde")
+    graph = interaction_graph(found, list("acbed"))
     place = {name: k for k, name in enumerate("acbed")}
     S = pd.DataFrame(dense(graph), index=list(place), columns=list(place))
     assert S.loc["a", "b"] == S.loc["c", "a"] == 0.5
@@ -105,7 +115,8 @@ def test_columns_of_a_feature_share_its_similarities():
 
 def test_a_feature_of_many_columns_weighs_no_more_than_another():
     one = scores_of(("a", "b"), {(0, 1): 1.0})
-    grouped = interaction_graph(one, list("axyz"), groups={"b": ["x", "y", "z"]})
+    columns = (("a",), ("x", "y", "z"))
+    grouped = interaction_graph(scores_of(one.names, {(0, 1): 1.0}, columns=columns))
     W = np.array([[2.0, -1.0, -1.0, -1.0]])
     alone = po.Smoothness(interaction_graph(one)).value(W[:, :2])
     assert po.Smoothness(grouped).value(W) == pytest.approx(alone, rel=1e-14)
@@ -118,9 +129,9 @@ def test_the_columns_of_an_array_go_by_position():
     np.testing.assert_array_equal(
         dense(graph), dense(interaction_graph(scores_of(NAMES, SCORES)))
     )
-    with pytest.raises(InvalidInput, match="expected scores of the 3 features of the"):
+    with pytest.raises(InvalidInput, match="expected scores of the 3 columns of the"):
         interaction_graph(counted, list("abc"))
-    with pytest.raises(InvalidInput, match="counted, and those of the columns have"):
+    with pytest.raises(InvalidInput, match="counted, and those of the graph have"):
         interaction_graph(counted, [1, 0, 2, 3])
 
 
@@ -129,12 +140,11 @@ def test_the_columns_of_an_array_go_by_position():
     [
         (
             {"columns": ["a", "b", "c"]},
-            r"features are not those of the columns: 'd' not known",
+            r"columns are not those of the graph: 'd' not known",
         ),
         ({"columns": list("abcx")}, r"'x' missing, 'd' not known"),
         ({"pairs": "all"}, r"pairs: expected 'clear' or 'positive', got 'all'"),
         ({"level": 1.5}, "level: expected a number between 0 and 1"),
-        ({"groups": {"a": ["x"]}}, r"groups join columns of a table; give the table"),
     ],
 )
 def test_what_cannot_be_joined_is_refused(pairs, settings, message):
@@ -149,6 +159,36 @@ def test_without_joint_contributions_there_is_no_graph():
     negative = scores_of(NAMES, {(0, 1): -1.0})
     with pytest.raises(InvalidInput, match=r"nothing to join$"):
         interaction_graph(negative, pairs="positive")
+
+
+def test_groups_of_columns_of_an_array_keep_their_places():
+    columns = ((0, 2), (1,))
+    counted = scores_of(("g", 1), {(0, 1): 1.0}, columns=columns)
+    graph = interaction_graph(counted)
+    assert graph.names is None
+    wanted = [[0.0, 0.5, 1.0], [0.5, 0.0, 0.5], [1.0, 0.5, 0.0]]
+    np.testing.assert_array_equal(dense(graph), wanted)
+    G = pd.DataFrame([[1.0, 0.0, 1.0]], columns=list("xyz"))
+    found = po.solve(po.GradientMatching(G) + 1e6 * po.Smoothness(graph))
+    np.testing.assert_allclose(found.attributions, [[2 / 3] * 3], atol=1e-5)
+
+
+def test_a_fitted_estimator_gives_the_columns_of_its_groups(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(200, 4)), columns=list("axby"))
+    learner = make_pipeline(PolynomialFeatures(2), LinearRegression())
+    groups = {"xy": ["x", "y"]}
+    found = ILOCO(learner, DataSplit(), groups=groups)
+    found = found.fit(X, 3.0 * X["a"] * (X["x"] + X["y"])).result_
+    graph = interaction_graph(found, X)
+    assert graph.names == tuple("axby")
+    wanted = np.zeros((4, 4))
+    wanted[0, [1, 3]] = wanted[[1, 3], 0] = 0.5
+    wanted[1, 3] = wanted[3, 1] = 1.0
+    np.testing.assert_allclose(dense(graph), wanted, atol=1e-12)
+    found.save(path := tmp_path / "scores.npz")
+    again = interaction_graph(InteractionScores.load(path), X)
+    np.testing.assert_array_equal(dense(again), dense(graph))
 
 
 def test_sets_of_other_sizes_join_nothing():

@@ -109,6 +109,7 @@ def test_a_saved_file_is_the_same_scores(rng, tmp_path, order):
         leak=np.array(0.1),
         effective_rows=np.array(np.nan),
         notes=("one", "two"),
+        columns=(("a",), (0, 1), ("c", "d"), ("e",), ("f",)),
         error_range=ErrorRange(0.0, 2.5, proved=True),
         main=made_up_scores(rng, order=1, names=(0, 1, 2, 3, "four")),
     )
@@ -145,6 +146,8 @@ BROKEN = [
     ({"n_candidates": 9}, "n_candidates: expected at least the number of sets"),
     ({"n_rows": 0}, "n_rows: expected an integer >= 1, got 0"),
     ({"units": "\ud800"}, "units: expected text"),
+    ({"columns": (("a",), ("b",))}, "columns: expected those of each feature"),
+    ({"columns": ((),) * 5}, "columns: expected a list of lists of text and numbers"),
     ({"error_range": ErrorRange(1.0, 0.0, True)}, "error_range: expected two numbers"),
 ]
 

@@ -65,6 +65,7 @@ def _header(scores: InteractionScores) -> dict[str, Any]:
     bound = scores.error_range
     return {
         "names": [plain_name(name) for name in scores.names],
+        "columns": [[plain_name(name) for name in own] for own in scores.columns],
         **{name: getattr(scores, name) for name in (*_TEXTS, *_COUNTS)},
         "notes": list(scores.notes),
         "error_range": [bound.low, bound.high, bound.proved],
@@ -92,11 +93,14 @@ def _checked(header: Header, arrays: Arrays) -> dict[str, Any]:
     _refuse_odd_arrays(arrays, len(header["names"]))
     if header["n_candidates"] < len(arrays["sets"]):
         raise InvalidInput("n_candidates: expected at least the number of sets")
+    if len(header["columns"]) != len(header["names"]):
+        raise InvalidInput("columns: expected those of each feature")
     low, high, proved = header["error_range"]
     return {
         **header,
         **arrays,
         "names": tuple(header["names"]),
+        "columns": tuple(map(tuple, header["columns"])),
         "notes": tuple(header["notes"]),
         "error_range": ErrorRange(float(low), float(high), proved),
     }
@@ -124,6 +128,10 @@ def _are_names(value: object) -> bool:
     return isinstance(value, list) and all(is_text(x) or is_number(x) for x in value)
 
 
+def _are_groups(value: object) -> bool:
+    return isinstance(value, list) and all(_are_names(own) and own for own in value)
+
+
 def _is_range(value: object) -> bool:
     return (
         isinstance(value, list)
@@ -149,6 +157,7 @@ _SIZES: Final = ("standard_errors", "monte_carlo", "counts", "effective_rows")
 _NUMBERS: Final = (*_SIZES, "estimates", "leak")
 _KINDS: Final[Kinds] = {
     "names": (_are_names, "a list of text and numbers"),
+    "columns": (_are_groups, "a list of lists of text and numbers"),
     **dict.fromkeys(_TEXTS, (is_text, "text")),
     "n_rows": (is_positive, "an integer >= 1"),
     "n_candidates": (is_count, "an integer >= 0"),
