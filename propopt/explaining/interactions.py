@@ -81,7 +81,7 @@ def _sentence(
     if below and result.order == 2:
         parts.append(
             f"{below} stand in for each other, so that another fit may divide their "
-            "attributions otherwise"
+            "attributions otherwise where they are correlated"
         )
     if not parts:
         parts.append(f"of {len(sets):,} sets of features none clearly matters jointly")

@@ -42,7 +42,7 @@ def test_clear_sets_are_named_with_their_signs(X):
     assert told(X, scores_of(NAMES, SCORES)).endswith(
         f"{JOINT}a × b (2) and c × d (0.5) matter jointly, which no additive "
         "attribution can show, and b × c (-1) stand in for each other, so that another "
-        "fit may divide their attributions otherwise"
+        "fit may divide their attributions otherwise where they are correlated"
     )
 
 

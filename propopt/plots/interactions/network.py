@@ -203,4 +203,5 @@ def _draw_lines(
             frameon=False,
             fontsize="small",
             ncols=2,
+            handlelength=4.0,
         )
