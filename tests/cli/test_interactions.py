@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import write
+from command_line import names, write
 from exact_csv import read_csv
+from sklearn.datasets import load_diabetes
 
 import propopt as po
 from propopt.cli import main
@@ -17,7 +22,8 @@ PATCHES = """\
 data: {sklearn: diabetes}
 model: {kind: linear}
 interactions:
-  scheme: {kind: minipatches, n_patches: 120, n_features: 4, columns: bernoulli}
+  scheme: {kind: minipatches, n_patches: 420, n_features: 5, columns: bernoulli}
+  level: 0.5
 seed: 3
 """
 SPLIT = """\
@@ -29,6 +35,42 @@ interactions:
 """
 
 
+WHOLE = [
+    "patches.json",
+    "patches.npz",
+    "patches_interactions.csv",
+    "patches_main_effects.csv",
+]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a file, and what the library finds with its settings."""
+
+    folder: Path
+    printed: str
+    fitted: po.interactions.ILOCO
+
+    @property
+    def stored(self):
+        return json.loads((self.folder / "patches.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    path = write(folder, "patches", PATCHES)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert interactions(path, "-o", folder / "out") == 0
+    subject = po.problems.read_problem(path).subject
+    scheme = po.interactions.Minipatches(
+        n_patches=420, n_features=5, columns="bernoulli"
+    )
+    library = po.interactions.ILOCO(subject.learner, scheme, random_state=3)
+    fitted = library.fit(subject.points, subject.target)
+    return Run(folder / "out", printed.getvalue(), fitted)
+
+
 @pytest.fixture
 def patches(tmp_path):
     return write(tmp_path, "patches", PATCHES)
@@ -38,41 +80,81 @@ def interactions(*arguments):
     return main(["interactions", *map(str, arguments)])
 
 
-def fitted(path):
-    """What the library finds, with the settings of the file."""
-    subject = po.problems.read_problem(path).subject
-    return po.interactions.ILOCO(
-        subject.learner,
-        po.interactions.Minipatches(n_patches=120, n_features=4, columns="bernoulli"),
-        random_state=3,
-    ).fit(subject.points, subject.target)
-
-
-def test_files_hold_what_the_library_finds(patches, out):
-    assert interactions(patches, "-o", out, "-q") == 0
-    found = fitted(patches)
-    pairs = read_csv(out / "patches_interactions.csv")
-    np.testing.assert_array_equal(pairs["estimate"], found.result_.estimates)
-    np.testing.assert_array_equal(pairs["se"], found.result_.standard_errors)
+def test_files_hold_what_the_library_finds(run):
+    assert names(run.folder) == WHOLE
+    found, main_effects = run.fitted.result_, run.fitted.main_effects_
+    saved = po.interactions.InteractionScores.load(run.folder / "patches.npz")
+    np.testing.assert_array_equal(saved.estimates, found.estimates)
+    assert saved.names == found.names
+    pairs = read_csv(run.folder / "patches_interactions.csv")
+    np.testing.assert_array_equal(pairs["estimate"], found.estimates)
+    np.testing.assert_array_equal(pairs["se"], found.standard_errors)
+    np.testing.assert_array_equal(pairs["se_mc"], found.monte_carlo)
     assert pairs["feature_1"].tolist()[:2] == ["age", "age"]
-    main_effects = read_csv(out / "patches_main_effects.csv")
-    np.testing.assert_array_equal(
-        main_effects["estimate"], found.main_effects_.estimates
-    )
-    stored = json.loads((out / "patches.json").read_text())
-    assert stored["job"] == "interactions"
-    assert stored["n_sets"] == stored["n_candidates"] == 45
-    assert stored["settings"]["scheme"]["n_patches"] == 120
+    single = read_csv(run.folder / "patches_main_effects.csv")
+    np.testing.assert_array_equal(single["estimate"], main_effects.estimates)
+    assert run.stored["job"] == "interactions"
+    assert run.stored["n_sets"] == run.stored["n_candidates"] == 45
+    assert run.stored["settings"]["scheme"]["n_patches"] == 420
 
 
-def test_how_well_it_predicts_is_told_beside_a_constant(patches, out):
-    assert interactions(patches, "-o", out, "-q") == 0
-    stored = json.loads((out / "patches.json").read_text())
-    y = po.problems.read_problem(patches).subject.target
-    np.testing.assert_allclose(stored["mean_error_of_a_constant"], np.var(y))
+def test_how_well_it_predicts_is_told_beside_a_constant(run):
+    y = load_diabetes().target
+    np.testing.assert_allclose(run.stored["mean_error_of_a_constant"], np.var(y))
     nothing = np.zeros((1, 0), dtype=int)
-    rows = fitted(patches).left_out_.errors(nothing).rows
-    np.testing.assert_allclose(stored["mean_error"], rows.mean())
+    rows = run.fitted.left_out_.errors(nothing).rows
+    np.testing.assert_allclose(run.stored["mean_error"], rows.mean())
+    assert "squared error with all features: " in run.printed
+    assert "; of a constant 5930\n" in run.printed
+
+
+def test_what_is_read_first(run):
+    assert "442 rows × 10 columns" in run.printed
+    assert "model: linear" in run.printed
+    assert "models without features, by minipatches, n_patches 420" in run.printed
+    of_all = "with intervals of 50 % (bonferroni for 45 sets)"
+    pairs, features = run.printed.split("The features that matter most")
+    assert f"The pairs of largest score, {of_all}" in pairs
+    best = run.fitted.result_.top(1).iloc[0]
+    assert f"{best['feature_1']} × {best['feature_2']} " in pairs
+    lowest = run.fitted.result_.most_negative(1, level=0.5).iloc[0]
+    assert lowest["reject"]
+    score = f"{lowest['estimate']:.4g}"
+    assert f"{lowest['feature_1']} × {lowest['feature_2']}  {score} " in pairs
+    strongest = run.fitted.main_effects_.top(1)["feature_1"].item()
+    (line,) = [x for x in features.splitlines() if x.startswith(f"{strongest} ")]
+    assert line.endswith("yes")
+    files = "_interactions.csv, _main_effects.csv, .npz and .json"
+    assert f"wrote {run.folder}/patches{files} in" in run.printed
+
+
+ALL_SPLIT = """\
+data: {sklearn: diabetes}
+model: {kind: linear}
+interactions:
+  scheme: {kind: split}
+seed: 3
+"""
+SURE = {
+    "level: 0.5": {"level": 0.5},
+    "adjust: none": {"adjust": "none"},
+    "adjust: holm, side: lower": {"adjust": "holm", "side": "lower"},
+    "order: 1, against: leak": {"against": "leak"},
+}
+
+
+@pytest.mark.parametrize("settings", SURE)
+def test_intervals_are_those_that_are_asked_for(tmp_path, out, settings):
+    lines = "".join(f"  {setting}\n" for setting in settings.split(", "))
+    path = write(tmp_path, "sure", ALL_SPLIT.replace("seed", f"{lines}seed"))
+    assert interactions(path, "-o", out, "-q") == 0
+    scores = po.interactions.InteractionScores.load(out / "sure.npz")
+    table = read_csv(out / "sure_interactions.csv")
+    frame = scores.to_frame(**SURE[settings])
+    for column in ("ci_low", "ci_high", "p_adj"):
+        np.testing.assert_array_equal(table[column], frame[column])
+    assert table["reject"].tolist() == frame["reject"].tolist()
+    assert scores.order == (1 if "order" in settings else 2)
 
 
 def test_of_classes_a_constant_answers_how_often_they_come(tmp_path, out):
@@ -83,26 +165,16 @@ def test_of_classes_a_constant_answers_how_often_they_come(tmp_path, out):
     assert stored["n_sets"] == 1
 
 
-def test_workers_change_no_number(patches, out):
-    assert interactions(patches, "-o", out / "one", "-q") == 0
-    assert interactions(patches, "-o", out / "two", "-q", "-j", 2) == 0
-    one, two = (
-        (out / part / "patches_interactions.csv").read_text() for part in ("one", "two")
+def test_workers_are_those_of_the_command(patches, monkeypatch):
+    looks = []
+    monkeypatch.setattr(
+        po.problems, "run_interactions", lambda look, *_, **__: looks.append(look)
     )
-    assert one == two
+    assert interactions(patches, "-j", 2) == interactions(patches) == 0
+    assert [look.n_jobs for look in looks] == [2, None]
 
 
-def test_what_is_read_first(patches, out, capsys):
-    assert interactions(patches, "-o", out) == 0
-    printed = capsys.readouterr().out
-    assert "442 rows × 10 columns" in printed
-    assert "model: linear" in printed
-    assert "iLOCO by minipatches, n_patches 120" in printed
-    assert "squared error with all features: " in printed
-    assert f"wrote {out}/patches_interactions.csv, _main_effects.csv" in printed
-
-
-GROUPED = PATCHES.replace(
+GROUPED = ALL_SPLIT.replace(
     "seed", "  groups: {lipids: [s1, s2, s3, s4], blood: [bp, s6]}\nseed"
 )
 
@@ -125,7 +197,7 @@ WRONG = {
         "model: {kind: linear, output: value}": "2: model.output: has no effect: predi",
         "model: {onnx: model.onnx}": "2: model: an ONNX model cannot be fitted again",
     },
-    "n_patches: 120": {
+    "n_patches: 420": {
         "n_patches: 1": "4: interactions.scheme.n_patches: expected a number >= 2, got",
         "rows: 1.5": "4: interactions.scheme.rows: expected a number < 1, got 1.5",
         "rows: many": "4: interactions.scheme.rows: expected how many rows, a share of",
@@ -134,14 +206,16 @@ WRONG = {
     "kind: minipatches": {
         "kind: refits": "4: interactions.scheme.kind: expected 'minipatches' or 'split'"
     },
+    "level: 0.5": {
+        "level: 90": "5: interactions.level: expected a number < 1, got 90",
+    },
     "seed": {
-        "  order: 11\nseed": "5: interactions.order: expected a number <= 8, got 11",
-        "  order: 0\nseed": "5: interactions.order: expected a number >= 1, got 0",
+        "  order: 11\nseed": "6: interactions.order: expected a number <= 8, got 11",
+        "  order: 0\nseed": "6: interactions.order: expected a number >= 1, got 0",
         "  groups: {a: [bmj]}\nseed": "3: interactions: groups: 'a' has the column ",
-        "  groups: {a: []}\nseed": "5: interactions.groups.a: expected at least one va",
-        "  sets: pairs\nseed": "5: interactions.sets: expected all, or a list of sets",
-        "  level: 90\nseed": "5: interactions.level: expected a number < 1, got 90",
-        "  error: zero_one\nseed": "5: interactions.error: expected 'auto', 'squared'",
+        "  groups: {a: []}\nseed": "6: interactions.groups.a: expected at least one va",
+        "  sets: pairs\nseed": "6: interactions.sets: expected all, or a list of sets",
+        "  error: zero_one\nseed": "6: interactions.error: expected 'auto', 'squared'",
     },
 }
 

@@ -15,13 +15,15 @@ from propopt.problems.subject.models.base import Making
 
 
 KINDS = {
+    "tree": trees.TreeModel,
     "forest": trees.ForestModel,
     "extra_trees": trees.ExtraTreesModel,
     "gradient_boosting": trees.GradientBoostingModel,
     "hist_gradient_boosting": trees.HistGradientBoostingModel,
     "lightgbm": trees.LightGbmModel,
 }
-SHORT = {"hist_gradient_boosting": {"max_iter": 5}}
+SHORT = {"hist_gradient_boosting": {"max_iter": 5}, "tree": {"max_depth": 6}}
+MEANS = ("tree", "forest", "extra_trees")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -40,7 +42,7 @@ def test_models_of_trees(kind, columns, task):
     making = Making(folder=Path(), seed=0, task=task, categorical=categorical)
     classes = np.where(y > np.median(y), "high", "low")
     model = section.make(making).fit(frame, y if task == "regression" else classes)
-    has_margin = task == "classification" and kind not in ("forest", "extra_trees")
+    has_margin = task == "classification" and kind not in MEANS
     output = "margin" if has_margin else "auto"
     function = po.wrap(model, output=output, data=frame)
     agrees(function.boxes, function.value(frame), frame, EXACT)

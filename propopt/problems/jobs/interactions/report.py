@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, final
 
-from propopt.interactions import ILOCO
+from propopt.interactions import ILOCO, InteractionScores
+from propopt.output.csv import write_csv
 from propopt.output.progress import PlainConsole
 from propopt.problems.jobs.artefacts import Writer, write_json
 from propopt.problems.jobs.interactions.judged import Judged
@@ -35,13 +36,19 @@ class InteractionsReport(LookReport):
     def writers(self) -> dict[str, Writer]:
         content = self._manifest()
         return {
-            "_interactions.csv": self.found.to_csv,
-            "_main_effects.csv": self.fitted.main_effects_.to_csv,
+            "_interactions.csv": partial(self._write_csv, self.found),
+            "_main_effects.csv": partial(self._write_csv, self.fitted.main_effects_),
+            ".npz": self.found.save,
             ".json": partial(write_json, content),
         }
 
     def print(self, console: PlainConsole) -> None:
         print_interactions(self.look.section, self.fitted, self.judged, console)
+
+    def _write_csv(self, scores: InteractionScores, path: str) -> None:
+        """With intervals and p-values as the section asks for them."""
+        frame = scores.to_frame(**self.look.section.inference)
+        write_csv(path, frame, names_of_rows=False)
 
     def _manifest(self) -> dict[str, Any]:
         """What was done, in plain values: no model is fitted to all rows."""
@@ -61,5 +68,5 @@ class InteractionsReport(LookReport):
             "n_candidates": found.n_candidates,
             "mean_error": self.judged.mean,
             "mean_error_of_a_constant": self.judged.constant,
-            "notes": list(found.notes),
+            "notes": [*found.notes, *found.cautions],
         }

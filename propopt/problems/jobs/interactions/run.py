@@ -17,8 +17,9 @@ def run_interactions(
     """Score sets of features, write tables, print the strongest sets.
 
     ============================ ======================================================
-    ``<name>_interactions.csv``  a line for each set: its score and errors
+    ``<name>_interactions.csv``  a line for each set: score, errors, interval, p-values
     ``<name>_main_effects.csv``  the same of each feature by itself, which is LOCO
+    ``<name>.npz``               the scores, by their ``save``
     ``<name>.json``              what was fitted and how, and how well it predicts
     ============================ ======================================================
 

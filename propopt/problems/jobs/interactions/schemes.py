@@ -25,10 +25,10 @@ def _kind_of_size(value: Any) -> str | None:
     return None
 
 
-ShareBelowOne: TypeAlias = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+BelowOne: TypeAlias = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 RowsSetting: TypeAlias = Annotated[
     Annotated[Count, Tag("count")]
-    | Annotated[ShareBelowOne, Tag("share")]
+    | Annotated[BelowOne, Tag("share")]
     | Annotated[Literal["sqrt"], Tag("sqrt")],
     Discriminator(
         _kind_of_size,
@@ -38,7 +38,7 @@ RowsSetting: TypeAlias = Annotated[
     ),
 ]
 FeaturesSetting: TypeAlias = Annotated[
-    Annotated[Count, Tag("count")] | Annotated[ShareBelowOne, Tag("share")],
+    Annotated[Count, Tag("count")] | Annotated[BelowOne, Tag("share")],
     Discriminator(
         _kind_of_size,
         custom_error_type="patch_features_type",
@@ -87,9 +87,7 @@ class SplitSection(SchemeSection):
     """One fit for each set of features, by :class:`DataSplit`."""
 
     kind: Literal["split"]
-    test_size: ShareBelowOne = Field(
-        0.5, description="the share of rows that are held out"
-    )
+    test_size: BelowOne = Field(0.5, description="the share of rows that are held out")
 
     def build(self) -> DataSplit:
         return DataSplit(**self.model_dump(exclude={"kind"}))

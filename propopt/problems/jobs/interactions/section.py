@@ -10,6 +10,8 @@ from pydantic import Discriminator, Field, Tag
 from propopt.errors import InvalidInput
 from propopt.functions import Function
 from propopt.interactions.features import Features
+from propopt.interactions.inference.adjust import Adjustment
+from propopt.interactions.inference.law import Null, Side
 from propopt.problems.extent import Extent
 from propopt.problems.jobs.base import Job
 from propopt.problems.jobs.interactions.schemes import MINIPATCHES, AnyScheme
@@ -68,9 +70,23 @@ class InteractionsSection(Section):
         "less the probability of the right one",
     )
     level: Annotated[float, Field(gt=0, lt=1)] = Field(0.9, description="of intervals")
-    adjust: Literal[
-        "none", "bonferroni", "holm", "benjamini-hochberg", "benjamini-yekutieli"
-    ] = Field("bonferroni", description="for how many sets are looked at")
+    adjust: Adjustment = Field(
+        "bonferroni", description="intervals and p-values for how many sets there are"
+    )
+    side: Side = Field(
+        "both", description="which ends intervals have; lower tells what is above zero"
+    )
+    against: Null = Field(
+        "zero",
+        description="what is rejected: a score of zero, or what main effects alone "
+        "would show where all patches have one number of features",
+    )
+
+    @property
+    def inference(self) -> dict[str, Any]:
+        """Keyword arguments of :meth:`InteractionScores.to_frame`."""
+        names = ("level", "adjust", "side", "against")
+        return {name: getattr(self, name) for name in names}
 
     def features(
         self, columns: Sequence[str], others: Mapping[Hashable, Sequence[Hashable]]

@@ -20,6 +20,7 @@ from propopt.problems.subject.models.trees import (
     GradientBoostingModel,
     HistGradientBoostingModel,
     LightGbmModel,
+    TreeModel,
 )
 
 
@@ -27,6 +28,7 @@ Registered: TypeAlias = (
     LinearModel
     | LogisticModel
     | NetworkModel
+    | TreeModel
     | ForestModel
     | ExtraTreesModel
     | GradientBoostingModel

@@ -1,4 +1,4 @@
-"""Forests and gradient boosting, of scikit-learn and of LightGBM."""
+"""Trees, forests and gradient boosting, of scikit-learn and of LightGBM."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 from scipy.sparse import issparse
-from sklearn import ensemble
+from sklearn import ensemble, tree
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
@@ -57,6 +57,20 @@ class TreesSection(TaskSection):
 
 
 _COMMON = frozenset(TaskSection.model_fields)
+
+
+class TreeModel(TreesSection):
+    """One decision tree, which is fitted fast."""
+
+    words: ClassVar[str] = "a tree"
+    estimator: ClassVar[str] = "DecisionTree"
+
+    kind: Literal["tree"]
+    max_depth: Depth | None = None
+    min_samples_leaf: Leaf = 1
+
+    def _package(self) -> Any:
+        return tree
 
 
 class ForestModel(TreesSection):
