@@ -182,7 +182,7 @@ def _parts(estimator: Any) -> Iterator[tuple[str, Any]]:
 def _all_parts(estimator: Any) -> Iterator[Any]:
     for _, value in _parts(estimator):
         parts = [own[1] for own in value] if isinstance(value, list) else [value]
-        yield from (part for part in parts if not isinstance(part, str) and part)
+        yield from filter(_is_estimator, parts)  # ensembles have no truth unfitted
 
 
 def _is_estimator(value: Any) -> bool:

@@ -16,7 +16,11 @@ from sklearn.compose import (
     make_column_transformer,
 )
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.ensemble import HistGradientBoostingRegressor, VotingRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+    VotingRegressor,
+)
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.impute import SimpleImputer
@@ -305,3 +309,10 @@ def test_a_pipeline_of_steps_by_name() -> None:
     model = Pipeline([("none", None), ("p", "passthrough"), ("r", prep([0], [2, 3]))])
     left = without(model, "colour", counted=True)
     assert [choice for *_, choice in left.steps[2][1].transformers] == [[0], [2]]
+
+
+def test_ensembles_that_are_not_fitted_are_steps_as_others():
+    steps = make_pipeline(StandardScaler(), RandomForestRegressor(), memory=None)
+    assert not mentions_columns(steps)
+    encoded = make_column_transformer((OneHotEncoder(), ["colour"]))
+    assert mentions_columns(make_pipeline(encoded, RandomForestRegressor()))
