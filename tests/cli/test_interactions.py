@@ -24,6 +24,7 @@ model: {kind: linear}
 interactions:
   scheme: {kind: minipatches, n_patches: 420, n_features: 5, columns: bernoulli}
   level: 0.5
+  adjust: none
 seed: 3
 """
 SPLIT = """\
@@ -38,6 +39,7 @@ interactions:
 WHOLE = [
     "patches.json",
     "patches.npz",
+    "patches.svg",
     "patches_interactions.csv",
     "patches_main_effects.csv",
 ]
@@ -112,19 +114,21 @@ def test_what_is_read_first(run):
     assert "442 rows × 10 columns" in run.printed
     assert "model: linear" in run.printed
     assert "models without features, by minipatches, n_patches 420" in run.printed
-    of_all = "with intervals of 50 % (bonferroni for 45 sets)"
+    each = "with intervals of 50 % each"
     pairs, features = run.printed.split("The features that matter most")
-    assert f"The pairs of largest score, {of_all}" in pairs
+    assert f"The pairs of largest score, {each}" in pairs
     best = run.fitted.result_.top(1).iloc[0]
     assert f"{best['feature_1']} × {best['feature_2']} " in pairs
-    lowest = run.fitted.result_.most_negative(1, level=0.5).iloc[0]
+    lowest = run.fitted.result_.most_negative(1, level=0.5, adjust="none").iloc[0]
     assert lowest["reject"]
-    score = f"{lowest['estimate']:.4g}"
-    assert f"{lowest['feature_1']} × {lowest['feature_2']}  {score} " in pairs
+    negative = pairs.split("The pairs of most negative score")[1]
+    told = negative.split("yes")[0].splitlines()[-1].split()
+    assert told[::2][:2] == [lowest["feature_1"], lowest["feature_2"]]
+    assert told[3] == f"{lowest['estimate']:.4g}"
     strongest = run.fitted.main_effects_.top(1)["feature_1"].item()
     (line,) = [x for x in features.splitlines() if x.startswith(f"{strongest} ")]
     assert line.endswith("yes")
-    files = "_interactions.csv, _main_effects.csv, .npz and .json"
+    files = "_interactions.csv, _main_effects.csv, .svg, .npz and .json"
     assert f"wrote {run.folder}/patches{files} in" in run.printed
 
 
@@ -210,12 +214,12 @@ WRONG = {
         "level: 90": "5: interactions.level: expected a number < 1, got 90",
     },
     "seed": {
-        "  order: 11\nseed": "6: interactions.order: expected a number <= 8, got 11",
-        "  order: 0\nseed": "6: interactions.order: expected a number >= 1, got 0",
+        "  order: 11\nseed": "7: interactions.order: expected a number <= 8, got 11",
+        "  order: 0\nseed": "7: interactions.order: expected a number >= 1, got 0",
         "  groups: {a: [bmj]}\nseed": "3: interactions: groups: 'a' has the column ",
-        "  groups: {a: []}\nseed": "6: interactions.groups.a: expected at least one va",
-        "  sets: pairs\nseed": "6: interactions.sets: expected all, or a list of sets",
-        "  error: zero_one\nseed": "6: interactions.error: expected 'auto', 'squared'",
+        "  groups: {a: []}\nseed": "7: interactions.groups.a: expected at least one va",
+        "  sets: pairs\nseed": "7: interactions.sets: expected all, or a list of sets",
+        "  error: zero_one\nseed": "7: interactions.error: expected 'auto', 'squared'",
     },
 }
 
@@ -233,3 +237,11 @@ def test_each_command_runs_its_own_job(patches, out, capsys):
     assert main(["sweep", patches, "-o", str(out)]) == 2
     complaint = f"{patches}:3: interactions: is run by propopt interactions\n"
     assert capsys.readouterr().err == complaint
+
+
+@pytest.mark.parametrize(("order", "n_panels"), [(1, 1), (2, 4), (3, 2)])
+def test_the_picture_has_pairs_sets_and_features(tmp_path, out, order, n_panels):
+    text = ALL_SPLIT.replace("seed", f"  order: {order}\nseed")
+    assert interactions(write(tmp_path, "drawn", text), "-o", out, "-q") == 0
+    drawn = (out / "drawn.svg").read_text()
+    assert drawn.count('<g id="axes_') == n_panels  # cells have a bar

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, final
 
 import numpy as np
 import pandas as pd
@@ -30,70 +31,86 @@ def print_interactions(
     found = fitted.result_
     for line in (*_how(section, judged), *found.notes, *found.cautions):
         console.print(line, markup=False)
-    noun = {2: "pairs", 3: "triples"}.get(found.order, f"sets of {found.order}")
     if found.order > 1:
-        frame = found.to_frame(**section.inference)
-        highest = frame.nlargest(_SHOWN, "estimate")
-        lowest = frame.drop(highest.index).nsmallest(_OTHERS, "estimate")
-        title = f"The {noun} of largest score, {_intervals(section, found)}"
-        _print(title, highest, found, console)
-        negative = lowest[lowest["reject"] & (lowest["estimate"] < 0.0)]
-        if len(negative):
-            title = f"The {noun} of most negative score: each stands in for the others"
-            _print(title, negative, found, console)
-    _print_main_effects(section, fitted.main_effects_, console)
+        _print_sets(_Scores(found, section, console))
+    _print_features(_Scores(fitted.main_effects_, section, console))
 
 
 def _how(section: InteractionsSection, judged: Judged) -> Iterator[str]:
-    scheme = settings_in_words(section.scheme)
-    yield f"models without features, by {scheme}"
+    yield f"models without features, by {settings_in_words(section.scheme)}"
     yield judged.in_words()
     yield f"scores: in {judged.units}; those of another model are not compared"
 
 
-def _intervals(section: InteractionsSection, found: InteractionScores) -> str:
-    """What intervals are, as a phrase."""
-    level = f"{100.0 * section.level:.4g} %"
-    if section.adjust == "none":
-        return f"with intervals of {level} each"
-    whose = f"{section.adjust} for {plural(found.n_candidates, 'set')}"
-    return f"with intervals of {level} ({whose})"
+def _print_sets(scores: _Scores) -> None:
+    noun = {2: "pairs", 3: "triples"}.get(scores.found.order, "sets")
+    frame = scores.frame
+    highest = frame.nlargest(_SHOWN, "estimate")
+    scores.print(f"The {noun} of largest score, {scores.intervals}", highest)
+    lowest = frame.drop(highest.index).nsmallest(_OTHERS, "estimate")
+    below = lowest[lowest["reject"] & (lowest["estimate"] < 0.0)]
+    if len(below):
+        meaning = ": each stands in for the other" if noun == "pairs" else ""
+        scores.print(f"The {noun} of most negative score{meaning}", below)
 
 
-def _print_main_effects(
-    section: InteractionsSection, found: InteractionScores, console: PlainConsole
-) -> None:
-    frame = found.to_frame(**section.inference).nlargest(_SHOWN, "estimate")
-    title = f"The features that matter most, {_intervals(section, found)}"
-    _print(title, frame, found, console)
-    if len(found.sets) > _SHOWN:
-        rest = plural(len(found.sets) - _SHOWN, "more feature")
-        console.print(f"{rest} in the files", markup=False)
+def _print_features(scores: _Scores) -> None:
+    frame = scores.frame.nlargest(_SHOWN, "estimate")
+    scores.print(f"The features that matter most, {scores.intervals}", frame)
+    rest = len(scores.found) - len(frame)
+    if rest > 0:
+        words = f"{plural(rest, 'more feature')} in the files"
+        scores.console.print(words, markup=False)
 
 
-def _print(
-    title: str, frame: pd.DataFrame, found: InteractionScores, console: PlainConsole
-) -> None:
-    head = [
-        "set" if found.order > 1 else "feature",
-        "score",
-        "from",
-        "to",
-        "adjusted p",
-    ]
-    leaks = bool(found.leak.any())
-    if leaks:
-        head.append("without interaction")
-    print_table(console, title, [*head, "clear"], _lines(frame, found.order, leaks))
+@final
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    """Scores, and how they are printed."""
 
+    found: InteractionScores
+    section: InteractionsSection
+    console: PlainConsole
 
-def _lines(frame: pd.DataFrame, order: int, leaks: bool) -> Iterator[list[str]]:
-    names = [f"feature_{k + 1}" for k in range(order)]
-    columns = ["estimate", "ci_low", "ci_high", "p_adj", *(["leak"] if leaks else [])]
-    for row in frame.to_dict("records"):
-        found = "yes" if row["reject"] else "–"
-        numbers = [_number(row[column]) for column in columns]
-        yield [" × ".join(str(row[name]) for name in names), *numbers, found]
+    @property
+    def frame(self) -> pd.DataFrame:
+        return self.found.to_frame(**self.section.inference)
+
+    @property
+    def intervals(self) -> str:
+        """What they are, as a phrase."""
+        level, adjust = f"{100.0 * self.section.level:.4g} %", self.section.adjust
+        if adjust == "none":
+            return f"with intervals of {level} each"
+        whose = f"{adjust} for {plural(self.found.n_candidates, 'set')}"
+        return f"with intervals of {level} ({whose})"
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The numbers of a line, by their names in the table."""
+        columns = {
+            "score": "estimate",
+            "from": "ci_low",
+            "to": "ci_high",
+            "adjusted p": "p_adj",
+        }
+        if self.found.leak.any():
+            columns["without interaction"] = "leak"
+        return columns
+
+    def print(self, title: str, frame: pd.DataFrame) -> None:
+        """A table of some sets."""
+        kind = "set" if self.found.order > 1 else "feature"
+        verdict = f"not {self.section.against}"
+        head = [kind, *self.columns, verdict]
+        print_table(self.console, title, head, self._lines(frame))
+
+    def _lines(self, frame: pd.DataFrame) -> Iterator[list[str]]:
+        names = [f"feature_{k + 1}" for k in range(self.found.order)]
+        for row in frame.to_dict("records"):
+            numbers = [_number(row[column]) for column in self.columns.values()]
+            verdict = "yes" if row["reject"] else "–"
+            yield [" × ".join(str(row[name]) for name in names), *numbers, verdict]
 
 
 def _number(value: float) -> str:

@@ -9,6 +9,7 @@ from propopt.interactions import ILOCO, InteractionScores
 from propopt.output.csv import write_csv
 from propopt.output.progress import PlainConsole
 from propopt.problems.jobs.artefacts import Writer, write_json
+from propopt.problems.jobs.interactions.figure import write_interactions_figure
 from propopt.problems.jobs.interactions.judged import Judged
 from propopt.problems.jobs.interactions.look import InteractionsLook, all_rows
 from propopt.problems.jobs.interactions.printout import print_interactions
@@ -38,6 +39,7 @@ class InteractionsReport(LookReport):
         return {
             "_interactions.csv": partial(self._write_csv, self.found),
             "_main_effects.csv": partial(self._write_csv, self.fitted.main_effects_),
+            ".svg": self._draw,
             ".npz": self.found.save,
             ".json": partial(write_json, content),
         }
@@ -49,6 +51,11 @@ class InteractionsReport(LookReport):
         """With intervals and p-values as the section asks for them."""
         frame = scores.to_frame(**self.look.section.inference)
         write_csv(path, frame, names_of_rows=False)
+
+    def _draw(self, path: str) -> None:
+        section, name = self.look.section, self.look.name
+        main_effects = self.fitted.main_effects_
+        write_interactions_figure(self.found, main_effects, section, name, path)
 
     def _manifest(self) -> dict[str, Any]:
         """What was done, in plain values: no model is fitted to all rows."""

@@ -19,6 +19,8 @@ def run_interactions(
     ============================ ======================================================
     ``<name>_interactions.csv``  a line for each set: score, errors, interval, p-values
     ``<name>_main_effects.csv``  the same of each feature by itself, which is LOCO
+    ``<name>.svg``               pairs as cells, the strongest sets, and features by
+                                 themselves, with their intervals
     ``<name>.npz``               the scores, by their ``save``
     ``<name>.json``              what was fitted and how, and how well it predicts
     ============================ ======================================================
