@@ -1,0 +1,1 @@
+"""Little, Zheng and Allen on iLOCO: its simulations, intervals and times made anew."""

@@ -1,0 +1,249 @@
+"""How often a method gives the pair (1, 2) the largest score: figures 2, A2 to A5."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, final
+
+import numpy as np
+import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
+
+from propopt._typing import Points, Values
+from propopt.interactions import (
+    ILOCO,
+    DataSplit,
+    Minipatches,
+    faith_shap,
+    h_statistic,
+)
+from propopt.papers.iloco.learners import LearnerName, learner_of
+from propopt.papers.iloco.scale import Scale
+from propopt.papers.iloco.simulations import Simulation
+from propopt.papers.lime.lines import DrawnLine, Lines
+from propopt.reproduce.findings import Claim
+from propopt.reproduce.studies import Study
+
+
+SPLIT: Final = "iLOCO-Split"
+FIFTH: Final = "iLOCO-MP, m = 20% M"
+HALF: Final = "iLOCO-MP, m = 50% M"
+H: Final = "H-statistic"
+FAITH: Final = "Faith-Shap"
+RIVALS: Final = (H, FAITH)
+LOOKS: Final[Mapping[str, tuple[str, str]]] = {
+    SPLIT: ("#1f4e79", "-"),
+    FIFTH: ("#c0392b", "-"),
+    HALF: ("#c0392b", "--"),
+    H: ("#2e7d32", ":"),
+    FAITH: ("#dd8452", "-."),
+}
+"""Colour and line of each."""
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Successes:
+    """The share of replicates in which each method finds what it should.
+
+    Parameters
+    ----------
+    places : array (K,)
+        What varies, such as snr, ascending.
+    shares : mapping of arrays (K,)
+        By method.
+    n_replicates : int
+        Of each share.
+    """
+
+    places: Values
+    shares: Mapping[str, Values]
+    n_replicates: int
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each place, one column for each method."""
+        return pd.DataFrame({"at": self.places, **self.shares})
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """Replicates of a simulation, at each snr.
+
+    Parameters
+    ----------
+    simulation : Simulation
+        What is drawn.
+    learner : str
+        What learns it.
+    scale : Scale
+        How often.
+    """
+
+    simulation: Simulation
+    learner: LearnerName
+    scale: Scale
+
+    def measure(self) -> Successes:
+        """Replicate r has the seed r at each snr, so that curves are of the same rows.
+
+        Networks stop after the steps that they are given, on purpose.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found = [
+                [self._found(ratio, seed) for seed in range(self.scale.n_replicates)]
+                for ratio in self.scale.ratios
+            ]
+        return successes_of(self.scale.places, found)
+
+    def _found(self, ratio: float, seed: int) -> Mapping[str, bool]:
+        """By method, whether (1, 2) has the largest score."""
+        rng = np.random.default_rng([seed, 14])
+        X, y = self.simulation.draw(ratio, self.scale.n_rows, rng)
+        return {
+            method: int(np.argmax(scores)) == 0
+            for method, scores in self._scores(X, y, seed)
+        }
+
+    def _scores(
+        self, X: Points, y: Values, seed: int
+    ) -> Iterator[tuple[str, Values]]:
+        """Of all pairs, by method; (1, 2) is the first of them."""
+        for method, scheme in schemes(self.scale.n_patches).items():
+            own = self._learner(patch=isinstance(scheme, Minipatches))
+            fitted = ILOCO(own, scheme, random_state=seed, progress=False).fit(X, y)
+            yield method, fitted.result_.estimates
+        model = with_seed(self._learner(), seed).fit(X, y)
+        for method, score in _COMPARED.items():
+            yield method, score(model, X, rng=seed).estimates
+
+    def _learner(self, *, patch: bool = False) -> Any:
+        return learner_of(self.learner, self.simulation.task, patch=patch)
+
+
+_COMPARED: Final[Mapping[str, Callable[..., Any]]] = {
+    H: partial(h_statistic, n_rows=30, n_background=30),
+    FAITH: partial(faith_shap, n_rows=6, n_background=10),
+}
+
+
+def schemes(n_patches: int) -> dict[str, DataSplit | Minipatches]:
+    """Those of the paper, and patches of half of the features.
+
+    There pairs are together in ten times as many patches, so that a third of them do.
+    """
+    return {
+        SPLIT: DataSplit(),
+        FIFTH: Minipatches(n_patches=n_patches, n_features=0.2),
+        HALF: Minipatches(n_patches=n_patches // 3, n_features=0.5),
+    }
+
+
+def with_seed(learner: Any, seed: int) -> Any:
+    """The same learner; what it draws has this seed, if it draws."""
+    if "random_state" in learner.get_params():
+        return learner.set_params(random_state=seed)
+    return learner
+
+
+def successes_of(
+    places: Values, found: list[list[Mapping[str, bool]]]
+) -> Successes:
+    """Shares over the replicates (inner list) at each place (outer list)."""
+    return Successes(
+        places=places,
+        shares={
+            method: np.array([np.mean([one[method] for one in own]) for own in found])
+            for method in found[0][0]
+        },
+        n_replicates=len(found[0]),
+    )
+
+
+def study_of_curve(curve: Curve, row: str) -> Study[Successes]:
+    """The panel of a learner and a simulation."""
+    told = curve.scale.told
+    return Study(
+        column=curve.learner,
+        row=row,
+        measure=curve.measure,
+        statements=(
+            partial(grows, method=SPLIT, difference=told),
+            partial(grows, method=FIFTH, difference=told),
+            partial(grows, method=HALF, difference=f"m = 50% M; {told}"),
+            partial(beats_rivals, method=SPLIT, difference=told),
+            partial(beats_rivals, method=FIFTH, difference=told),
+            partial(early, difference=told),
+        ),
+        charts=partial(success_charts, title=f"{curve.learner}, {row}"),
+        numbers=Successes.to_frame,
+    )
+
+
+def grows(found: Successes, *, method: str, difference: str) -> Claim:
+    """From chance to certainty."""
+    shares = found.shares[method]
+    return Claim(
+        statement=f"{method} finds (1, 2) where snr is large and not where it is 0: "
+        "share of replicates at the largest less that at 0",
+        value=float(shares[-1] - shares[0]),
+        sense=">=",
+        limit=0.7,
+        note=_told(found, method),
+        difference=difference,
+    )
+
+
+def beats_rivals(found: Successes, *, method: str, difference: str) -> Claim:
+    """At all snr together."""
+    best = max(RIVALS, key=lambda rival: float(found.shares[rival].mean()))
+    return Claim(
+        statement=f"{method} finds (1, 2) at least as often as H-statistic and "
+        "Faith-Shap: mean share over snr, less that of the better one",
+        value=float(found.shares[method].mean() - found.shares[best].mean()),
+        sense=">=",
+        limit=0.0,
+        note=f"{best}: {_told(found, best)}",
+        difference=difference,
+    )
+
+
+def early(found: Successes, *, difference: str) -> Claim:
+    """At the lowest snr above 0."""
+    lowest = float(found.places[found.places > 0][0])
+    return Claim(
+        statement="Faith-Shap finds (1, 2) at a low snr already: share of replicates "
+        "at the lowest above 0",
+        value=float(found.shares[FAITH][found.places == lowest][0]),
+        sense=">=",
+        limit=0.5,
+        note=f"snr {lowest:g}",
+        difference=difference,
+    )
+
+
+def success_charts(
+    found: Successes, *, title: str, x_label: str = "snr"
+) -> tuple[Lines, ...]:
+    """A line for each method."""
+    lines = tuple(
+        DrawnLine(
+            label=method, x=found.places, y=shares,
+            colour=LOOKS[method][0], line=LOOKS[method][1],
+        )
+        for method, shares in found.shares.items()
+    )  # fmt: skip
+    return (
+        Lines(
+            title=title, x_label=x_label, y_label="share of replicates",
+            curves=lines, y_limits=(-0.05, 1.05),
+        ),
+    )  # fmt: skip
+
+
+def _told(found: Successes, method: str) -> str:
+    return ", ".join(f"{share:.2f}" for share in found.shares[method])
