@@ -116,7 +116,7 @@ def _reproduce(
 ) -> int:
     """The code of one paper."""
     report = po.reproduce.reproduce_paper(
-        paper,
+        paper.at_full_scale if options.full else paper,
         figures,
         folder,
         csv=options.csv,
@@ -397,8 +397,8 @@ def _add_reproduce(sub: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="FIGURE",
         help="fig1, fig2, fig3, fig4, fig5, fig6, appendix, tables, or all; of another "
-        "paper after its name (tabular-lime, linear-lime, text-lime), which alone "
-        "means all; one paper after another; nothing lists papers and figures",
+        "paper after its name (tabular-lime, linear-lime, text-lime, iloco), which "
+        "alone means all; one paper after another; nothing lists papers and figures",
     )
     sub.add_argument(
         "-o",
@@ -410,6 +410,11 @@ def _add_reproduce(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--paper", metavar="NAME", help="default: properties")
     sub.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="panels at once")
     sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
+    sub.add_argument(
+        "--full",
+        action="store_true",
+        help="at the scale of the paper, of one that takes minutes by default (iloco)",
+    )
     _add_table_arguments(sub, "a table of your own, beside those of tables")
     sub.set_defaults(command=reproduce)
 

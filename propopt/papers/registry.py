@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from propopt.errors import InvalidInput
+from propopt.papers.iloco.paper import ILOCO_PAPER
 from propopt.papers.linear_lime.paper import LINEAR_LIME
 from propopt.papers.properties.paper import PROPERTIES
 from propopt.papers.tabular_lime.paper import TABULAR_LIME
@@ -13,7 +14,8 @@ from propopt.reproduce.paper import ALL, Paper, require_name
 
 
 PAPERS: dict[str, Paper] = {
-    paper.name: paper for paper in (PROPERTIES, TABULAR_LIME, LINEAR_LIME, TEXT_LIME)
+    paper.name: paper
+    for paper in (PROPERTIES, TABULAR_LIME, LINEAR_LIME, TEXT_LIME, ILOCO_PAPER)
 }
 
 

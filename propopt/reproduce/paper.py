@@ -54,6 +54,9 @@ class Paper:
         A CSV table of the verdicts on its statements, as in ``claims.csv``.
     own_table : TableOption, optional
         What becomes of a table of the user's own; by default none is taken.
+    full : Paper, optional
+        The same at the scale of the paper, where that takes too long by default; it has
+        no verdicts on record.
     """
 
     name: str
@@ -62,6 +65,22 @@ class Paper:
     problems: ProblemFiles | None = None
     recorded: Path | None = None
     own_table: TableOption | None = None
+    full: Paper | None = None
+
+    @property
+    def at_full_scale(self) -> Paper:
+        """The paper at its own scale.
+
+        Raises
+        ------
+        InvalidInput
+            If that is the only one.
+        """
+        if self.full is None:
+            raise InvalidInput(
+                f"--full: the paper {self.name} is at its own scale already"
+            )
+        return self.full
 
     @property
     def record(self) -> Record:

@@ -113,8 +113,12 @@ class FigureReport:
 
     @property
     def changed(self) -> list[Conclusion]:
-        """Claims whose verdict is not that on record, of a figure that is complete."""
-        return [c for c in self.claims if self.complete and c.verdict != c.recorded]
+        """Claims whose verdict is not that on record, of a figure that is complete.
+
+        None where nothing is on record, as of a paper at another scale.
+        """
+        compared = self.complete and bool(self.record)
+        return [c for c in self.claims if compared and c.verdict != c.recorded]
 
     def _gathered(self, kind: type[Finding]) -> list[Conclusion]:
         groups: dict[str, dict[str, list[tuple[str, Finding]]]] = {}

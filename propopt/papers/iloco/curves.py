@@ -14,11 +14,10 @@ from propopt.reproduce.studies import draw_charts
 
 _ABOUT = (
     "The share of replicates in which the pair (1, 2) has the largest score of all 45, "
-    "by snr: {design}. iLOCO-Split holds out half of 500 rows; patches of iLOCO-MP have "
-    "a fifth of the rows and, as in the paper, of the features, and beside that half of "
-    "the features, at which interactions show earlier. Comparison methods explain the "
-    "learner that is fitted to all rows. Iterative forests are not compared: there is "
-    "no package here. By default {told}."
+    "by snr: {design}. iLOCO-Split holds out half of 500 rows; patches of iLOCO-MP "
+    "have a fifth of the rows and, as in the paper, of the features, and beside that "
+    "half of the features. Comparison methods explain the learner that is fitted to "
+    "all rows; iterative forests are not compared, as no package here has them. {told}."
 )
 
 
@@ -31,21 +30,21 @@ def classification_figure(scale: Scale) -> PaperFigure:
 def nonlinear_regression_figure(scale: Scale) -> PaperFigure:
     """Figure A2."""
     design = "nonlinear regression, simulations (i) and (ii)"
-    return _figure(scale, "Figure A2", design, scale.learners, "regression", tanh=True)
+    return _figure(scale, "Figure A2", design, scale.appendix, "regression", tanh=True)
 
 
 def linear_classification_figure(scale: Scale) -> PaperFigure:
     """Figure A3."""
     design = "linear classification, simulations (i) and (ii)"
     return _figure(
-        scale, "Figure A3", design, scale.learners, "classification", tanh=False
+        scale, "Figure A3", design, scale.appendix, "classification", tanh=False
     )
 
 
 def linear_regression_figure(scale: Scale) -> PaperFigure:
     """Figure A4."""
     design = "linear regression, simulations (i) and (ii)"
-    return _figure(scale, "Figure A4", design, scale.learners, "regression", tanh=False)
+    return _figure(scale, "Figure A4", design, scale.appendix, "regression", tanh=False)
 
 
 def correlated_figure(scale: Scale) -> PaperFigure:
@@ -55,7 +54,7 @@ def correlated_figure(scale: Scale) -> PaperFigure:
         "what is printed of this design is not positive definite (see errors)"
     )
     return _figure(
-        scale, "Figure A5", design, scale.learners, "regression", tanh=False,
+        scale, "Figure A5", design, scale.appendix, "regression", tanh=False,
         correlated=True,
     )  # fmt: skip
 
@@ -87,7 +86,7 @@ def _figure(
     )
     return PaperFigure(
         title=f"{title}: {design.partition(',')[0]}",
-        about=_ABOUT.format(design=design, told=scale.told),
+        about=_ABOUT.format(design=design, told=scale.told.capitalize()),
         panels=panels,
         draw=partial(draw_charts, columns=len(learners), size=(4.2, 2.9)),
     )

@@ -24,7 +24,7 @@ def learner_of(name: LearnerName, task: Task, *, patch: bool = False) -> Any:
 
     KRBF is kernel ridge regression with a gaussian kernel, in place of a support vector
     machine, which takes ten times as long in a patch; of classes it learns 0 and 1, and
-    cuts to [0, 1]. The MLP has a hidden layer of 16, and 40 steps of L-BFGS. In a patch
+    cuts to [0, 1]. The MLP has a hidden layer of 16, and 20 steps of L-BFGS. In a patch
     a tree stands for the forest, since all patches are one.
 
     Parameters
@@ -41,7 +41,7 @@ def learner_of(name: LearnerName, task: Task, *, patch: bool = False) -> Any:
         return KernelClassifier() if classes else KernelRegressor()
     if name == "MLP":
         network = MLPClassifier if classes else MLPRegressor
-        return network(hidden_layer_sizes=(16,), solver="lbfgs", max_iter=40, alpha=1.0)
+        return network(hidden_layer_sizes=(16,), solver="lbfgs", max_iter=20, alpha=1.0)
     if patch:
         tree = DecisionTreeClassifier if classes else DecisionTreeRegressor
         return tree(min_samples_leaf=5)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
 import numpy as np
 
+from propopt._typing import Values
 from propopt.papers.iloco.learners import LEARNERS, LearnerName
 
 
@@ -19,51 +21,59 @@ class Scale:
     ----------
     n_rows : int
         N.
-    n_patches : int
-        B.
-    n_replicates, n_coverage : int
-        Of each point of a curve of successes, and of coverage.
+    n_patches, n_replicates : mapping
+        B, and how often each point of a curve is repeated, by learner.
+    n_orders : int
+        How often points of curves of pairs and triples are.
+    n_coverage, n_covered : int
+        How often intervals are made, and B of theirs.
     n_new : int
         Rows on which the target of an interval is evaluated.
     ratios : tuple of float
         Multipliers "snr" of the first product.
-    learners : tuple of str
-        Of the figures in the appendix; the others have all.
+    appendix : tuple of str
+        Learners of the figures in the appendix; the others have all.
     told : str
-        In what this differs from the paper; empty if in nothing that is stated there.
+        In what this differs from the paper.
     """
 
     n_rows: int = 500
-    n_patches: int
-    n_replicates: int
+    n_patches: Mapping[LearnerName, int]
+    n_replicates: Mapping[LearnerName, int]
+    n_orders: int
     n_coverage: int
+    n_covered: int
     n_new: int
     ratios: tuple[float, ...]
-    learners: tuple[LearnerName, ...]
+    appendix: tuple[LearnerName, ...]
     told: str
 
     @property
-    def places(self) -> np.ndarray:
+    def places(self) -> Values:
         """``ratios`` as an array (K,)."""
         return np.array(self.ratios)
 
 
 REDUCED: Final = Scale(
-    n_patches=1500,
-    n_replicates=4,
-    n_coverage=60,
+    n_patches={"KRBF": 1500, "MLP": 900, "RF": 1500},
+    n_replicates={"KRBF": 5, "MLP": 2, "RF": 3},
+    n_orders=5,
+    n_coverage=40,
+    n_covered=400,
     n_new=2000,
     ratios=(0.0, 3.0, 8.0),
-    learners=("KRBF", "RF"),
-    told="1500 patches instead of 10,000 and 4 replicates; hyper-parameters are not "
-    "stated",
+    appendix=("KRBF",),
+    told="900 to 1500 patches instead of 10,000, 2 to 5 replicates, and "
+    "hyper-parameters of ours",
 )
 FULL: Final = Scale(
-    n_patches=10_000,
-    n_replicates=50,
+    n_patches=dict.fromkeys(LEARNERS, 10_000),
+    n_replicates=dict.fromkeys(LEARNERS, 50),
+    n_orders=50,
     n_coverage=50,
+    n_covered=10_000,
     n_new=10_000,
     ratios=(0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0),
-    learners=LEARNERS,
-    told="hyper-parameters are not stated",
+    appendix=LEARNERS,
+    told="hyper-parameters of ours",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
@@ -33,6 +34,8 @@ FIFTH: Final = "iLOCO-MP, m = 20% M"
 HALF: Final = "iLOCO-MP, m = 50% M"
 H: Final = "H-statistic"
 FAITH: Final = "Faith-Shap"
+PAIRS: Final = "iLOCO of pairs"
+TRIPLES: Final = "iLOCO of triples"
 RIVALS: Final = (H, FAITH)
 LOOKS: Final[Mapping[str, tuple[str, str]]] = {
     SPLIT: ("#1f4e79", "-"),
@@ -40,6 +43,8 @@ LOOKS: Final[Mapping[str, tuple[str, str]]] = {
     HALF: ("#c0392b", "--"),
     H: ("#2e7d32", ":"),
     FAITH: ("#dd8452", "-."),
+    PAIRS: ("#1f4e79", "-"),
+    TRIPLES: ("#c0392b", "--"),
 }
 """Colour and line of each."""
 
@@ -88,17 +93,18 @@ class Curve:
     scale: Scale
 
     def measure(self) -> Successes:
-        """Replicate r has the seed r at each snr, so that curves are of the same rows.
-
-        Networks stop after the steps that they are given, on purpose.
-        """
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        """Replicate r has the seed r at each snr."""
+        with quiet_networks():
             found = [
-                [self._found(ratio, seed) for seed in range(self.scale.n_replicates)]
+                [self._found(ratio, seed) for seed in range(self.n_replicates)]
                 for ratio in self.scale.ratios
             ]
         return successes_of(self.scale.places, found)
+
+    @property
+    def n_replicates(self) -> int:
+        """How many draws each share is of."""
+        return self.scale.n_replicates[self.learner]
 
     def _found(self, ratio: float, seed: int) -> Mapping[str, bool]:
         """By method, whether (1, 2) has the largest score."""
@@ -109,11 +115,9 @@ class Curve:
             for method, scores in self._scores(X, y, seed)
         }
 
-    def _scores(
-        self, X: Points, y: Values, seed: int
-    ) -> Iterator[tuple[str, Values]]:
+    def _scores(self, X: Points, y: Values, seed: int) -> Iterator[tuple[str, Values]]:
         """Of all pairs, by method; (1, 2) is the first of them."""
-        for method, scheme in schemes(self.scale.n_patches).items():
+        for method, scheme in schemes(self.scale.n_patches[self.learner]).items():
             own = self._learner(patch=isinstance(scheme, Minipatches))
             fitted = ILOCO(own, scheme, random_state=seed, progress=False).fit(X, y)
             yield method, fitted.result_.estimates
@@ -150,9 +154,7 @@ def with_seed(learner: Any, seed: int) -> Any:
     return learner
 
 
-def successes_of(
-    places: Values, found: list[list[Mapping[str, bool]]]
-) -> Successes:
+def successes_of(places: Values, found: list[list[Mapping[str, bool]]]) -> Successes:
     """Shares over the replicates (inner list) at each place (outer list)."""
     return Successes(
         places=places,
@@ -226,9 +228,12 @@ def early(found: Successes, *, difference: str) -> Claim:
     )
 
 
-def success_charts(
-    found: Successes, *, title: str, x_label: str = "snr"
-) -> tuple[Lines, ...]:
+def success_charts(found: Successes, *, title: str) -> tuple[Lines, ...]:
+    """One chart, by snr."""
+    return (success_lines(found, title=title, x_label="snr"),)
+
+
+def success_lines(found: Successes, *, title: str, x_label: str) -> Lines:
     """A line for each method."""
     lines = tuple(
         DrawnLine(
@@ -237,12 +242,18 @@ def success_charts(
         )
         for method, shares in found.shares.items()
     )  # fmt: skip
-    return (
-        Lines(
-            title=title, x_label=x_label, y_label="share of replicates",
-            curves=lines, y_limits=(-0.05, 1.05),
-        ),
+    return Lines(
+        title=title, x_label=x_label, y_label="share of replicates", curves=lines,
+        y_limits=(-0.05, 1.05),
     )  # fmt: skip
+
+
+@contextmanager
+def quiet_networks() -> Iterator[None]:
+    """Networks stop after the steps that they are given, on purpose."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
 
 
 def _told(found: Successes, method: str) -> str:
