@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +23,11 @@ def small_table(n_rows=90, n_features=6, seed=0):
 
 def fitted(scheme, X, y, estimator=None, *, order=2, n_jobs=None, **settings):
     """The predictors that a scheme fits, to be asked for sets up to a size."""
-    seed = settings.pop("seed", 0)
+    seed, progress = settings.pop("seed", 0), settings.pop("progress", None)
     learner = Quick() if estimator is None else estimator
     refits = Refits.of(learner, X, y, **settings)
     sets = refits.features.all_sets(order)
-    return scheme.fit(refits, seed=seed, sets=sets, n_jobs=n_jobs)
+    return scheme.fit(refits, seed=seed, sets=sets, n_jobs=n_jobs, progress=progress)
 
 
 def many(n_patches=500, **settings):
@@ -66,14 +67,18 @@ class Once(RegressorMixin, BaseEstimator):
         What is done.
     after : int
         How many fits are made before, by other files.
+    seconds : float
+        What a fit takes.
     """
 
-    def __init__(self, mark, act="none", after=0):
+    def __init__(self, mark, act="none", after=0, seconds=0.0):
         self.mark = mark
         self.act = act
         self.after = after
+        self.seconds = seconds
 
     def fit(self, X, y):
+        time.sleep(self.seconds)
         folder = Path(self.mark)
         number = len(list(folder.iterdir()))
         (folder / f"{os.getpid()}-{number}").touch()

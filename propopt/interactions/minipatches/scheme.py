@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
@@ -76,10 +76,33 @@ class Minipatches:
     InvalidInput
         If one of these is something else.
 
+    Notes
+    -----
+    A prediction without t features is a mean of about B (1 − n/N) C(M − t, m)/C(M, m)
+    patches, of B (1 − n/N) (1 − m/M)^t with ``"bernoulli"``. What was drawn is counted
+    before anything is fitted: a set that is never left out at some row is refused with
+    the number of patches that would do, and fewer than 30 patches of a mean, or 100
+    that see all features of a set, are warned of.
+
+    Predictions take 8 B N R bytes, R numbers of each: one, but of errors of your own
+    for a classifier one for each class. Above 1 GiB they are in a file that is mapped
+    to memory. Numbers depend on the seed alone: not on workers, folders or whether
+    learners are kept. After Ctrl-C the patches that were finished are the result, with
+    a warning, as long as they are enough.
+
     Examples
     --------
-    >>> Minipatches(rows="sqrt", columns="bernoulli").n_patches
+    >>> scheme = Minipatches(rows="sqrt", columns="bernoulli")
+    >>> scheme.n_patches
     10000
+
+    How many patches have 30 for each pair of 50 features, of which 10 are in a patch,
+    at each of 500 rows:
+
+    >>> from propopt.interactions.minipatches.counts import Usable
+    >>> usable = Usable(row_share=0.2, n_features=50, n_kept=10, columns="fixed")
+    >>> usable.patches_needed(2, n_predictions=1225 * 500, at_least=30)
+    115
     """
 
     n_patches: int = 10_000
@@ -88,8 +111,8 @@ class Minipatches:
     columns: ColumnSampling = "fixed"
     row_sampling: RowSampling = "uniform"
     n_groups: int = 20
-    keep: bool = False
-    folder: str | Path | None = None
+    keep: bool = field(default=False, repr=False)
+    folder: str | Path | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         n_patches = read_count(self.n_patches, "n_patches")

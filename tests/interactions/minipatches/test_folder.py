@@ -114,31 +114,29 @@ def test_a_failed_run_goes_on(place, marks):
 
 RUN = """
 import sys
-sys.path[:0] = sys.argv[3:]
+folder, marks, n_jobs = sys.argv[1:4]
+sys.path[:0] = sys.argv[4:]
 from minipatch_cases import Once, fitted, many, small_table
 from propopt.batches import Budget
 from propopt.interactions.minipatches import fitting
 fitting.CHUNKS = Budget(2**25, n_rows=16)
-class Slow(Once):
-    def fit(self, X, y):
-        import time
-        time.sleep(0.003)
-        return super().fit(X, y)
-fitted(many(folder=sys.argv[1]), *small_table(), Slow(sys.argv[2]))
+learner = Once(marks, seconds=0.003)
+fitted(many(folder=folder), *small_table(), learner, n_jobs=int(n_jobs))
 """
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_run_that_is_killed_goes_on(place, marks, how):
-    support = Path(__file__).parents[2] / "support"
-    root = Path(__file__).parents[3]
-    arguments = [RUN, place, marks, support, root]
+def test_a_run_that_is_killed_goes_on(place, marks, how, n_jobs):
+    tests = Path(__file__).parents[2]
+    arguments = [RUN, place, marks, n_jobs, tests / "support", tests.parent]
 
     def started():
         return subprocess.Popen(
-            [sys.executable, "-c", *map(str, arguments)], stderr=subprocess.DEVNULL
+            [sys.executable, "-W", "ignore", "-c", *map(str, arguments)],
+            stderr=subprocess.DEVNULL,
         )
 
     lines = place / "finished.txt"
@@ -148,6 +146,9 @@ def test_a_run_that_is_killed_goes_on(place, marks, how):
             time.sleep(0.01)
         run.send_signal(how)
     done = lines.read_text().count("\n")
+    assert 3 <= done < 32
+    if n_jobs == 2:
+        time.sleep(2)  # workers that were left see that they are alone
     n_fits(marks)
     with started() as run:
         assert run.wait() == 0

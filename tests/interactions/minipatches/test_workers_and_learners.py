@@ -3,10 +3,11 @@
 import joblib
 import numpy as np
 import pytest
-from minipatch_cases import Once, fitted, many, small_table
+from minipatch_cases import Once, Quick, fitted, many, small_table
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.neural_network import MLPRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from threadpoolctl import ThreadpoolController
 
 from propopt.errors import InterruptedWarning, InvalidInput, SolverFailure
 from propopt.interactions import Minipatches
@@ -90,6 +91,32 @@ def test_predictions_are_those_of_the_learners_at_rows_that_they_did_not_see():
         expected = learner.predict(X[:, columns])
         expected[rows] = 0.0
         np.testing.assert_array_equal(source.predictions[b, :, 0], expected)
+
+
+class Threads(Quick):
+    """Predicts how many threads of BLAS there are."""
+
+    def predict(self, X):
+        infos = ThreadpoolController().info()
+        number = max(x["num_threads"] for x in infos if x["user_api"] == "blas")
+        return np.full(len(X), float(number))
+
+
+def test_learners_have_one_thread_of_blas_wherever_they_are_fitted():
+    X, y = small_table()
+    with ThreadpoolController().limit(limits=2):
+        source = fitted(many(150), X, y, Threads(), order=1)
+    assert set(np.unique(source.predictions)) == {0.0, 1.0}
+
+
+def test_a_bar_counts_patches(capsys):
+    X, y = small_table()
+    fitted(many(150), X, y, order=1, progress=True)
+    told = capsys.readouterr().err
+    assert "minipatches" in told
+    assert "150/150" in told
+    fitted(many(150), X, y, order=1)
+    assert capsys.readouterr().err == ""
 
 
 def test_patches_without_features_are_fitted_too():
