@@ -12,6 +12,7 @@ import numpy as np
 import propopt as po
 from benchmarks.baselines import perturbation
 from benchmarks.inductive import inductive, inductive_images
+from benchmarks.interactions import interactions
 from benchmarks.lime_limits import lime_limits
 from benchmarks.lime_texts import lime_texts
 from benchmarks.peers import conic_seconds, dense_seconds, pair_loops
@@ -345,6 +346,7 @@ CASES: dict[str, Case] = {
     "lime_texts": lime_texts,
     "inductive": inductive,
     "inductive_images": inductive_images,
+    "interactions": interactions,
 }
 
 
