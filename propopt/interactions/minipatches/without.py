@@ -108,7 +108,7 @@ class SparseWithout:
         found *= (-1) ** self.subsets.sets.shape[1]
         if self.proper:
             smaller = np.concatenate([own @ summed for own in self.proper])
-            found += self.subsets.signs.astype(found.dtype) @ smaller
+            found += self.subsets.signs @ smaller
         return found
 
 
@@ -135,11 +135,11 @@ class Subsets:
     def of(cls, sets: Places) -> Subsets:
         """Of these sets."""
         n_sets, order = sets.shape
-        proper, signs = [], [sp.coo_array((n_sets, 0))]
+        proper, signs = [], [sp.coo_array((n_sets, 0), dtype=np.int8)]
         for size in range(order):
             own, places = subsets_of(sets, size)
             where = (np.tile(np.arange(n_sets), len(places)), places.reshape(-1))
-            sign = np.full(places.size, (-1.0) ** size)
+            sign = np.full(places.size, (-1) ** size, dtype=np.int8)
             proper.append(own)
             signs.append(sp.coo_array((sign, where), (n_sets, len(own))))
         return cls(sets, tuple(proper), sp.hstack(signs, format="csr"))
