@@ -111,7 +111,8 @@ def rows_of(table: Any, places: Sequence[int] | NDArray[np.intp]) -> Any:
     frame = _of_narwhals(table, "X")
     if frame is None:
         return np.asarray(table)[np.asarray(places, dtype=np.intp)]
-    return frame[list(places)].to_native()
+    # polars knows no integers of NumPy
+    return frame[[int(place) for place in places]].to_native()
 
 
 def some_columns(table: Any, places: Sequence[int]) -> Any:
@@ -129,7 +130,7 @@ def some_columns(table: Any, places: Sequence[int]) -> Any:
     frame = _of_narwhals(table, "X")
     if frame is None:
         return np.asarray(table)[:, list(places)]
-    return frame[:, list(places)].to_native()
+    return frame[:, [int(place) for place in places]].to_native()
 
 
 def names_of(table: Any) -> tuple[Hashable, ...] | None:

@@ -113,7 +113,7 @@ def test_choosing_by_training_rows_leaves_coverage_as_it_is() -> None:
     # The pair of largest score of 15, 90% intervals of the target on 4,000 new rows.
     # Of 120 tables a coverage of 0.9 gives fewer than 94 with probability 5e-5, and
     # normal intervals of 60 rows cover about 0.88.
-    screen = Screen(n_sets=1, scheme=FEW)
+    screen = Screen(n_sets=1, scheme=replace(FEW, n_patches=150))
     new, target = product_table(4000, 6, seed=10**6)
     covered = 0
     for seed in range(120):

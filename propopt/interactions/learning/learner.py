@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
@@ -52,7 +53,7 @@ class Learner:
         seed : int
             For each ``random_state`` that is None.
         """
-        model = clone(self.estimator)
+        model = unfitted_copy(self.estimator)
         if self._free:
             model.set_params(**dict.fromkeys(self._free, seed))
         if not self._mentions_columns or kept.all():
@@ -76,7 +77,7 @@ class Learner:
             _ = self._weight
         if self._mentions_columns and self.n_columns > 1:
             kept = np.arange(self.n_columns) > 0
-            restricted(clone(self.estimator), SomeColumns(self.names, kept))
+            restricted(unfitted_copy(self.estimator), SomeColumns(self.names, kept))
 
     @cached_property
     def speaks_of_classes(self) -> bool:
@@ -107,6 +108,14 @@ class Learner:
 _OF_CLASSES: Final = frozenset(
     ["class_prior", "class_weight", "class_weights", "priors"]
 )
+
+
+def unfitted_copy(estimator: Any) -> Any:
+    """A clone, or a copy where scikit-learn makes none."""
+    try:
+        return clone(estimator)
+    except RuntimeError:  # CatBoost copies the lists that it is given, as none should
+        return deepcopy(estimator)
 
 
 def weight_name(estimator: Any) -> str:

@@ -96,8 +96,8 @@ def _column_transformer(
     parts = list(_transformers(estimator, columns))
     rest = estimator.remainder
     if not isinstance(rest, str):
-        rest = restricted(rest, columns.beyond()) or "drop"
-    if not _has_rest(chosen, columns):
+        rest = restricted(rest, columns.beyond())
+    if rest is None or not _has_rest(chosen, columns):
         rest = "drop"
     if all(_drops(part) for part in [rest, *(own for _, own, _ in parts)]):
         return None
