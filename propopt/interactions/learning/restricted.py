@@ -24,6 +24,8 @@ from propopt.structures.pipelines import is_passthrough
 _SAME_COLUMNS: Final = OneToOneFeatureMixin, SimpleImputer, KNNImputer
 """Steps behind which columns can still be counted."""
 
+_CONSTANT: Final = DummyClassifier, DummyRegressor
+
 _OF_OTHERS: Final = frozenset(["final_estimator", "transformer"])
 """Parts of an estimator that do not see its columns: of a stack and of targets."""
 
@@ -41,7 +43,7 @@ def restricted(estimator: Any, columns: SomeColumns) -> Any | None:
     """An estimator for a table without some columns; None if it would see nothing.
 
     Columns that are not there are taken out of the lists of each ``ColumnTransformer``,
-    and transformers of none of them are dropped; so are they out of the parameters
+    and transformers of none of them do nothing; so are they out of the parameters
     that :data:`SHORTEN` knows, such as ``categorical_features``. A predictor that would
     see nothing gives the mean, or how often classes come.
 
@@ -93,28 +95,33 @@ def _column_transformer(
     estimator: ColumnTransformer, columns: SomeColumns
 ) -> ColumnTransformer | None:
     chosen = [choice for _, _, choice in estimator.transformers]
-    parts = list(_transformers(estimator, columns))
+    parts = [
+        (name, *_left_of(own, choice, columns))
+        for name, own, choice in estimator.transformers
+    ]
     rest = estimator.remainder
     if not isinstance(rest, str):
         rest = restricted(rest, columns.beyond())
     if rest is None or not _has_rest(chosen, columns):
         rest = "drop"
-    if all(_drops(part) for part in [rest, *(own for _, own, _ in parts)]):
+    if _drops(rest) and all(_drops(own) or _is_empty(left) for _, own, left in parts):
         return None
     return estimator.set_params(transformers=parts, remainder=rest)
 
 
-def _transformers(
-    estimator: ColumnTransformer, columns: SomeColumns
-) -> Iterator[tuple[str, Any, ColumnChoice]]:
-    """Those that still have a column, each with what is left to it."""
-    for name, own, choice in estimator.transformers:
-        left = columns.left_of(choice)
-        if isinstance(left, list) and not left:
-            continue
-        part = own if isinstance(own, str) else restricted(own, columns.among(choice))
-        if part is not None:
-            yield name, part, left
+def _left_of(
+    own: Any, choice: ColumnChoice, columns: SomeColumns
+) -> tuple[Any, ColumnChoice]:
+    """A transformer and its columns; one of none stays, as grids may speak of it."""
+    left = columns.left_of(choice)
+    if isinstance(own, str) or _is_empty(left):
+        return own, left
+    part = restricted(own, columns.among(choice))
+    return (own, []) if part is None else (part, left)
+
+
+def _is_empty(choice: ColumnChoice) -> bool:
+    return isinstance(choice, list) and not choice
 
 
 def _has_rest(chosen: list[ColumnChoice], columns: SomeColumns) -> bool:
@@ -150,7 +157,14 @@ def _with_parts(estimator: Any, columns: SomeColumns) -> Any:
             refuse_unknown(name, value, columns)
     for name, part in _parts(estimator):
         changed[name] = _restricted_part(part, columns)
+        if changed[name] is None or _became_constant(part, changed[name]):
+            return _of_nothing(estimator)
     return estimator.set_params(**changed) if changed else estimator
+
+
+def _became_constant(part: Any, left: Any) -> bool:
+    """Whether an estimator within another sees nothing any more, and so nor does it."""
+    return isinstance(left, _CONSTANT) and not isinstance(part, _CONSTANT)
 
 
 def _restricted_part(part: Any, columns: SomeColumns) -> Any:

@@ -118,7 +118,9 @@ def test_one_column_given_alone_stays_alone() -> None:
     left = without(model, "size")
     assert left.transformers[0][2] == "colour"
     assert left.fit_transform(X.drop(columns="size")).shape == (40, 2)
-    assert [name for name, *_ in without(model, "colour").transformers] == ["n"]
+    gone = without(model, "colour")
+    assert [choice for *_, choice in gone.transformers] == [[], ["age"]]
+    assert gone.fit_transform(X.drop(columns="colour")).shape == (40, 1)
 
 
 @pytest.mark.parametrize(
@@ -249,6 +251,22 @@ def test_estimators_within_estimators() -> None:
     voting = without(VotingRegressor([("a", blind), ("b", inner)]), "age").fit(left, Y)
     alone = without(inner, "age").fit(left, Y).predict(left)
     np.testing.assert_allclose(voting.predict(left), (Y.mean() + alone) / 2, rtol=1e-12)
+
+
+def test_grids_may_speak_of_transformers_that_have_nothing_left() -> None:
+    inner = make_pipeline(prep(["age"], ["colour", "shape"]), Ridge())
+    grid = {"columntransformer__n__with_mean": [True, False], "ridge__alpha": [1.0]}
+    model = without(GridSearchCV(inner, grid, cv=2), "age")
+    assert model.fit(X.drop(columns="age"), Y).predict(X.drop(columns="age")).size == 40
+
+
+def test_an_estimator_around_one_that_sees_nothing_gives_the_mean() -> None:
+    inner = make_pipeline(make_column_transformer(("passthrough", ["age"])), Ridge())
+    grid = GridSearchCV(inner, {"ridge__alpha": [0.1, 1.0]}, cv=2)
+    for outer in (grid, TransformedTargetRegressor(grid)):
+        model = without(outer, "age").fit(X.drop(columns="age"), Y)
+        found = model.predict(X.drop(columns="age"))
+        np.testing.assert_allclose(found, np.full(40, Y.mean()), rtol=1e-14)
 
 
 def test_tables_of_polars() -> None:
