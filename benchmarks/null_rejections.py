@@ -81,24 +81,25 @@ class InBlocks:
 
     def fit(self, refits: Refits, *, seed: int, **_: Any) -> PatchErrors:
         drawn = self.patches.draw(refits.n_rows, refits.features, seed)
+        found = predicted(self.predictions, refits.table, refits.y, drawn)
         return PatchErrors(
             patches=drawn,
-            predictions=self._all(refits, drawn)[..., None],
+            predictions=found,
             y=refits.y,
             error=refits.error,
             features=refits.features,
             row_weights=np.ones(refits.n_rows),
         )
 
-    def _all(self, refits: Refits, drawn: Patches) -> Array:
-        shown = drawn.features.astype(np.float64)
-        found = np.empty((len(drawn), refits.n_rows))
-        for start in range(0, len(drawn), AT_ONCE):
-            own = slice(start, start + AT_ONCE)
-            found[own] = self.predictions(
-                refits.table, refits.y, drawn.rows[own], shown[own]
-            )
-        return found
+
+def predicted(learner: Predictions, X: Array, y: Array, drawn: Patches) -> Array:
+    """Predictions of all patches at all rows of X, (B, N, 1)."""
+    shown = drawn.features.astype(np.float64)
+    found = np.empty((len(drawn), len(X), 1))
+    for start in range(0, len(drawn), AT_ONCE):
+        own = slice(start, start + AT_ONCE)
+        found[own, :, 0] = learner(X, y, drawn.rows[own], shown[own])
+    return found
 
 
 LEARNERS: dict[str, Callable[[Array], Predictions]] = {

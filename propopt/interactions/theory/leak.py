@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from propopt._typing import Values
 from propopt.checks import read_array
 from propopt.errors import InvalidInput
-from propopt.interactions.features import Places
 from propopt.interactions.minipatches.patches import ColumnSampling
 from propopt.interactions.row_errors import RowError
+from propopt.interactions.theory.places import read_set_places
 from propopt.interactions.theory.shares import (
     BernoulliColumns,
     FixedColumns,
@@ -28,7 +28,7 @@ _ROUNDING = 1e-9
 def additive_leak(
     main_effects: ArrayLike,
     n_kept: float,
-    sets: Places,
+    sets: ArrayLike,
     error: RowError,
     columns: ColumnSampling = "fixed",
 ) -> Values:
@@ -76,15 +76,15 @@ def additive_leak(
     array([0., 0., 0.])
     """
     effects = read_array(main_effects, "main_effects", ndim=1)
-    phi = shortfall(error)
+    places, phi = read_set_places(sets, len(effects)), shortfall(error)
     if phi is None:
-        return np.full(len(sets), np.nan)
+        return np.full(len(places), np.nan)
     shares = _shares(len(effects), n_kept, columns)
     variances = _main_variances(effects, _Parts.of(shares, phi, 1))
-    parts = _Parts.of(shares, phi, sets.shape[1])
-    inside = variances[sets].sum(axis=1)
+    parts = _Parts.of(shares, phi, places.shape[1])
+    inside = variances[places].sum(axis=1)
     leak = parts.other * (variances.sum() - inside)
-    if sets.shape[1] > 1:
+    if places.shape[1] > 1:
         leak += parts.own * inside
     return np.asarray(leak)
 

@@ -14,6 +14,7 @@ from propopt.errors import InvalidInput
 from propopt.interactions.features import Places
 from propopt.interactions.left_out import signed_subsets
 from propopt.interactions.row_errors import AbsoluteError, RowError, SquaredError
+from propopt.interactions.theory.places import read_set_places
 
 
 _Mean: TypeAlias = Callable[[Values], Values]
@@ -23,7 +24,7 @@ _Mean: TypeAlias = Callable[[Values], Values]
 def linear_refit_scores(
     slopes: ArrayLike,
     covariance: ArrayLike,
-    sets: Places,
+    sets: ArrayLike,
     error: RowError | None = None,
     *,
     noise: float = 1.0,
@@ -75,9 +76,10 @@ def linear_refit_scores(
     b = read_array(slopes, "slopes", ndim=1)
     sigma = _read_covariance(covariance, len(b))
     mean = _expected(SquaredError() if error is None else error, noise)
-    found = np.zeros(len(sets))
-    for subset, sign in signed_subsets(sets.shape[1]):
-        found += sign * mean(_missed(b, sigma, sets[:, list(subset)]))
+    places = read_set_places(sets, len(b))
+    found = np.zeros(len(places))
+    for subset, sign in signed_subsets(places.shape[1]):
+        found += sign * mean(_missed(b, sigma, places[:, list(subset)]))
     return found
 
 

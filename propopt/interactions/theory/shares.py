@@ -45,6 +45,11 @@ class FixedColumns(KeptShares):
     n_kept : int
         m.
 
+    Raises
+    ------
+    InvalidInput
+        If m is not between 1 and M.
+
     Examples
     --------
     >>> FixedColumns(n_features=10, n_kept=2).share(1, 0)
@@ -53,6 +58,12 @@ class FixedColumns(KeptShares):
 
     n_features: int
     n_kept: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.n_kept <= self.n_features:
+            raise InvalidInput(
+                f"n_kept: expected 1 to n_features={self.n_features}, got {self.n_kept}"
+            )
 
     def share(self, size: int, n_left_out: int) -> float:
         present = self.n_features - n_left_out
@@ -76,9 +87,21 @@ class BernoulliColumns(KeptShares):
     ----------
     probability : float
         ρ = m/M.
+
+    Raises
+    ------
+    InvalidInput
+        If it is not one, or zero.
     """
 
     probability: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.probability <= 1.0:
+            raise InvalidInput(
+                f"probability: expected more than 0 and at most 1, got "
+                f"{self.probability}"
+            )
 
     def share(self, size: int, n_left_out: int) -> float:
         del n_left_out

@@ -7,13 +7,17 @@ from math import comb
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from propopt._typing import Values
 from propopt.errors import InvalidInput
-from propopt.interactions.features import Places
 from propopt.interactions.row_errors import ProbabilityError, RowError, SquaredError
+from propopt.interactions.theory.places import read_set_places
 from propopt.interactions.theory.shares import KeptShares
 
+
+Terms: TypeAlias = Mapping[tuple[int, ...], float]
+"""V_u by the places of u."""
 
 Shortfall: TypeAlias = Callable[[float], float]
 """φ: a predictor Σ_u p_u g_u has the expected error Σ_u V_u φ(p_u), and a constant."""
@@ -51,8 +55,8 @@ def coefficient(
 
 
 def ideal_scores(
-    variances: Mapping[tuple[int, ...], float],
-    sets: Places,
+    variances: Terms,
+    sets: ArrayLike,
     shares: KeptShares,
     error: RowError | None = None,
 ) -> Values:
@@ -82,7 +86,8 @@ def ideal_scores(
     Raises
     ------
     InvalidInput
-        If there is no closed form for the error, or sets are not left out by patches.
+        If there is no closed form for the error, patches never leave out a set, or
+        variances and sets are none.
 
     Examples
     --------
@@ -102,12 +107,24 @@ def ideal_scores(
             "error: scores of ideal learners are known in closed form for squared "
             f"errors and probabilities, got {error!r}"
         )
-    order = sets.shape[1]
-    found = np.zeros(len(sets))
-    for members, variance in variances.items():
-        common = np.isin(sets, members).sum(axis=1)
+    places = read_set_places(sets)
+    order = places.shape[1]
+    found = np.zeros(len(places))
+    for members, variance in _read_variances(variances).items():
+        common = np.isin(places, members).sum(axis=1)
         counts = [
             coefficient(shares, phi, order, len(members), k) for k in range(order + 1)
         ]
         found += variance * np.asarray(counts)[common]
     return found
+
+
+def _read_variances(variances: Terms) -> Terms:
+    for members, variance in variances.items():
+        if not members or len(set(members)) < len(members):
+            raise InvalidInput(
+                f"variances: expected different features of each term, got {members}"
+            )
+        if not (np.isfinite(variance) and variance >= 0.0):
+            raise InvalidInput(f"variances: {members} has {variance}, not one")
+    return variances

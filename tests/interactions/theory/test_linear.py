@@ -125,3 +125,8 @@ def test_least_squares_on_many_rows(error: str) -> None:
 def test_refusals(covariance: object, error: object, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         linear_refit_scores([1.0, 1.0], covariance, PAIR, error)  # type: ignore[arg-type]
+
+
+def test_places_that_are_not_there() -> None:
+    with pytest.raises(InvalidInput, match=r"\[0, 2\] is no .* places less than 2"):
+        linear_refit_scores([1.0, 1.0], np.eye(2), [(0, 2)])

@@ -155,3 +155,30 @@ def test_shares_are_ratios_of_binomials(n_features: int, m: int) -> None:
 def test_other_errors_have_no_closed_form() -> None:
     with pytest.raises(InvalidInput, match="closed form for squared"):
         ideal_scores({(0,): 1.0}, np.array([(0, 1)]), Refitted(), AbsoluteError())
+
+
+@pytest.mark.parametrize(
+    ("variances", "sets", "message"),
+    [
+        ({(0,): 1.0}, [0, 1], r"expected whole numbers of shape \(Q, r\)"),
+        ({(0,): 1.0}, [(0.0, 1.0)], "expected whole numbers"),
+        ({(0,): 1.0}, [(0, 1), (2, 2)], r"\[2, 2\] is no set of different places"),
+        ({(0,): 1.0}, [(-1, 1)], r"\[-1, 1\] is no set"),
+        ({(): 1.0}, [(0, 1)], r"different features of each term, got \(\)"),
+        ({(0, 0): 1.0}, [(0, 1)], r"different features of each term, got \(0, 0\)"),
+        ({(0,): -1.0}, [(0, 1)], r"\(0,\) has -1.0"),
+        ({(0,): np.nan}, [(0, 1)], r"\(0,\) has nan"),
+    ],
+)
+def test_what_is_no_set_or_variance(variances: Terms, sets: list, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        ideal_scores(variances, sets, Refitted())
+
+
+def test_shares_that_are_none() -> None:
+    with pytest.raises(InvalidInput, match="expected 1 to n_features=3, got 4"):
+        FixedColumns(3, 4)
+    with pytest.raises(InvalidInput, match=r"at most 1, got 1\.5"):
+        BernoulliColumns(1.5)
+    with pytest.raises(InvalidInput, match="never leave out 2; at most 2 would do"):
+        ideal_scores({(0,): 1.0}, [(0, 1)], FixedColumns(4, 3))
