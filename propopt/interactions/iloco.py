@@ -18,6 +18,7 @@ from propopt.errors import InvalidInput
 from propopt.interactions.features import FeatureGroups, Features, Places
 from propopt.interactions.learning.tables import read_learning_table
 from propopt.interactions.left_out import LeftOut
+from propopt.interactions.minipatches.means import PatchErrors
 from propopt.interactions.minipatches.scheme import Minipatches
 from propopt.interactions.refits import Refits
 from propopt.interactions.result import InteractionScores
@@ -113,7 +114,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 4))
     >>> y = 3 * X[:, 0] * X[:, 1] + X[:, 2]
-    >>> scheme = Minipatches(n_patches=400, columns="bernoulli")
+    >>> scheme = Minipatches(n_patches=1000, columns="bernoulli")
     >>> found = ILOCO(DecisionTreeRegressor(), scheme).fit(X, y)
     >>> found.result_.to_frame().nlargest(1, "estimate")[["feature_1", "feature_2"]]
        feature_1  feature_2
@@ -196,10 +197,12 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         InvalidInput
-            If a name is unknown, or a set was left out by too few patches.
+            If a name is unknown, or no patch sees a set whole or leaves it out.
         """
         check_is_fitted(self, "left_out_")
-        return self._scored(self._chosen(sets, order))
+        chosen = self._chosen(sets, order)
+        self._check(chosen.places)
+        return self._scored(chosen)
 
     def target(
         self, X: Any, y: Any, sets: SetChoice = "all", *, order: int = 2
@@ -228,6 +231,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "left_out_")
         places = read_sets(sets, order, self.left_out_.features)
+        self._check(places)
         judged = self.left_out_.judged_on(*self._one_row.read_rows(X, y))
         scoring = Scoring(judged, self._scheme, self.error_)
         return scoring.of(places, scoring.main_effects(), n_candidates=len(places))
@@ -292,6 +296,12 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
     @property
     def _scoring(self) -> Scoring:
         return Scoring(self.left_out_, self._scheme, self.error_)
+
+    def _check(self, places: Places) -> None:
+        """Of patches that are fitted, whether they say something of these sets."""
+        scheme, source = self._scheme, self.left_out_
+        if isinstance(scheme, Minipatches) and isinstance(source, PatchErrors):
+            scheme.check(source, places)
 
     def _chosen(self, sets: SetChoice | Screen, order: int) -> ChosenSets:
         if isinstance(sets, Screen):

@@ -16,12 +16,13 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeRegressor
 
-from propopt.errors import DegenerateVarianceWarning, InvalidInput
+from propopt.errors import DegenerateVarianceWarning, FewPatchesWarning, InvalidInput
 from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
 from propopt.interactions.features import Features
 from propopt.interactions.inference.equal_rows import ErrorRange
 from propopt.interactions.row_errors import SquaredError
 from propopt.interactions.sets import read_sets
+from propopt.interactions.splitting.folds import held_out
 from propopt.interactions.theory.leak import additive_leak
 
 
@@ -62,7 +63,8 @@ def test_further_sets_are_scored_from_the_same_predictors(found):
     np.testing.assert_array_equal(some.sets, [[0, 2], [1, 3]])
     np.testing.assert_allclose(some.estimates, again.estimates[[1, 4]], rtol=1e-9)
     assert some.n_candidates == 2
-    assert found.interactions(order=3).order == 3
+    with pytest.warns(FewPatchesWarning, match="a set of 3 features is seen whole by"):
+        assert found.interactions(order=3).order == 3
     single = found.interactions(order=1)
     np.testing.assert_array_equal(single.estimates, found.main_effects_.estimates)
 
@@ -109,7 +111,7 @@ def test_targets_are_scores_of_new_rows_by_hand(table):
     model = ILOCO(LinearRegression(), DataSplit()).fit(X[:80], y[:80])
     new = X[80:].to_numpy()
     errors = {}
-    training = model.left_out_.training
+    training = held_out(80, 40, seed=0).training
     for left_out in [(), (0,), (1,), (0, 1)]:
         kept = [j for j in range(4) if j not in left_out]
         fitted = LinearRegression().fit(
@@ -189,7 +191,7 @@ def test_a_copy_is_not_fitted_and_a_pickle_scores_the_same(found, table):
     assert not hasattr(clone(found), "result_")
     loaded = pickle.loads(pickle.dumps(found))
     np.testing.assert_array_equal(
-        loaded.interactions(order=3).estimates, found.interactions(order=3).estimates
+        loaded.interactions(order=1).estimates, found.main_effects_.estimates
     )
     np.testing.assert_array_equal(loaded.predict(table[0]), found.predict(table[0]))
 
@@ -255,6 +257,17 @@ def test_sets_are_read_in_any_order_and_of_any_names():
     np.testing.assert_array_equal(
         read_sets([["c", ("a", 1)], (2, "c")], 7, features), [[0, 2], [1, 2]]
     )
+
+
+def test_patches_are_not_asked_for_sets_that_none_of_them_can_see(table):
+    X, y = table
+    scheme = Minipatches(n_patches=700, n_features=2, keep=True)
+    model = ILOCO(LinearRegression(), scheme).fit(X.to_numpy(), y)
+    for ask in (model.interactions, lambda **how: model.target(X.to_numpy(), y, **how)):
+        with pytest.raises(
+            InvalidInput, match="3 features never co-occur in a patch of"
+        ):
+            ask(order=3)
 
 
 def test_schemes_that_are_none_are_refused(table):

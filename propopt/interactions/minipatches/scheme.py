@@ -166,6 +166,26 @@ class Minipatches:
             learners=ensemble.learners,
         )
 
+    def check(self, source: PatchErrors, sets: Places) -> None:
+        """Refuse sets that fitted patches say nothing of; warn where they say little.
+
+        Parameters
+        ----------
+        source : PatchErrors
+            By patches of this scheme.
+        sets : array of int (Q, r)
+            Sets that are asked for later than the fit.
+
+        Raises
+        ------
+        InvalidInput
+            If no patch sees a set whole, or leaves it out at some row.
+        """
+        labels = None if self.row_sampling == "uniform" else source.y
+        usable = self.usable(len(source.y), source.features, labels)
+        check_order(usable, sets.shape[1])
+        check_counts(source.patches, sets, usable, source.features.names)
+
     def draw(
         self,
         n_table: int,
