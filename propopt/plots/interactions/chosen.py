@@ -10,19 +10,20 @@ from matplotlib.axes import Axes
 
 from propopt._typing import Positions, Values
 from propopt.interactions.clear import ClearScores
+from propopt.interactions.comparisons.pairs import PairScores
 from propopt.interactions.result import InteractionScores
 from propopt.output.text import drawn
 from propopt.plots.lime.words import LONGEST, shortened
 
 
 def places_of_strongest(
-    result: InteractionScores, sizes: Values, most: int
+    result: InteractionScores | PairScores, sizes: Values, most: int
 ) -> Positions:
     """The features with the largest scores of pairs, largest first.
 
     Parameters
     ----------
-    result : InteractionScores
+    result : InteractionScores or PairScores
         Of pairs.
     sizes : array (Q,)
         How strong each pair is.
@@ -64,7 +65,7 @@ def say_intervals(
         Of what, in the plural.
     """
     more = f"\nthe {shown} strongest of {number:,} {noun}" if shown < number else ""
-    axes.set_title(f"{clear.in_words}{more}", loc="left", fontsize="small")
+    axes.set_title(drawn(clear.in_words) + more, loc="left", fontsize="small")
 
 
 def name_of_set(own: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from propopt.interactions.clear import (
     clear_scores,
     require_pairs,
 )
+from propopt.interactions.comparisons.pairs import PairScores
 from propopt.interactions.inference.adjust import Adjustment
 from propopt.interactions.result import InteractionScores
 from propopt.output.text import drawn
@@ -36,7 +37,7 @@ _DARK: Final = 0.55
 
 
 def interaction_heatmap(
-    result: InteractionScores,
+    result: InteractionScores | PairScores,
     *,
     n_features: int = 20,
     level: float = 0.9,
@@ -51,8 +52,8 @@ def interaction_heatmap(
 
     Parameters
     ----------
-    result : InteractionScores
-        Of pairs.
+    result : InteractionScores or PairScores
+        Of pairs. Those of :class:`PairScores` have no intervals, and no signs.
     n_features : int
         How many features to draw, those with the largest scores.
     level : float
@@ -79,8 +80,7 @@ def interaction_heatmap(
     >>> axes.get_title(loc="left")
     '90 % intervals, Bonferroni of 3'
     """
-    clear = clear_scores(result, level, adjust)
-    require_pairs(result, "interaction_heatmap")
+    clear = _intervals(result, level, adjust)
     most = max(2, read_count(n_features, "n_features"))
     sizes = np.nan_to_num(np.abs(clear.estimates))
     features = places_of_strongest(result, sizes, most)
@@ -89,16 +89,48 @@ def interaction_heatmap(
     signs = np.where(cells, _square(result, _signs(clear), features), 0.0)
     side = 1.6 + 0.42 * len(features)
     axes = given_or_new(ax, side + 1.4, side)
-    _draw(axes, scores[1:, :-1], score_in(result))
+    _draw(axes, scores[1:, :-1], _label(result))
     _write_signs(axes, signs[1:, :-1], scores[1:, :-1])
     _hatch(axes, (cells & np.isnan(scores))[1:, :-1])
     names = [drawn(shortened(str(result.names[j]), _ROOM)) for j in features]
     axes.set_yticks(np.arange(len(names) - 1), names[1:])
     axes.set_xticks(np.arange(len(names) - 1), names[:-1], rotation=90)
-    beyond = "zero and main effects" if clear.leak.any() else "zero"
-    axes.set_xlabel(f"+, −: the interval is beyond {beyond}", fontsize="small")
+    axes.set_xlabel(_meaning(clear), fontsize="small")
     say_intervals(axes, clear, len(names), len(result.names), "features")
     return axes
+
+
+def _intervals(
+    result: InteractionScores | PairScores, level: float, adjust: Adjustment
+) -> ClearScores:
+    """With intervals that are not known where there are none."""
+    if isinstance(result, PairScores):
+        unknown = np.full(len(result.sets), np.nan)
+        return ClearScores(
+            names=(),
+            estimates=result.estimates,
+            low=unknown,
+            high=unknown,
+            leak=np.zeros(len(unknown)),
+            in_words=result.method,
+        )
+    clear = clear_scores(result, level, adjust)
+    require_pairs(result, "interaction_heatmap")
+    return clear
+
+
+def _label(result: InteractionScores | PairScores) -> str:
+    if isinstance(result, PairScores):
+        return drawn(f"in {result.units}")
+    return score_in(result)
+
+
+def _meaning(clear: ClearScores) -> str:
+    """What signs in cells mean."""
+    if np.isnan(clear.low).all():
+        return "scores without intervals"
+    beyond = "zero and main effects" if clear.leak.any() else "zero"
+    return f"+, −: the interval is beyond {beyond}"
 
 
 def _signs(clear: ClearScores) -> Array:
@@ -106,7 +138,9 @@ def _signs(clear: ClearScores) -> Array:
     return clear.above.astype(np.float64) - clear.below
 
 
-def _square(result: InteractionScores, values: Array, features: Positions) -> Array:
+def _square(
+    result: InteractionScores | PairScores, values: Array, features: Positions
+) -> Array:
     """Numbers of pairs as a symmetric matrix of some features; NaN of no pair."""
     matrix = np.full((len(result.names),) * 2, np.nan)
     first, second = result.sets.T

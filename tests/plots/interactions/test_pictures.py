@@ -283,3 +283,21 @@ def test_scores_that_are_not_known_are_drawn_as_such():
     blurred = scores_of(NAMES, SCORES, monte_carlo=of_patches)
     for picture in PICTURES:
         picture(blurred).figure.canvas.draw()
+
+
+def test_cells_of_scores_without_intervals_have_no_signs():
+    scores = po.interactions.PairScores(
+        sets=np.array(list(SCORES)),
+        names=NAMES,
+        estimates=np.array([0.2, 0.1, 0.4, 0.3]),
+        method="H² statistic",
+        units="shares of variance",
+        n_rows=20,
+    )
+    axes = po.plots.interaction_heatmap(scores)
+    cells = axes.images[0].get_array()
+    assert sorted(cells.compressed()) == [0.1, 0.2, 0.3, 0.4]
+    assert not axes.texts
+    assert axes.get_title(loc="left") == "H² statistic"
+    assert axes.get_xlabel() == "scores without intervals"
+    assert axes.images[0].colorbar.ax.get_ylabel() == "in shares of variance"
