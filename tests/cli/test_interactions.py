@@ -106,7 +106,8 @@ def test_how_well_it_predicts_is_told_beside_a_constant(run):
     nothing = np.zeros((1, 0), dtype=int)
     rows = run.fitted.left_out_.errors(nothing).rows
     np.testing.assert_allclose(run.stored["mean_error"], rows.mean())
-    assert "squared error with all features: " in run.printed
+    mean = run.stored["mean_error"]
+    assert f"mean squared error with all features: {mean:.4g}, at" in run.printed
     assert "; of a constant 5930\n" in run.printed
 
 

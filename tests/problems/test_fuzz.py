@@ -9,7 +9,7 @@ import resource
 import signal
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -19,6 +19,7 @@ from fuzz.problem_files import BASES, Case, case, dump
 
 from propopt.cli import main
 from propopt.problems import read_problem
+from propopt.problems.jobs.interactions.schemes import MinipatchesSection
 
 
 SECONDS, BYTES = 4.0, 2**30
@@ -98,6 +99,21 @@ def valid(seeds: range, folder: Path) -> Iterator[tuple[Case, Path]]:
             assert_has_places(found, path)
         if not found.code:
             yield made, path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_patches():
+    """At most 100: each is a fit, and files may ask for ten million."""
+    build = MinipatchesSection.build
+
+    def few(section):
+        scheme = build(section)
+        n_patches = min(scheme.n_patches, 100)
+        return replace(scheme, n_patches=n_patches)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MinipatchesSection, "build", few)
+        yield
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -172,9 +172,43 @@ LIME_OF_TEXTS: dict[str, Any] = {
     },
     "lime": {"rows": [1, 2], "bandwidth": 0.5, "words": "model", "path": [0.1, 1]},
 }
+SPLIT: dict[str, Any] = {
+    "data": {
+        "csv": "table.csv",
+        "target": "y",
+        "categorical": ["city", "label"],
+        "groups": {"colour": ["red", "blue"]},
+    },
+    "model": {"kind": "linear"},
+    "interactions": {
+        "scheme": {"kind": "split", "test_size": 0.4},
+        "sets": [["city", "colour"], ["label", "colour"]],
+        "level": 0.5,
+        "adjust": "holm",
+        "side": "lower",
+    },
+}
+PATCHES: dict[str, Any] = {
+    "data": {"csv": "table.csv", "target": "label", "categorical": ["city"]},
+    "model": {"kind": "tree", "task": "classification", "min_samples_leaf": 2},
+    "interactions": {
+        "scheme": {
+            "kind": "minipatches",
+            "n_patches": 200,
+            "rows": 0.5,
+            "n_features": 2,
+            "columns": "bernoulli",
+        },
+        "order": 2,
+        "sets": "all",
+        "groups": {"both": ["red", "blue"]},
+        "against": "leak",
+    },
+}
 BASES = (
     *(GRID, UNIFORM, LINEAR, IRIS, NETWORK),
     *(LOOK, LIME, TEXTS, LIME_OF_TEXTS),
+    *(SPLIT, PATCHES),
 )
 
 NUMBERS = [
@@ -215,6 +249,7 @@ KEYS = [
     "graph", "limits", "csv", "grid", "model", "function", "explain", "scale",
     "!!int 3", "standardize", "groups", "target", "sparsity", "a.b", '"\\ud800"', "''",
     "inductive", "lime", "rows", "kernel_width", "text", "vectorizer", "words",
+    "interactions", "scheme", "sets", "order",
 ]  # fmt: skip
 
 

@@ -50,8 +50,8 @@ class Judged:
         """On one line."""
         verdict = "" if self.mean < self.constant else ", no better than a constant"
         return (
-            f"{self.name} error with all features: {self.mean:.4g} {self.units}, at "
-            f"rows not seen; of a constant {self.constant:.4g}{verdict}"
+            f"mean {self.name} error with all features: {self.mean:.4g}, at rows not "
+            f"seen; of a constant {self.constant:.4g}{verdict}"
         )
 
 
