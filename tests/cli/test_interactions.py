@@ -10,8 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import names, write
+from command_line import ROOT, names, write
 from exact_csv import read_csv
+from fuzz.csv_files import TABLE
+from fuzz.problem_files import SPLIT as TABLE_SPLIT
+from fuzz.problem_files import dump
 from sklearn.datasets import load_diabetes
 
 import propopt as po
@@ -205,8 +208,21 @@ WRONG = {
     "n_patches: 420": {
         "n_patches: 1": "4: interactions.scheme.n_patches: expected a number >= 2, got",
         "rows: 1.5": "4: interactions.scheme.rows: expected a number < 1, got 1.5",
+        "rows: 442": "4: interactions.scheme: rows: ",
+        "n_groups: 900, n_patches: 420": (
+            "4: interactions.scheme: n_groups: expected 2 to n_patches=420, got 900"
+        ),
         "rows: many": "4: interactions.scheme.rows: expected how many rows, a share of",
         "test_size: 0.5": "4: interactions.scheme.test_size: unknown key; known here: ",
+    },
+    "n_features: 5, columns: bernoulli": {
+        "n_features: 1": "4: interactions.scheme: n_features: 2 features never co-oc",
+        "n_features: 9": "4: interactions.scheme: n_features: a patch of 9 of 10 fea",
+    },
+    "kind: minipatches, n_patches: 420, n_features: 5, columns: bernoulli": {
+        "kind: split, test_size: 0.4, n_folds: 3": (
+            "4: interactions.scheme: test_size: with n_folds=3 each row is held out"
+        ),
     },
     "kind: minipatches": {
         "kind: refits": "4: interactions.scheme.kind: expected 'minipatches' or 'split'"
@@ -219,7 +235,13 @@ WRONG = {
         "  order: 0\nseed": "7: interactions.order: expected a number >= 1, got 0",
         "  groups: {a: [bmj]}\nseed": "3: interactions: groups: 'a' has the column ",
         "  groups: {a: []}\nseed": "7: interactions.groups.a: expected at least one va",
-        "  sets: pairs\nseed": "7: interactions.sets: expected all, or a list of sets",
+        "  sets: [[age, bmj]]\nseed": (
+            "3: interactions: sets: there is no feature 'bmj' (did you mean 'bmi'?)"
+        ),
+        "  sets: [[age, bmi], [age]]\nseed": "3: interactions: sets: expected sets of",
+        "  sets: [[age, bmi]]\n  order: 2\nseed": "3: interactions: order has no effec",
+        "  sets: {n_sets: 0}\nseed": "7: interactions.sets.n_sets: expected a number ",
+        "  sets: pairs\nseed": "7: interactions.sets: expected all, a list of sets of",
         "  error: zero_one\nseed": "7: interactions.error: expected 'auto', 'squared'",
     },
 }
@@ -246,3 +268,53 @@ def test_the_picture_has_pairs_sets_and_features(tmp_path, out, order, n_panels)
     assert interactions(write(tmp_path, "drawn", text), "-o", out, "-q") == 0
     drawn = (out / "drawn.svg").read_text()
     assert drawn.count('<g id="axes_') == n_panels  # cells have a bar
+
+
+def test_sets_are_chosen_on_training_rows_where_few_are_asked_for(tmp_path, out):
+    text = ALL_SPLIT.replace("kind: split", "kind: split, stratify: false")
+    text = text.replace("seed", "  sets: {n_sets: 4}\nseed")
+    assert interactions(write(tmp_path, "screened", text), "-o", out, "-q") == 0
+    stored = json.loads((out / "screened.json").read_text())
+    assert stored["n_sets"] == stored["n_candidates"] == 4
+    assert any("4 of 45 sets were chosen" in note for note in stored["notes"])
+
+
+def test_each_fold_is_held_out_in_turn(tmp_path, out):
+    text = ALL_SPLIT.replace("kind: split", "kind: split, n_folds: 3")
+    text = text.replace("seed", "  sets: [[bmi, s5]]\nseed")
+    assert interactions(write(tmp_path, "folds", text), "-o", out, "-q") == 0
+    subject = po.problems.read_problem(tmp_path / "folds.yaml").subject
+    scheme = po.interactions.DataSplit(n_folds=3)
+    library = po.interactions.ILOCO(
+        subject.learner, scheme, sets=[["bmi", "s5"]], random_state=3
+    )
+    library.fit(subject.points, subject.target)
+    table = read_csv(out / "folds_interactions.csv")
+    np.testing.assert_array_equal(table["estimate"], library.result_.estimates)
+    assert json.loads((out / "folds.json").read_text())["n_rows"] == 442
+
+
+def test_too_many_sets_are_refused_before_any_is_made(tmp_path, capsys):
+    text = ALL_SPLIT.replace("diabetes", "digits").replace("linear", "logistic")
+    path = write(tmp_path, "many", text.replace("seed", "  order: 8\nseed"))
+    assert main(["check", path]) == 2
+    told = "interactions: sets: all are 4,426,165,368, more than 1,000,000; list some"
+    assert capsys.readouterr().err.startswith(f"{path}:3: {told}")
+
+
+def test_categories_and_groups_are_features(tmp_path, out):
+    (tmp_path / "table.csv").write_bytes(TABLE)
+    path = write(tmp_path, "table", dump(TABLE_SPLIT).decode())
+    assert interactions(path, "-o", out, "-q") == 0
+    (name,) = {p.stem for p in out.glob("*.json")}
+    stored = json.loads((out / f"{name}.json").read_text())
+    assert stored["features"] == ["age", "size", "city", "colour", "label"]
+
+
+def test_the_file_that_is_shipped_runs(tmp_path, out):
+    text = (ROOT / "problems" / "interactions.yaml").read_text()
+    text = text.replace("n_patches: 2000", "n_patches: 640")
+    assert interactions(write(tmp_path, "shipped", text), "-o", out, "-q") == 0
+    pairs = read_csv(out / "diabetes_pairs_interactions.csv")
+    assert len(pairs) == 45
+    assert pairs.loc[pairs["estimate"].idxmin(), "feature_1"] == "bmi"

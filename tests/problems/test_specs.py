@@ -18,6 +18,11 @@ from propopt.problems import inductive as rules
 from propopt.problems import losses as loss_sections
 from propopt.problems.jobs import JOBS
 from propopt.problems.jobs.explain import ExplainSection
+from propopt.problems.jobs.interactions.schemes import MinipatchesSection, SplitSection
+from propopt.problems.jobs.interactions.section import (
+    InteractionsSection,
+    ScreenSection,
+)
 
 
 def defaults(made):
@@ -133,6 +138,36 @@ def test_an_explanation_has_the_settings_of_explain():
     given = ExplainSection.model_fields
     assert set(given) <= set(taken)
     assert all(given[name].default == taken[name] for name in given)
+
+
+@pytest.mark.parametrize(
+    ("section", "made", "others"),
+    [
+        (MinipatchesSection, po.interactions.Minipatches, {"keep", "folder"}),
+        (SplitSection, po.interactions.DataSplit, set()),
+        (ScreenSection, po.interactions.Screen, {"scheme"}),
+    ],
+)
+def test_a_scheme_has_the_settings_of_its_class(section, made, others):
+    taken, hints = defaults(made), get_type_hints(made)
+    given = {n: f for n, f in section.model_fields.items() if n != "kind"}
+    assert set(given) == set(taken) - others
+    for name, field in given.items():
+        assert field.default == taken[name]
+        if name not in ("rows", "n_features"):  # sizes, of which sqrt is one
+            assert choices(field.annotation) == choices(hints[name]), name
+
+
+def test_interactions_have_the_settings_of_the_estimator_and_its_scores():
+    given = InteractionsSection.model_fields
+    iloco = defaults(po.interactions.ILOCO)
+    for name in ("order", "sets", "error"):
+        assert given[name].default == iloco[name]
+    frame = po.interactions.InteractionScores.to_frame
+    taken, hints = defaults(frame), get_type_hints(frame)
+    for name in ("level", "adjust", "side", "against"):
+        assert given[name].default == taken[name]
+        assert choices(given[name].annotation) == choices(hints[name])
 
 
 def test_keys_of_a_job_are_those_of_a_problem_file():

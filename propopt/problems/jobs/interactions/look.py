@@ -111,7 +111,7 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
                 learner,
                 section.scheme.build(),
                 order=section.order,
-                sets=section.sets,
+                sets=section.chosen,
                 error=section.error,
                 groups=self._groups,
                 n_jobs=self.n_jobs,

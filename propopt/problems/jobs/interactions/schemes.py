@@ -8,6 +8,8 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from pydantic import Discriminator, Field, Tag
 
 from propopt.interactions import DataSplit, Minipatches
+from propopt.interactions.features import Features
+from propopt.interactions.minipatches.counts import check_order
 from propopt.interactions.scheme import Scheme
 from propopt.problems.section import Count, Section
 
@@ -53,7 +55,33 @@ class SchemeSection(Section):
 
     @abstractmethod
     def build(self) -> Scheme:
-        """The scheme of these settings."""
+        """The scheme of these settings.
+
+        Raises
+        ------
+        InvalidInput
+            If they do not go together.
+        """
+
+    def check(self, n_rows: int, features: Features, order: int) -> None:
+        """Refuse what does not fit a table, before anything is fitted.
+
+        Parameters
+        ----------
+        n_rows : int
+            Of the table.
+        features : Features
+            That may be left out.
+        order : int
+            How many at once.
+
+        Raises
+        ------
+        InvalidInput
+            If settings do not go together, or patches cannot be drawn.
+        """
+        del n_rows, features, order
+        self.build()
 
 
 class MinipatchesSection(SchemeSection):
@@ -79,8 +107,18 @@ class MinipatchesSection(SchemeSection):
         "that chance, which is zero in the mean for pairs that do not interact",
     )
 
+    row_sampling: Literal["uniform", "stratified"] = Field(
+        "uniform", description="from all rows, or from each class by its share"
+    )
+    n_groups: Annotated[int, Field(ge=2, le=1000)] = Field(
+        20, description="of patches, by which the error of few patches is told"
+    )
+
     def build(self) -> Minipatches:
         return Minipatches(**self.model_dump(exclude={"kind"}))
+
+    def check(self, n_rows: int, features: Features, order: int) -> None:
+        check_order(self.build().usable(n_rows, features), order)
 
 
 class SplitSection(SchemeSection):
@@ -88,6 +126,10 @@ class SplitSection(SchemeSection):
 
     kind: Literal["split"]
     test_size: BelowOne = Field(0.5, description="the share of rows that are held out")
+    n_folds: Annotated[int, Field(ge=2, le=10_000)] | None = Field(
+        None, description="so many folds instead, of which each is held out in turn"
+    )
+    stratify: bool = Field(False, description="draw from each class alike")
 
     def build(self) -> DataSplit:
         return DataSplit(**self.model_dump(exclude={"kind"}))

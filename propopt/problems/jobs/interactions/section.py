@@ -3,27 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
+from math import comb
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Self,
+    TypeAlias,
+)
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from propopt.errors import InvalidInput
 from propopt.functions import Function
+from propopt.interactions import Screen
 from propopt.interactions.features import Features
 from propopt.interactions.inference.adjust import Adjustment
 from propopt.interactions.inference.law import Null, Side
+from propopt.interactions.sets import SetChoice, read_sets
 from propopt.problems.extent import Extent
 from propopt.problems.jobs.base import Job
 from propopt.problems.jobs.interactions.schemes import MINIPATCHES, AnyScheme
 from propopt.problems.parts import part
-from propopt.problems.section import Section
+from propopt.problems.section import Count, Section, refuse_settings
 from propopt.problems.sources.base import Source
 from propopt.problems.subject.models.onnx import OnnxModel
-from propopt.tables.schema import Groups
 
 
 if TYPE_CHECKING:
     from propopt.problems.schema import ProblemSchema
+
+
+class ScreenSection(Section):
+    """The sets of largest scores, by :class:`propopt.interactions.Screen`."""
+
+    n_sets: Count = Field(100, description="how many are scored, of either sign")
+
+    def build(self) -> Screen:
+        """The screen of these settings."""
+        return Screen(n_sets=self.n_sets)
 
 
 def _shape_of_sets(value: Any) -> str | None:
@@ -32,17 +53,23 @@ def _shape_of_sets(value: Any) -> str | None:
             return "all"
         case list():
             return "list"
+        case dict() | ScreenSection():
+            return "screen"
     return None
 
+
+_MOST_SETS: Final = 1_000_000
 
 SetOfNames: TypeAlias = Annotated[list[str], Field(min_length=1)]
 SetsToScore: TypeAlias = Annotated[
     Annotated[Literal["all"], Tag("all")]
-    | Annotated[list[SetOfNames], Field(min_length=1), Tag("list")],
+    | Annotated[list[SetOfNames], Field(min_length=1), Tag("list")]
+    | Annotated[ScreenSection, Tag("screen")],
     Discriminator(
         _shape_of_sets,
         custom_error_type="sets_type",
-        custom_error_message="expected all, or a list of sets of names",
+        custom_error_message="expected all, a list of sets of names, or "
+        "{n_sets: }, the number of those that are chosen",
     ),
 ]
 
@@ -57,7 +84,7 @@ class InteractionsSection(Section):
         2, description="how many features a set has: 1 is LOCO, 2 are pairs"
     )
     sets: SetsToScore = Field(
-        "all", description="which: all of them, or lists of names"
+        "all", description="which: all, lists of names, or the n_sets of largest score"
     )
     groups: dict[str, SetOfNames] = Field(
         {},
@@ -81,6 +108,54 @@ class InteractionsSection(Section):
         description="what is rejected: a score of zero, or what main effects alone "
         "would show where all patches have one number of features",
     )
+
+    @model_validator(mode="after")
+    def _sets_say_their_size(self) -> Self:
+        if isinstance(self.sets, list):
+            refuse_settings(self, "a list of sets", ("order",))
+        return self
+
+    @property
+    def chosen(self) -> SetChoice | Screen:
+        """Which sets, as :class:`propopt.interactions.ILOCO` takes them."""
+        return self.sets.build() if isinstance(self.sets, ScreenSection) else self.sets
+
+    def check(
+        self, columns: Sequence[str], n_rows: int, others: Mapping[str, Sequence[str]]
+    ) -> None:
+        """Refuse sets and patches that a table cannot have.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Of the table.
+        n_rows : int
+            Of the table.
+        others : mapping
+            Groups of the data.
+
+        Raises
+        ------
+        InvalidInput
+            If names are unknown, features too few, sets too many, or patches too small.
+        """
+        groups: dict[Hashable, Sequence[Hashable]] = dict(others.items())
+        features = self.features(columns, groups)
+        order = self.order
+        if isinstance(self.sets, list):
+            order = read_sets(self.sets, order, features).shape[1]
+        elif order > len(features):
+            raise InvalidInput(
+                f"order: expected at most the {len(features)} features there are, got "
+                f"{order}"
+            )
+        elif self.sets == "all" and comb(len(features), order) > _MOST_SETS:
+            raise InvalidInput(
+                f"sets: all are {comb(len(features), order):,}, more than "
+                f"{_MOST_SETS:,}; list some, or take {{n_sets: 100}}"
+            )
+        with part("scheme"):
+            self.scheme.check(n_rows, features, order)
 
     @property
     def inference(self) -> dict[str, Any]:
@@ -148,15 +223,8 @@ class InteractionsJob(Job):
 
     def check_extent(self, schema: ProblemSchema, extent: Extent) -> None:
         assert schema.interactions is not None
-        section = schema.interactions
         with part("interactions"):
-            groups: Groups = dict(schema.data.groups.items())
-            features = section.features(extent.columns, groups)
-            if section.order > len(features):
-                raise InvalidInput(
-                    f"order: expected at most the {len(features)} features there are, "
-                    f"got {section.order}"
-                )
+            schema.interactions.check(extent.columns, extent.n_rows, schema.data.groups)
 
     def check_formula(
         self, schema: ProblemSchema, function: Function, points: Any
