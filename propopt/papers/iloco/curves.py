@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from propopt.papers.iloco.learners import LEARNERS, LearnerName, Task
+from propopt.papers.iloco.learners import LearnerName, Task
 from propopt.papers.iloco.scale import Scale
 from propopt.papers.iloco.simulations import Number, Simulation
 from propopt.papers.iloco.success import Curve, study_of_curve
@@ -23,19 +23,19 @@ _ABOUT = (
 
 def classification_figure(scale: Scale) -> PaperFigure:
     """Figure 2."""
-    design = "nonlinear classification, simulations (i) and (ii)"
-    return _figure(scale, "Figure 2", design, LEARNERS, "classification", tanh=True)
+    design = "nonlinear classification"
+    return _figure(scale, "Figure 2", design, scale.main, "classification", tanh=True)
 
 
 def nonlinear_regression_figure(scale: Scale) -> PaperFigure:
     """Figure A2."""
-    design = "nonlinear regression, simulations (i) and (ii)"
+    design = "nonlinear regression"
     return _figure(scale, "Figure A2", design, scale.appendix, "regression", tanh=True)
 
 
 def linear_classification_figure(scale: Scale) -> PaperFigure:
     """Figure A3."""
-    design = "linear classification, simulations (i) and (ii)"
+    design = "linear classification"
     return _figure(
         scale, "Figure A3", design, scale.appendix, "classification", tanh=False
     )
@@ -43,14 +43,14 @@ def linear_classification_figure(scale: Scale) -> PaperFigure:
 
 def linear_regression_figure(scale: Scale) -> PaperFigure:
     """Figure A4."""
-    design = "linear regression, simulations (i) and (ii)"
+    design = "linear regression"
     return _figure(scale, "Figure A4", design, scale.appendix, "regression", tanh=False)
 
 
 def correlated_figure(scale: Scale) -> PaperFigure:
     """Figure A5."""
     design = (
-        "linear regression with correlations 0.8^|j − k|, simulations (i) and (ii); "
+        "linear regression with correlations 0.8^|j − k|; "
         "what is printed of this design is not positive definite (see errors)"
     )
     return _figure(
@@ -63,14 +63,13 @@ def _figure(
     scale: Scale,
     title: str,
     design: str,
-    learners: tuple[LearnerName, ...],
+    panels: tuple[tuple[Number, LearnerName], ...],
     task: Task,
     *,
     tanh: bool,
     correlated: bool = False,
 ) -> PaperFigure:
-    numbers: tuple[Number, ...] = ("i", "ii")
-    panels = tuple(
+    studies = tuple(
         study_of_curve(
             Curve(
                 simulation=Simulation(
@@ -81,12 +80,12 @@ def _figure(
             ),
             f"({number})",
         )
-        for number in numbers
-        for learner in learners
+        for number, learner in panels
     )
+    told = scale.told[0].upper() + scale.told[1:]
     return PaperFigure(
         title=f"{title}: {design.partition(',')[0]}",
-        about=_ABOUT.format(design=design, told=scale.told.capitalize()),
-        panels=panels,
-        draw=partial(draw_charts, columns=len(learners), size=(4.2, 2.9)),
+        about=_ABOUT.format(design=design, told=told),
+        panels=studies,
+        draw=partial(draw_charts, columns=3, size=(4.2, 2.9)),
     )

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from propopt._typing import Array, Values
+from propopt._typing import Array, Truths, Values
 from propopt.interactions.features import Features
 from propopt.interactions.minipatches.patches import draw_patches
 from propopt.interactions.row_errors import ProbabilityError, SquaredError
@@ -226,7 +226,7 @@ def patch_shares() -> Values:
     return np.array([patches.out.mean() * share for share in shares])
 
 
-def _mean_of_pairs(absent: Array) -> float:
+def _mean_of_pairs(absent: Truths) -> float:
     first, second = Features.of(range(8)).all_sets(2).T
     return float((absent[:, first] & absent[:, second]).mean())
 

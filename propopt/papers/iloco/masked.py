@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
@@ -118,7 +119,7 @@ def masked_pairs(scale: Scale, learner: LearnerName) -> Masked:
 
 def _found(
     correlation: float, scale: Scale, learner: LearnerName, seed: int
-) -> tuple[dict[str, bool], dict[str, bool]]:
+) -> tuple[Mapping[str, bool], Mapping[str, bool]]:
     rng = np.random.default_rng([seed, 15])
     X = correlated_pair(correlation, scale.n_rows, 10, rng)
     y = X[:, :5] @ rng.normal(2.0, 0.5, 5) + rng.normal(size=scale.n_rows)

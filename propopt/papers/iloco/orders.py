@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, final
@@ -63,7 +64,7 @@ class OrderCurve:
             ]
         return successes_of(self.scale.places, found)
 
-    def _found(self, ratio: float, seed: int) -> dict[str, bool]:
+    def _found(self, ratio: float, seed: int) -> Mapping[str, bool]:
         simulation = Simulation(
             number=self.number, task=self.task, tanh=self.task == "classification",
             n_features=_N_FEATURES,
@@ -102,14 +103,14 @@ def _figure(scale: Scale, title: str, learner: LearnerName) -> PaperFigure:
         "of all pairs, or of all triples, by snr; simulations (i) and (iii). The paper "
         "has classification with 10, 100 and 500 features, 10,000 rows and 200,000 "
         "patches, which take days; here are 6 features, 2000 rows and a split of them, "
-        "and regression with the kernel machine beside the classification. B: features "
+        "and regression beside the classification. B: features "
         "1 and 2 are correlated, and no features interact: whether (1, 2) has the "
         f"least iLOCO, and whether 1 and 2 have the largest LOCO. {scale.told}.",
         panels=(
             _study(scale, "i", "classification", learner),
             _study(scale, "iii", "classification", learner),
-            _study(scale, "i", "regression", "KRBF"),
-            _study(scale, "iii", "regression", "KRBF"),
+            _study(scale, "i", "regression", learner),
+            _study(scale, "iii", "regression", learner),
             masked_study(scale, learner),
         ),
         draw=partial(draw_charts, columns=2, size=(4.6, 2.8)),

@@ -10,6 +10,7 @@ import numpy as np
 
 from propopt._typing import Values
 from propopt.papers.iloco.learners import LEARNERS, LearnerName
+from propopt.papers.iloco.simulations import Number
 
 
 @final
@@ -31,8 +32,8 @@ class Scale:
         Rows on which the target of an interval is evaluated.
     ratios : tuple of float
         Multipliers "snr" of the first product.
-    appendix : tuple of str
-        Learners of the figures in the appendix; the others have all.
+    main, appendix : tuple of (str, str)
+        Simulations and learners of figure 2, and of A2 to A5.
     told : str
         In what this differs from the paper.
     """
@@ -45,7 +46,8 @@ class Scale:
     n_covered: int
     n_new: int
     ratios: tuple[float, ...]
-    appendix: tuple[LearnerName, ...]
+    main: tuple[tuple[Number, LearnerName], ...]
+    appendix: tuple[tuple[Number, LearnerName], ...]
     told: str
 
     @property
@@ -55,17 +57,20 @@ class Scale:
 
 
 REDUCED: Final = Scale(
-    n_patches={"KRBF": 1500, "MLP": 900, "RF": 1500},
-    n_replicates={"KRBF": 5, "MLP": 2, "RF": 3},
-    n_orders=5,
-    n_coverage=40,
-    n_covered=400,
-    n_new=2000,
+    n_patches={"KRBF": 1500, "MLP": 600, "RF": 1500},
+    n_replicates={"KRBF": 4, "MLP": 2, "RF": 2},
+    n_orders=3,
+    n_coverage=30,
+    n_covered=300,
+    n_new=1000,
     ratios=(0.0, 3.0, 8.0),
-    appendix=("KRBF",),
-    told="900 to 1500 patches instead of 10,000, 2 to 5 replicates, and "
+    main=(("i", "KRBF"), ("i", "MLP"), ("i", "RF"), ("ii", "KRBF")),
+    appendix=(("i", "KRBF"),),
+    told="600 to 1500 patches instead of 10,000, 2 to 4 replicates, and "
     "hyper-parameters of ours",
 )
+_BOTH: Final[tuple[Number, ...]] = ("i", "ii")
+_ALL: Final = tuple((number, name) for number in _BOTH for name in LEARNERS)
 FULL: Final = Scale(
     n_patches=dict.fromkeys(LEARNERS, 10_000),
     n_replicates=dict.fromkeys(LEARNERS, 50),
@@ -74,6 +79,7 @@ FULL: Final = Scale(
     n_covered=10_000,
     n_new=10_000,
     ratios=(0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0),
-    appendix=LEARNERS,
+    main=_ALL,
+    appendix=_ALL,
     told="hyper-parameters of ours",
 )
