@@ -27,9 +27,9 @@ from propopt.tables.names import listed
 
 Bits: TypeAlias = NDArray[np.uint8]
 
-MOST_ROWS: Final = 128
+ROWS_OF_SUMS: Final = 128
 
-KNOWN_AT_ONCE: Final = Budget(2**22, MOST_ROWS)
+KNOWN_AT_ONCE: Final = Budget(2**22, ROWS_OF_SUMS)
 """Predictions of a group of patches, which stay near while they are summed."""
 
 SUMS_AT_ONCE: Final = Budget(2**25)
@@ -135,7 +135,7 @@ class PatchErrors:
     def _set_blocks(self, n_sets: int) -> Iterator[slice]:
         """So many sets that their sums and masks keep to the budget."""
         known = 8 * int(self.predictions.shape[2]) + 4  # a sum of float64, and a count
-        sums = MOST_ROWS * len(self._groups) * known
+        sums = ROWS_OF_SUMS * len(self._groups) * known
         return SUMS_AT_ONCE.blocks(n_sets, max(sums, len(self.patches)))
 
     def _row_blocks(self) -> Iterator[slice]:
