@@ -14,19 +14,17 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import Ridge
 
-from propopt.interactions import ILOCO, InteractionScores, Minipatches
+from propopt.interactions import InteractionScores, Minipatches
+from propopt.interactions.features import Features
 from propopt.interactions.minipatches.means import PatchErrors
 from propopt.interactions.minipatches.patches import Patches
-from propopt.interactions.refits import Refits
 from propopt.interactions.row_errors import SquaredError
-from propopt.interactions.theory import additive_leak
+from propopt.interactions.scoring import Scoring
 
 
 Array = NDArray[np.float64]
@@ -72,24 +70,27 @@ def kernel_ridge(X: Array, y: Array, rows: Rows, shown: Array) -> Array:
     return (kernel @ np.linalg.solve(gram, y[rows][..., None]))[..., 0]
 
 
-@dataclass(frozen=True)
-class InBlocks:
+def fitted_in_blocks(
+    learner: Predictions, X: Array, y: Array, scheme: Minipatches, seed: int
+) -> PatchErrors:
     """Minipatches whose learners are fitted many at once, by a formula."""
+    features = Features.of(list(range(N_FEATURES)))
+    drawn = scheme.draw(len(X), features, seed)
+    return PatchErrors(
+        patches=drawn,
+        predictions=predicted(learner, X, y, drawn),
+        y=y,
+        error=SquaredError(),
+        features=features,
+        row_weights=np.ones(len(X)),
+    )
 
-    patches: Minipatches
-    predictions: Predictions
 
-    def fit(self, refits: Refits, *, seed: int, **_: Any) -> PatchErrors:
-        drawn = self.patches.draw(refits.n_rows, refits.features, seed)
-        found = predicted(self.predictions, refits.table, refits.y, drawn)
-        return PatchErrors(
-            patches=drawn,
-            predictions=found,
-            y=refits.y,
-            error=refits.error,
-            features=refits.features,
-            row_weights=np.ones(refits.n_rows),
-        )
+def pair_scores(source: PatchErrors, scheme: Minipatches) -> InteractionScores:
+    """Of all pairs, with the leak."""
+    scoring = Scoring(source, scheme, source.error)
+    pairs = source.features.all_sets(2)
+    return scoring.of(pairs, scoring.main_effects(), n_candidates=len(pairs))
 
 
 def predicted(learner: Predictions, X: Array, y: Array, drawn: Patches) -> Array:
@@ -133,14 +134,9 @@ class Study:
     def scores(self, seed: int) -> InteractionScores:
         """Of all pairs, with the leak."""
         X, y, effects = self.table(seed)
-        scheme = InBlocks(self.scheme, LEARNERS[self.learner](effects))
-        model = ILOCO(Ridge(), scheme, random_state=seed, progress=False).fit(X, y)
-        found, main = model.result_, model.main_effects_.estimates
-        kept = self.scheme.kept(N_FEATURES)
-        leak = additive_leak(
-            main, kept, found.sets, SquaredError(), self.scheme.columns
-        )
-        return replace(found, leak=leak)
+        learner = LEARNERS[self.learner](effects)
+        source = fitted_in_blocks(learner, X, y, self.scheme, seed)
+        return pair_scores(source, self.scheme)
 
     def rejected(self, seed: int) -> Array:
         """Shares that are rejected of pairs without effects, and with two, (2, 3).
