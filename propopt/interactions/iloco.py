@@ -301,7 +301,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         """Of patches that are fitted, whether they say something of these sets."""
         scheme, source = self._scheme, self.left_out_
         if isinstance(scheme, Minipatches) and isinstance(source, PatchErrors):
-            scheme.check(source, places)
+            scheme.check_more(source, places, self.result_.order)
 
     def _chosen(self, sets: SetChoice | Screen, order: int) -> ChosenSets:
         if isinstance(sets, Screen):

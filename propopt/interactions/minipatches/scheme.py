@@ -166,8 +166,10 @@ class Minipatches:
             learners=ensemble.learners,
         )
 
-    def check(self, source: PatchErrors, sets: Places) -> None:
-        """Refuse sets that fitted patches say nothing of; warn where they say little.
+    def check_more(self, source: PatchErrors, sets: Places, order: int) -> None:
+        """Refuse larger sets than a fit was for, where its patches say nothing of them.
+
+        Where they say little it is warned of, unless that was done before the fit.
 
         Parameters
         ----------
@@ -175,6 +177,8 @@ class Minipatches:
             By patches of this scheme.
         sets : array of int (Q, r)
             Sets that are asked for later than the fit.
+        order : int
+            Size of the sets that the fit was for.
 
         Raises
         ------
@@ -184,7 +188,8 @@ class Minipatches:
         labels = None if self.row_sampling == "uniform" else source.y
         usable = self.usable(len(source.y), source.features, labels)
         check_order(usable, sets.shape[1])
-        check_counts(source.patches, sets, usable, source.features.names)
+        if sets.shape[1] > order:
+            check_counts(source.patches, sets, usable, source.features.names)
 
     def draw(
         self,
