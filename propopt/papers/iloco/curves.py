@@ -84,7 +84,7 @@ def _figure(
     )
     told = scale.told[0].upper() + scale.told[1:]
     return PaperFigure(
-        title=f"{title}: {design.partition(',')[0]}",
+        title=f"{title}: {design.partition(';')[0]}",
         about=_ABOUT.format(design=design, told=told),
         panels=studies,
         draw=partial(draw_charts, columns=3, size=(4.2, 2.9)),

@@ -85,7 +85,7 @@ def tables_figure() -> PaperFigure:
         "columns 0 and 1 interact. 1500 trees as patches of a fifth of rows and "
         "features, as in the paper, and of half of the features drawn one by one. The "
         "charts are of the latter, with intervals of 90% by Bonferroni and the error "
-        "of few patches. Comparison methods explain a forest.",
+        "of few patches. Comparison methods explain a forest, of classes its last.",
         panels=tuple(
             Study(
                 column=name,
@@ -118,10 +118,11 @@ def scored_table(name: str) -> Scored:
         )
     )
     forest: Any = with_seed(learner_of("RF", task), 0).fit(X, y)
+    of = None if task == "regression" else forest.classes_[-1]
     others = (
-        h_statistic(forest, X, n_rows=25, n_background=25),
-        shap_interactions(forest, X, n_rows=6, n_background=8),
-        faith_shap(forest, X, n_rows=6, n_background=8),
+        h_statistic(forest, X, target=of, n_rows=25, n_background=25),
+        shap_interactions(forest, X, target=of, n_rows=6, n_background=8),
+        faith_shap(forest, X, target=of, n_rows=6, n_background=8),
     )
     return Scored(fixed=fixed, bernoulli=bernoulli, others=others)
 
