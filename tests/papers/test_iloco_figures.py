@@ -127,10 +127,10 @@ def test_kernel_machines_are_kernel_ridge_of_scikit_learn(rng):
     X, new = rng.normal(size=(40, 3)), rng.normal(size=(15, 3))
     y = X[:, 0] * X[:, 1] + 0.3
     peer = KernelRidge(alpha=0.1, kernel="rbf", gamma=1 / 6).fit(X, y - y.mean())
-    own = clone(learners.learner_of("KRBF", "regression")).fit(X, y)
+    own = clone(learners.paper_learner("KRBF", "regression")).fit(X, y)
     np.testing.assert_allclose(own.predict(new), peer.predict(new) + y.mean())
     labels = np.where(y > 0.3, "yes", "no")
-    classes = learners.learner_of("KRBF", "classification").fit(X, labels)
+    classes = learners.paper_learner("KRBF", "classification").fit(X, labels)
     probabilities = classes.predict_proba(X)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
     assert ((probabilities >= 0) & (probabilities <= 1)).all()
@@ -301,7 +301,7 @@ def test_a_small_curve_is_measured_from_end_to_end():
     tiny = dataclasses.replace(
         REDUCED, n_patches={"KRBF": 300}, n_replicates={"KRBF": 1}, ratios=(8.0,)
     )
-    curve = success.Curve(
+    curve = success.SuccessCurve(
         simulation=simulations.Simulation(number="i", task="regression", tanh=False),
         learner="KRBF",
         scale=tiny,

@@ -16,7 +16,7 @@ from propopt.interactions.theory.places import read_set_places
 from propopt.interactions.theory.shares import KeptShares
 
 
-Terms: TypeAlias = Mapping[tuple[int, ...], float]
+TermVariances: TypeAlias = Mapping[tuple[int, ...], float]
 """V_u by the places of u."""
 
 Shortfall: TypeAlias = Callable[[float], float]
@@ -55,7 +55,7 @@ def coefficient(
 
 
 def ideal_scores(
-    variances: Terms,
+    variances: TermVariances,
     sets: ArrayLike,
     shares: KeptShares,
     error: RowError | None = None,
@@ -119,7 +119,7 @@ def ideal_scores(
     return found
 
 
-def _read_variances(variances: Terms) -> Terms:
+def _read_variances(variances: TermVariances) -> TermVariances:
     for members, variance in variances.items():
         if not members or len(set(members)) < len(members):
             raise InvalidInput(

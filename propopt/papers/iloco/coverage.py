@@ -11,7 +11,7 @@ import pandas as pd
 
 from propopt._typing import Values
 from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
-from propopt.papers.iloco.learners import LearnerName, learner_of
+from propopt.papers.iloco.learners import LearnerName, paper_learner
 from propopt.papers.iloco.scale import Scale
 from propopt.papers.iloco.simulations import Simulation
 from propopt.papers.iloco.success import FIFTH, SPLIT
@@ -93,7 +93,7 @@ class CoverageRun:
 
     def _model(self, method: str, seed: int) -> ILOCO:
         patch = method == FIFTH
-        learner = learner_of(self.learner, "regression", patch=patch)
+        learner = paper_learner(self.learner, "regression", patch=patch)
         patches = Minipatches(n_patches=self.scale.n_covered, n_features=0.2, keep=True)
         return ILOCO(
             learner, patches if patch else DataSplit(), sets=[_SIGNAL, _NULL],

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from propopt.papers.iloco.learners import LearnerName, Task
+from propopt.papers.iloco.learners import LearnerName, LearningTask
 from propopt.papers.iloco.scale import Scale
-from propopt.papers.iloco.simulations import Number, Simulation
-from propopt.papers.iloco.success import Curve, study_of_curve
+from propopt.papers.iloco.simulations import Simulation, SimulationNumber
+from propopt.papers.iloco.success import SuccessCurve, study_of_curve
 from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.studies import draw_charts
 
@@ -63,15 +63,15 @@ def _figure(
     scale: Scale,
     title: str,
     design: str,
-    panels: tuple[tuple[Number, LearnerName], ...],
-    task: Task,
+    panels: tuple[tuple[SimulationNumber, LearnerName], ...],
+    task: LearningTask,
     *,
     tanh: bool,
     correlated: bool = False,
 ) -> PaperFigure:
     studies = tuple(
         study_of_curve(
-            Curve(
+            SuccessCurve(
                 simulation=Simulation(
                     number=number, task=task, tanh=tanh, correlated=correlated
                 ),

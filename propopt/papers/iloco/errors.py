@@ -57,7 +57,7 @@ class IdealCurves:
         return pd.DataFrame({"m": self.kept, **shown})
 
 
-def errors_figure() -> PaperFigure:
+def misprints_figure() -> PaperFigure:
     """What is printed, and what is true."""
     return PaperFigure(
         title="What is misprinted, and what scores do not mean",

@@ -16,10 +16,10 @@ from propopt._typing import Array, Points, Values
 
 LearnerName: TypeAlias = Literal["KRBF", "MLP", "RF"]
 LEARNERS: Final[tuple[LearnerName, ...]] = ("KRBF", "MLP", "RF")
-Task: TypeAlias = Literal["regression", "classification"]
+LearningTask: TypeAlias = Literal["regression", "classification"]
 
 
-def learner_of(name: LearnerName, task: Task, *, patch: bool = False) -> Any:
+def paper_learner(name: LearnerName, task: LearningTask, *, patch: bool = False) -> Any:
     """An estimator that is not fitted.
 
     KRBF is kernel ridge regression with a gaussian kernel, in place of a support vector

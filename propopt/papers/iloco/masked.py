@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 
 from propopt._typing import Array, Points, Values
 from propopt.interactions import ILOCO, DataSplit
-from propopt.papers.iloco.learners import LearnerName, learner_of
+from propopt.papers.iloco.learners import LearnerName, paper_learner
 from propopt.papers.iloco.scale import Scale
 from propopt.papers.iloco.success import (
     FIFTH,
@@ -125,7 +125,7 @@ def _found(
     y = X[:, :5] @ rng.normal(2.0, 0.5, 5) + rng.normal(size=scale.n_rows)
     jointly, alone = {}, {}
     for method, scheme in schemes(scale.n_patches[learner]).items():
-        own: Any = learner_of(learner, "regression", patch=method != SPLIT)
+        own: Any = paper_learner(learner, "regression", patch=method != SPLIT)
         fitted = ILOCO(own, scheme, random_state=seed, progress=False).fit(X, y)
         jointly[method] = int(np.argmin(fitted.result_.estimates)) == 0
         first = np.argsort(-fitted.main_effects_.estimates)[:2]

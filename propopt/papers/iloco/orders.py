@@ -12,10 +12,10 @@ import numpy as np
 from propopt._typing import Values
 from propopt.interactions import ILOCO, DataSplit
 from propopt.interactions.features import Places
-from propopt.papers.iloco.learners import LearnerName, Task, learner_of
+from propopt.papers.iloco.learners import LearnerName, LearningTask, paper_learner
 from propopt.papers.iloco.masked import masked_study
 from propopt.papers.iloco.scale import Scale
-from propopt.papers.iloco.simulations import Number, Simulation
+from propopt.papers.iloco.simulations import Simulation, SimulationNumber
 from propopt.papers.iloco.success import (
     PAIRS,
     TRIPLES,
@@ -50,8 +50,8 @@ class OrderCurve:
         How often.
     """
 
-    number: Number
-    task: Task
+    number: SimulationNumber
+    task: LearningTask
     learner: LearnerName
     scale: Scale
 
@@ -70,7 +70,7 @@ class OrderCurve:
             n_features=_N_FEATURES,
         )  # fmt: skip
         X, y = simulation.draw(ratio, _N_ROWS, np.random.default_rng([seed, 17]))
-        own = learner_of(self.learner, self.task)
+        own = paper_learner(self.learner, self.task)
         fitted = ILOCO(own, DataSplit(), random_state=seed, progress=False).fit(X, y)
         product = simulation.products[0]
         found = {PAIRS: fitted.result_, TRIPLES: fitted.interactions(order=3)}
@@ -118,7 +118,7 @@ def _figure(scale: Scale, title: str, learner: LearnerName) -> PaperFigure:
 
 
 def _study(
-    scale: Scale, number: Number, task: Task, learner: LearnerName
+    scale: Scale, number: SimulationNumber, task: LearningTask, learner: LearnerName
 ) -> Study[Successes]:
     curve = OrderCurve(number=number, task=task, learner=learner, scale=scale)
     told = f"6 features, 2000 rows and a split; {scale.told}"

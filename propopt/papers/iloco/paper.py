@@ -32,7 +32,7 @@ def _paper(scale: Scale, *, recorded: Path | None, full: Paper | None) -> Paper:
             "figA6": partial(coverage.signal_coverage_figure, scale),
             "table1": timing.timing_figure,
             "tables": tables.tables_figure,
-            "errors": errors.errors_figure,
+            "errors": errors.misprints_figure,
         },
         recorded=recorded,
         full=full,

@@ -10,7 +10,7 @@ import numpy as np
 
 from propopt._typing import Values
 from propopt.papers.iloco.learners import LEARNERS, LearnerName
-from propopt.papers.iloco.simulations import Number
+from propopt.papers.iloco.simulations import SimulationNumber
 
 
 @final
@@ -46,8 +46,8 @@ class Scale:
     n_covered: int
     n_new: int
     ratios: tuple[float, ...]
-    main: tuple[tuple[Number, LearnerName], ...]
-    appendix: tuple[tuple[Number, LearnerName], ...]
+    main: tuple[tuple[SimulationNumber, LearnerName], ...]
+    appendix: tuple[tuple[SimulationNumber, LearnerName], ...]
     told: str
 
     @property
@@ -69,7 +69,7 @@ REDUCED: Final = Scale(
     told="600 to 1500 patches instead of 10,000, 2 to 4 replicates, and "
     "hyper-parameters of ours",
 )
-_BOTH: Final[tuple[Number, ...]] = ("i", "ii")
+_BOTH: Final[tuple[SimulationNumber, ...]] = ("i", "ii")
 _ALL: Final = tuple((number, name) for number in _BOTH for name in LEARNERS)
 FULL: Final = Scale(
     n_patches=dict.fromkeys(LEARNERS, 10_000),

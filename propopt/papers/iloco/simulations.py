@@ -9,11 +9,11 @@ import numpy as np
 from scipy.special import expit
 
 from propopt._typing import Array, Points, Values
-from propopt.papers.iloco.learners import Task
+from propopt.papers.iloco.learners import LearningTask
 
 
-Number: TypeAlias = Literal["i", "ii", "iii"]
-_PRODUCTS: Final[dict[Number, tuple[tuple[int, ...], ...]]] = {
+SimulationNumber: TypeAlias = Literal["i", "ii", "iii"]
+_PRODUCTS: Final[dict[SimulationNumber, tuple[tuple[int, ...], ...]]] = {
     "i": ((0, 1),),
     "ii": ((0, 1), (1, 2), (2, 3), (3, 4)),
     "iii": ((0, 1, 2),),
@@ -46,8 +46,8 @@ class Simulation:
         M.
     """
 
-    number: Number
-    task: Task
+    number: SimulationNumber
+    task: LearningTask
     tanh: bool
     correlated: bool = False
     n_features: int = 10

@@ -21,7 +21,7 @@ from propopt.interactions import (
     faith_shap,
     h_statistic,
 )
-from propopt.papers.iloco.learners import LearnerName, learner_of
+from propopt.papers.iloco.learners import LearnerName, paper_learner
 from propopt.papers.iloco.scale import Scale
 from propopt.papers.iloco.simulations import Simulation
 from propopt.papers.lime.lines import DrawnLine, Lines
@@ -75,7 +75,7 @@ class Successes:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Curve:
+class SuccessCurve:
     """Replicates of a simulation, at each snr.
 
     Parameters
@@ -126,7 +126,7 @@ class Curve:
             yield method, score(model, X, rng=seed).estimates
 
     def _learner(self, *, patch: bool = False) -> Any:
-        return learner_of(self.learner, self.simulation.task, patch=patch)
+        return paper_learner(self.learner, self.simulation.task, patch=patch)
 
 
 _COMPARED: Final[Mapping[str, Callable[..., Any]]] = {
@@ -166,7 +166,7 @@ def successes_of(places: Values, found: list[list[Mapping[str, bool]]]) -> Succe
     )
 
 
-def study_of_curve(curve: Curve, row: str) -> Study[Successes]:
+def study_of_curve(curve: SuccessCurve, row: str) -> Study[Successes]:
     """The panel of a learner and a simulation."""
     told = curve.scale.told
     return Study(

@@ -26,7 +26,7 @@ from propopt.interactions import (
     h_statistic,
     shap_interactions,
 )
-from propopt.papers.iloco.learners import Task, learner_of
+from propopt.papers.iloco.learners import LearningTask, paper_learner
 from propopt.papers.iloco.success import with_seed
 from propopt.plots import interaction_intervals
 from propopt.reproduce.figure import PaperFigure
@@ -109,7 +109,7 @@ def scored_table(name: str) -> Scored:
     X, y, task = _TABLES[name]()
     rows = np.random.default_rng(20).permutation(len(X))[:_N_ROWS]
     X, y = X.iloc[rows].reset_index(drop=True), np.asarray(y)[rows]
-    tree = learner_of("RF", task, patch=True)
+    tree = paper_learner("RF", task, patch=True)
     fixed, bernoulli = (
         ILOCO(tree, scheme, progress=False).fit(X, y).result_
         for scheme in (
@@ -117,7 +117,7 @@ def scored_table(name: str) -> Scored:
             Minipatches(n_patches=_N_PATCHES, n_features=0.5, columns="bernoulli"),
         )
     )
-    forest: Any = with_seed(learner_of("RF", task), 0).fit(X, y)
+    forest: Any = with_seed(paper_learner("RF", task), 0).fit(X, y)
     of = None if task == "regression" else forest.classes_[-1]
     others = (
         h_statistic(forest, X, target=of, n_rows=25, n_background=25),
@@ -176,27 +176,27 @@ def knows_friedman(found: Scored, *, scheme: Literal["fixed", "bernoulli"]) -> C
     )
 
 
-def _diabetes() -> tuple[pd.DataFrame, Any, Task]:
+def _diabetes() -> tuple[pd.DataFrame, Any, LearningTask]:
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     return X, y, "regression"
 
 
-def _breast_cancer() -> tuple[pd.DataFrame, Any, Task]:
+def _breast_cancer() -> tuple[pd.DataFrame, Any, LearningTask]:
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     return X.iloc[:, :10], y, "classification"
 
 
-def _wine() -> tuple[pd.DataFrame, Any, Task]:
+def _wine() -> tuple[pd.DataFrame, Any, LearningTask]:
     X, y = load_wine(return_X_y=True, as_frame=True)
     return X, y, "classification"
 
 
-def _friedman() -> tuple[pd.DataFrame, Any, Task]:
+def _friedman() -> tuple[pd.DataFrame, Any, LearningTask]:
     X, y = make_friedman1(_N_ROWS, noise=1.0, random_state=0)
     return pd.DataFrame(X, columns=[f"x{k}" for k in range(10)]), y, "regression"
 
 
-_TABLES: Final[dict[str, Callable[[], tuple[pd.DataFrame, Any, Task]]]] = {
+_TABLES: Final[dict[str, Callable[[], tuple[pd.DataFrame, Any, LearningTask]]]] = {
     "diabetes": _diabetes,
     "breast cancer": _breast_cancer,
     "wine": _wine,

@@ -21,7 +21,7 @@ from propopt.interactions import (
     h_statistic,
 )
 from propopt.papers.iloco.grouped import TimeBars
-from propopt.papers.iloco.learners import learner_of
+from propopt.papers.iloco.learners import paper_learner
 from propopt.papers.iloco.printed import SECONDS, SIZES
 from propopt.papers.iloco.simulations import Simulation
 from propopt.papers.iloco.success import FAITH, H
@@ -86,7 +86,7 @@ def _split(n_rows: int, n_features: int) -> float:
     """Fits of all features, and of few pairs."""
     pairs = [(0, k + 1) for k in range(min(9, n_features - 1))]
     model = ILOCO(
-        learner_of("KRBF", "regression"), DataSplit(), sets=pairs, progress=False
+        paper_learner("KRBF", "regression"), DataSplit(), sets=pairs, progress=False
     )
     taken = _processor_seconds(partial(model.fit, *_drawn(n_rows, n_features)))
     every = 1 + n_features + n_features * (n_features - 1) // 2
@@ -97,7 +97,7 @@ def _patches(n_rows: int, n_features: int) -> float:
     """A hundredth of them; sums over patches are a small part (see benchmarks)."""
     scheme = Minipatches(n_patches=_FEW, n_features=0.2)
     model = ILOCO(
-        learner_of("KRBF", "regression"), scheme, sets=[(0, 1)], progress=False
+        paper_learner("KRBF", "regression"), scheme, sets=[(0, 1)], progress=False
     )
     taken = _processor_seconds(partial(model.fit, *_drawn(n_rows, n_features)))
     return taken * 10_000 / _FEW
@@ -106,7 +106,7 @@ def _patches(n_rows: int, n_features: int) -> float:
 def _h_statistic(n_rows: int, n_features: int) -> float:
     """Of few rows against few."""
     X, y = _drawn(n_rows, n_features)
-    model = learner_of("KRBF", "regression").fit(X, y)
+    model = paper_learner("KRBF", "regression").fit(X, y)
     few = 3 if n_features > 50 else 10
     run = partial(h_statistic, model, X, n_rows=few, n_background=few)
     return _processor_seconds(run) * (n_rows / few) ** 2
@@ -117,7 +117,7 @@ def _faith_shap(n_rows: int, n_features: int) -> float:
     if n_features > 20:
         return float("nan")
     X, y = _drawn(n_rows, 10)
-    model = learner_of("KRBF", "regression").fit(X, y)
+    model = paper_learner("KRBF", "regression").fit(X, y)
     run = partial(faith_shap, model, X, n_rows=2, n_background=_BACKGROUND)
     return _processor_seconds(run) * n_rows / 2 * 2.0 ** (n_features - 10)
 
