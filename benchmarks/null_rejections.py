@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from propopt.interactions import InteractionScores, Minipatches
 from propopt.interactions.features import Features
+from propopt.interactions.minipatches.drawing.patches import Patches
 from propopt.interactions.minipatches.means import PatchErrors
-from propopt.interactions.minipatches.patches import Patches
 from propopt.interactions.row_errors import SquaredError
 from propopt.interactions.scoring import Scoring
 

@@ -10,8 +10,8 @@ import numpy as np
 from propopt._typing import Positions, Truths, Values
 from propopt.errors import InvalidInput
 from propopt.functions import Function
-from propopt.interactions.alignment import places_of_columns
-from propopt.interactions.clear import ClearScores, clear_scores
+from propopt.interactions.reading.alignment import places_of_columns
+from propopt.interactions.reading.clear import ClearScores, clear_scores
 from propopt.interactions.result import InteractionScores
 from propopt.output.text import printable
 from propopt.results.explanation import Parameter

@@ -12,14 +12,14 @@ import scipy.sparse as sp
 from propopt._typing import Positions, Sparse, Values
 from propopt.errors import InvalidInput
 from propopt.graphs.stored import SimilarityGraph
-from propopt.interactions.alignment import are_counted, places_of_columns
-from propopt.interactions.clear import (
+from propopt.interactions.features import Places
+from propopt.interactions.inference.adjust import Adjustment
+from propopt.interactions.reading.alignment import are_counted, places_of_columns
+from propopt.interactions.reading.clear import (
     ClearScores,
     clear_scores,
     require_pairs,
 )
-from propopt.interactions.features import Places
-from propopt.interactions.inference.adjust import Adjustment
 from propopt.interactions.result import InteractionScores
 from propopt.tables.names import table_labels
 from propopt.tables.schema import TableSchema

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from propopt.interactions.features import Features
+from propopt.interactions.minipatches.drawing.patches import draw_patches
 from propopt.interactions.minipatches.means import PatchErrors
-from propopt.interactions.minipatches.patches import draw_patches
 from propopt.interactions.row_errors import RowError, SquaredError
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,15 +13,15 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array, Truths
 from propopt.batches import Budget
-from propopt.errors import InvalidInput
 from propopt.interactions.features import Features, Places
 from propopt.interactions.left_out import LeftOutErrors
+from propopt.interactions.minipatches.drawing.counts import check_order, never_left_out
+from propopt.interactions.minipatches.drawing.patches import Patches
+from propopt.interactions.minipatches.drawing.usable import Usable
 from propopt.interactions.minipatches.learners import Learners, kept
-from propopt.interactions.minipatches.patches import Patches
 from propopt.interactions.minipatches.sums import Counts, Sums
 from propopt.interactions.minipatches.without import PatchesWithout, patches_without
 from propopt.interactions.row_errors import RowError
-from propopt.tables.names import listed
 
 
 Bits: TypeAlias = NDArray[np.uint8]
@@ -192,28 +191,11 @@ class PatchErrors:
         """Refuse sets that no patch leaves out at some row."""
         if fewest.all():
             return
-        without = sets[np.argmin(fewest)].tolist()
-        names = [self.features.names[place] for place in without]
-        usable = (~self._present[without]).all(axis=0).mean()
-        usable *= 1.0 - self.patches.rows.shape[1] / len(self.y)
-        raise InvalidInput(
-            f"n_patches: of {len(self.patches)} none is without {listed(names)} and "
-            f"without some row; {_patches_needed(usable, len(self.y))}"
-        )
-
-
-def _patches_needed(usable: float, n_rows: int) -> str:
-    """How many patches have each of N rows in one that is usable, with 99%.
-
-    With the share p of usable patches a row is without one in (1 − p)^B, and some row
-    in at most N (1 − p)^B.
-    """
-    if usable == 0.0:
-        return "no patch at all: draw more of them, or fewer features for each"
-    if usable == 1.0:
-        return "draw more of them"
-    needed = math.ceil(math.log(0.01 / n_rows) / math.log1p(-usable))
-    return f"draw {needed} or more, by which each row has one in 99 of 100 cases"
+        usable = Usable.of(self.patches)
+        check_order(usable, sets.shape[1])
+        needed = usable.patches_needed(sets.shape[1], len(sets) * len(self.y))
+        own = sets[np.argmin(fewest)]
+        raise never_left_out(self.patches, own, needed, self.features.names)
 
 
 def _bits_of_out(inside: NDArray[np.intp], n_rows: int) -> Bits:

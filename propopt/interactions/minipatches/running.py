@@ -8,13 +8,13 @@ from itertools import takewhile
 from typing import final
 
 from propopt._typing import Array
+from propopt.interactions.minipatches.drawing.patches import Patches
 from propopt.interactions.minipatches.fitting import (
     Chunk,
     Fitted,
     chunks_of,
 )
 from propopt.interactions.minipatches.learners import Learners
-from propopt.interactions.minipatches.patches import Patches
 from propopt.interactions.minipatches.store import Store
 from propopt.interactions.refits import Predictor, Refits
 from propopt.output.progress import progress_bar

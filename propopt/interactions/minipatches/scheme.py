@@ -14,18 +14,13 @@ from numpy.typing import NDArray
 from propopt.checks import read_count
 from propopt.errors import InterruptedWarning, InvalidInput
 from propopt.interactions.features import Features, Places
-from propopt.interactions.minipatches.counts import Usable, check_counts, check_order
-from propopt.interactions.minipatches.fingerprint import fingerprint
-from propopt.interactions.minipatches.fitting import outputs_of
-from propopt.interactions.minipatches.folder import FolderStore
-from propopt.interactions.minipatches.means import PatchErrors
-from propopt.interactions.minipatches.patches import (
+from propopt.interactions.minipatches.drawing.counts import check_counts, check_order
+from propopt.interactions.minipatches.drawing.patches import (
     ColumnSampling,
     Patches,
     draw_patches,
 )
-from propopt.interactions.minipatches.running import Ensemble, Run
-from propopt.interactions.minipatches.sizes import (
+from propopt.interactions.minipatches.drawing.sizes import (
     PatchFeatures,
     PatchRows,
     check_features,
@@ -34,8 +29,14 @@ from propopt.interactions.minipatches.sizes import (
     rows_in_patch,
     whole_features,
 )
+from propopt.interactions.minipatches.drawing.strata import Strata
+from propopt.interactions.minipatches.drawing.usable import Usable
+from propopt.interactions.minipatches.fingerprint import fingerprint
+from propopt.interactions.minipatches.fitting import outputs_of
+from propopt.interactions.minipatches.folder import FolderStore
+from propopt.interactions.minipatches.means import PatchErrors
+from propopt.interactions.minipatches.running import Ensemble, Run
 from propopt.interactions.minipatches.store import Store, new_store
-from propopt.interactions.minipatches.strata import Strata
 from propopt.interactions.refits import Refits
 
 
@@ -99,7 +100,7 @@ class Minipatches:
     How many patches have 30 for each pair of 50 features, of which 10 are in a patch,
     at each of 500 rows:
 
-    >>> from propopt.interactions.minipatches.counts import Usable
+    >>> from propopt.interactions.minipatches.drawing.usable import Usable
     >>> usable = Usable(row_share=0.2, n_features=50, n_kept=10, columns="fixed")
     >>> usable.patches_needed(2, n_predictions=1225 * 500, at_least=30)
     115

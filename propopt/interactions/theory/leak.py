@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from propopt._typing import Values
 from propopt.checks import read_array
 from propopt.errors import InvalidInput
-from propopt.interactions.minipatches.patches import ColumnSampling
+from propopt.interactions.minipatches.drawing.patches import ColumnSampling
 from propopt.interactions.row_errors import RowError
 from propopt.interactions.theory.places import read_set_places
 from propopt.interactions.theory.shares import (

@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from propopt._typing import Array, Truths, Values
 from propopt.interactions.features import Features
-from propopt.interactions.minipatches.patches import draw_patches
+from propopt.interactions.minipatches.drawing.patches import draw_patches
 from propopt.interactions.row_errors import ProbabilityError, SquaredError
 from propopt.interactions.theory import (
     BernoulliColumns,

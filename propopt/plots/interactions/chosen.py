@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from propopt._typing import Positions, Values
-from propopt.interactions.clear import ClearScores
 from propopt.interactions.comparisons.pairs import PairScores
+from propopt.interactions.reading.clear import ClearScores
 from propopt.interactions.result import InteractionScores
 from propopt.output.text import drawn
 from propopt.plots.lime.words import LONGEST, shortened

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array, Positions
 from propopt.checks import read_count
-from propopt.interactions.clear import (
+from propopt.interactions.comparisons.pairs import PairScores
+from propopt.interactions.inference.adjust import Adjustment
+from propopt.interactions.reading.clear import (
     ClearScores,
     clear_scores,
     require_pairs,
 )
-from propopt.interactions.comparisons.pairs import PairScores
-from propopt.interactions.inference.adjust import Adjustment
 from propopt.interactions.result import InteractionScores
 from propopt.output.text import drawn
 from propopt.plots.axes import DIVERGING, given_or_new

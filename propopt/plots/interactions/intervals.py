@@ -8,11 +8,11 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from propopt.checks import read_count
-from propopt.interactions.clear import (
+from propopt.interactions.inference.adjust import Adjustment
+from propopt.interactions.reading.clear import (
     ClearScores,
     clear_scores,
 )
-from propopt.interactions.inference.adjust import Adjustment
 from propopt.interactions.result import InteractionScores
 from propopt.plots.axes import LOWERS, RAISES, framed, given_or_new, legend_below
 from propopt.plots.interactions.chosen import (

@@ -11,12 +11,12 @@ from matplotlib.axes import Axes
 from propopt._typing import Array, Positions, Truths, Values
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
-from propopt.interactions.clear import (
+from propopt.interactions.inference.adjust import Adjustment
+from propopt.interactions.reading.clear import (
     ClearScores,
     clear_scores,
     require_pairs,
 )
-from propopt.interactions.inference.adjust import Adjustment
 from propopt.interactions.result import InteractionScores
 from propopt.output.text import drawn
 from propopt.plots.axes import LOWERS, RAISES, given_or_new

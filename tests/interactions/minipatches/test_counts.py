@@ -11,13 +11,13 @@ from scipy.stats import binom
 
 from propopt.errors import FewPatchesWarning, InvalidInput
 from propopt.interactions import Minipatches
-from propopt.interactions.minipatches.counts import (
-    Usable,
+from propopt.interactions.minipatches.drawing.counts import (
     check_counts,
     check_order,
     fewest_usable,
 )
-from propopt.interactions.minipatches.patches import draw_patches
+from propopt.interactions.minipatches.drawing.patches import draw_patches
+from propopt.interactions.minipatches.drawing.usable import Usable
 
 
 NAMES = list("abcdefgh")
@@ -90,7 +90,9 @@ def test_nothing_is_counted_where_patches_are_many(monkeypatch):
     def refused(*_):
         raise AssertionError
 
-    monkeypatch.setattr("propopt.interactions.minipatches.counts._counts", refused)
+    monkeypatch.setattr(
+        "propopt.interactions.minipatches.drawing.counts._counts", refused
+    )
     assert fewest_usable(drawn(1000), sets_of(2), usable()) == (30, 0)
 
 

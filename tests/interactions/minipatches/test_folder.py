@@ -56,6 +56,7 @@ def predictions(model):
 X, Y = small_table()
 
 
+@pytest.mark.filterwarnings("ignore:error. by absolute")
 def test_a_folder_changes_nothing_and_spares_all_fits_the_second_time(place, marks):
     learner = Once(str(marks))
     alone = fitted(many(), X, Y, learner)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from propopt.errors import InvalidInput
-from propopt.interactions.minipatches import patches as patches_module
-from propopt.interactions.minipatches.patches import Patches, draw_patches
-from propopt.interactions.minipatches.strata import Strata
+from propopt.interactions.minipatches.drawing import patches as patches_module
+from propopt.interactions.minipatches.drawing.patches import Patches, draw_patches
+from propopt.interactions.minipatches.drawing.strata import Strata
 
 
 def drawn(n_patches=4000, *, sampling="fixed", seed=0, labels=None, n_rows=10):

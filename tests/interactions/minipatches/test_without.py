@@ -10,8 +10,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from propopt.interactions.features import Features
+from propopt.interactions.minipatches.drawing.patches import draw_patches
 from propopt.interactions.minipatches.means import PatchErrors
-from propopt.interactions.minipatches.patches import draw_patches
 from propopt.interactions.minipatches.without import (
     DenseWithout,
     SparseWithout,

@@ -6,8 +6,8 @@ import pytest
 from propopt.interactions.features import Features
 from propopt.interactions.inference.scores import set_scores
 from propopt.interactions.left_out import inclusion_exclusion
+from propopt.interactions.minipatches.drawing.patches import Patches
 from propopt.interactions.minipatches.means import PatchErrors
-from propopt.interactions.minipatches.patches import Patches
 from propopt.interactions.row_errors import AbsoluteError, RowError, SquaredError
 
 

@@ -10,8 +10,8 @@ from oracle_learners import Terms, corners, sum_of_terms, variances
 from propopt.errors import InvalidInput
 from propopt.interactions.features import Features
 from propopt.interactions.inference.scores import set_scores
+from propopt.interactions.minipatches.drawing.patches import Patches
 from propopt.interactions.minipatches.means import PatchErrors
-from propopt.interactions.minipatches.patches import Patches
 from propopt.interactions.row_errors import (
     AbsoluteError,
     ProbabilityError,

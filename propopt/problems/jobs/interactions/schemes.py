@@ -9,7 +9,7 @@ from pydantic import Discriminator, Field, Tag
 
 from propopt.interactions import DataSplit, Minipatches
 from propopt.interactions.features import Features
-from propopt.interactions.minipatches.counts import check_order
+from propopt.interactions.minipatches.drawing.counts import check_order
 from propopt.interactions.scheme import Scheme
 from propopt.problems.section import Count, Section
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Final, final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from propopt._typing import Positions
 from propopt.batches import Budget
 from propopt.errors import FewPatchesWarning, InvalidInput
 from propopt.interactions.features import Places
-from propopt.interactions.minipatches.patches import ColumnSampling, Patches
+from propopt.interactions.minipatches.drawing.patches import Patches
+from propopt.interactions.minipatches.drawing.usable import SURE, Usable
 from propopt.tables.names import listed
 
 
@@ -25,99 +26,10 @@ ENOUGH: Final = 30
 SEEN_TOGETHER: Final = 100
 """Patches that see all features of a set, on average; fewer learn little of it."""
 
-SURE: Final = 0.99
-"""How likely the number of patches that messages name is enough."""
-
 _NEGLIGIBLE = 1e-9
 """Probability of too few patches below which nothing is counted row by row."""
 
 _BLOCK = Budget(2**26)
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Usable:
-    """How likely one patch is of use to the prediction at a row without a set.
-
-    The row has to be out of the patch and the set disjoint from its features, which has
-    the probability (1 − n/N) C(M − t, m)/C(M, m) for t features; of B patches so many
-    times B are of use on average. With ``"bernoulli"`` it is (1 − n/N)(1 − m/M)^t.
-
-    Parameters
-    ----------
-    row_share : float
-        n/N.
-    n_features : int
-        M.
-    n_kept : float
-        m.
-    columns : {"fixed", "bernoulli"}
-        How features are drawn.
-
-    Examples
-    --------
-    >>> usable = Usable(row_share=1 / 4, n_features=8, n_kept=3, columns="fixed")
-    >>> [round(usable.without(t), 6) for t in range(3)]
-    [0.75, 0.46875, 0.267857]
-    >>> usable.patches_needed(2, n_predictions=500 * 28)
-    46
-    """
-
-    row_share: float
-    n_features: int
-    n_kept: float
-    columns: ColumnSampling
-
-    def without(self, size: int) -> float:
-        """The probability of a set of ``size`` features to be of use at a row."""
-        return (1.0 - self.row_share) * self._absent(size)
-
-    def together(self, size: int) -> float:
-        """The probability that a patch has all features of a set of that size."""
-        if self.columns == "bernoulli":
-            return (self.n_kept / self.n_features) ** size
-        rest = math.comb(self.n_features - size, round(self.n_kept) - size)
-        return rest / math.comb(self.n_features, round(self.n_kept))
-
-    def patches_needed(self, size: int, n_predictions: int, at_least: int = 1) -> int:
-        """B with which all predictions are means of enough patches, 99 times of 100.
-
-        The least B with Q N P(Bin(B, p) < at_least) ≤ 1 %, p as above: then, whatever
-        rows and sets have in common, at most one draw of B patches in 100 has too few
-        anywhere.
-
-        Parameters
-        ----------
-        size : int
-            t, of the sets.
-        n_predictions : int
-            Q N, sets times rows.
-        at_least : int
-            Patches of each mean.
-        """
-        return _least_draws(self.without(size), n_predictions, at_least)
-
-    def _absent(self, size: int) -> float:
-        if self.columns == "bernoulli":
-            return (1.0 - self.n_kept / self.n_features) ** size
-        left = math.comb(self.n_features - size, round(self.n_kept))
-        return left / math.comb(self.n_features, round(self.n_kept))
-
-
-def _least_draws(p: float, n_events: int, at_least: int) -> int:
-    """The least B with n_events · P(Bin(B, p) < at_least) ≤ 1 − SURE."""
-    goal = (1.0 - SURE) / n_events
-    high = at_least
-    while binom.cdf(at_least - 1, high, p) > goal:
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        if binom.cdf(at_least - 1, middle, p) > goal:
-            low = middle
-        else:
-            high = middle
-    return high
 
 
 def check_order(usable: Usable, order: int) -> None:
@@ -175,12 +87,8 @@ def check_counts(
     fewest, place = fewest_usable(patches, sets, usable)
     n_all = n_sets * patches.n_table
     if fewest == 0:
-        raise InvalidInput(
-            f"n_patches: of {len(patches)} patches none is without "
-            f"{listed([names[k] for k in sets[place]])} and without some row; with "
-            f"{usable.patches_needed(size, n_all)} each set is left out at each row in "
-            f"{SURE:.0%} of draws"
-        )
+        needed = usable.patches_needed(size, n_all)
+        raise never_left_out(patches, sets[place], needed, names)
     reasons = []
     if fewest < ENOUGH:
         needed = usable.patches_needed(size, n_all, ENOUGH)
@@ -201,6 +109,29 @@ def check_counts(
             FewPatchesWarning,
             stacklevel=2,
         )
+
+
+def never_left_out(
+    patches: Patches, left_out: Positions, needed: int, names: Sequence[Hashable]
+) -> InvalidInput:
+    """The error of patches of which, at some row, none is without a set.
+
+    Parameters
+    ----------
+    patches : Patches
+        B patches.
+    left_out : array of int (t,)
+        The set.
+    needed : int
+        Patches that would do.
+    names : sequence (M,)
+        Of the features.
+    """
+    return InvalidInput(
+        f"n_patches: of {len(patches)} patches none is without "
+        f"{listed([names[k] for k in left_out])} and without some row; with {needed} "
+        f"each set is left out at each row in {SURE:.0%} of draws"
+    )
 
 
 def fewest_usable(patches: Patches, sets: Places, usable: Usable) -> tuple[int, int]:

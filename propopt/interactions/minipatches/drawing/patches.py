@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.interactions.minipatches.strata import Strata
+from propopt.interactions.minipatches.drawing.strata import Strata
 
 
 ColumnSampling: TypeAlias = Literal["fixed", "bernoulli"]

@@ -1,0 +1,1 @@
+"""Which rows and features patches have, and whether they are enough."""
