@@ -161,6 +161,22 @@ def test_tables_of_other_libraries_reach_the_learner_as_they_are() -> None:
     assert predict(frame).shape == (80,)
 
 
+@pytest.mark.parametrize("rows", [None, ROWS])
+def test_without_features_a_table_of_any_library_keeps_its_rows(rows: Any) -> None:
+    frame = pl.DataFrame({name: X[:, k] for k, name in enumerate("abcd")})
+    nothing = np.zeros(4, dtype=bool)
+    rows = np.arange(80) if rows is None else rows
+    predict = read(Ridge(), frame, Y).fitted(rows, nothing, 0)
+    np.testing.assert_allclose(predict(frame), np.full(80, Y[rows].mean()), rtol=1e-14)
+    some = DataSplit(), Minipatches(n_patches=400, columns="bernoulli")
+    found, expected = (
+        [ILOCO(Ridge(), own).fit(table, Y).result_.estimates for own in some]
+        for table in (frame.select("a", "b"), X[:, :2])
+    )
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-9)
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-9)
+
+
 @pytest.mark.parametrize("scheme", [DataSplit(), Minipatches(n_patches=900)])
 def test_a_pipeline_by_names_gives_the_same_with_any_library(scheme: Any) -> None:
     plain = PEOPLE.assign(

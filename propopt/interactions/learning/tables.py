@@ -56,7 +56,13 @@ def read_learning_table(X: Any) -> tuple[Any, tuple[Hashable, ...]]:
 
 
 def taken(table: Any, rows: NDArray[np.intp] | None, columns: NDArray[np.intp]) -> Any:
-    """Some rows, or all, and some columns, in the form that a table has."""
+    """Some rows, or all, and some columns, in the form that a table has.
+
+    Without any column it is an array, (n, 0): tables of some libraries, such as polars,
+    have no rows then.
+    """
+    if not len(columns):
+        return np.empty((table.shape[0] if rows is None else len(rows), 0))
     if isinstance(table, np.ndarray):
         return table[:, columns] if rows is None else table[rows[:, None], columns]
     part = some_columns(table, columns.tolist())
