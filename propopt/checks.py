@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from propopt._typing import Array
 from propopt.errors import InvalidInput
 
+
+_Word = TypeVar("_Word", bound=str)
 
 _LARGEST = 1e140
 """Of numbers that losses square: 1e28 is left for weights and numbers of terms."""
@@ -158,6 +161,25 @@ def read_rng(rng: object) -> np.random.Generator:
     if isinstance(rng, np.random.Generator):
         return rng
     return np.random.default_rng(read_seed(rng))
+
+
+def known_word(given: _Word, kinds: Any, what: str) -> _Word:
+    """``given``, if it is one of the words of a ``Literal``.
+
+    Examples
+    --------
+    >>> from typing import Literal
+    >>> known_word("lower", Literal["lower", "upper"], "side")
+    'lower'
+    """
+    known = list(get_args(kinds))
+    if given in known:
+        return given
+    *first, last = map(repr, known)
+    raise InvalidInput(
+        f"{what}: expected {', '.join(first)} or {last}, got {given!r}"
+        f"{did_you_mean(given, known)}"
+    )
 
 
 _SHORT, _MANY = 60, 1_000

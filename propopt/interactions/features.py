@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from propopt._typing import Array, Values
 from propopt.checks import did_you_mean
 from propopt.errors import InvalidInput
 from propopt.tables.columns import OneHot
@@ -22,6 +23,10 @@ Places: TypeAlias = NDArray[np.intp]
 
 FeatureGroups: TypeAlias = Mapping[Hashable, Sequence[Hashable]] | TableSchema
 """A feature and its columns, for each group; or a schema, whose groups count."""
+
+
+WHOLE: Final[Places] = np.zeros((1, 0), dtype=np.intp)
+"""The empty set: nothing is left out of the whole predictor."""
 
 
 @final
@@ -98,6 +103,26 @@ class Features:
         return np.array(sets, dtype=np.intp).reshape(-1, order)
 
 
+def pairs_matrix(values: Values, pairs: Places, n_features: int) -> Array:
+    """Numbers of pairs as a symmetric matrix (M, M); NaN where there is none.
+
+    Examples
+    --------
+    >>> pairs_matrix(np.array([2.0]), np.array([[0, 1]]), 2)
+    array([[nan,  2.],
+           [ 2., nan]])
+    """
+    matrix = np.full((n_features, n_features), np.nan)
+    first, second = pairs.T
+    matrix[first, second] = matrix[second, first] = values
+    return matrix
+
+
+def encoded_groups(schema: TableSchema) -> dict[Hashable, Sequence[Hashable]]:
+    """Columns that one-hot encode a feature, by its name."""
+    return {own.name: own.members for own in schema.columns if isinstance(own, OneHot)}
+
+
 def _one_hot_groups(
     schema: TableSchema, names: Sequence[Hashable]
 ) -> dict[Hashable, Sequence[Hashable]]:
@@ -108,7 +133,7 @@ def _one_hot_groups(
             f"groups: the schema has the columns {listed(header)}, and the table "
             f"{listed(list(names))}"
         )
-    return {own.name: own.members for own in schema.columns if isinstance(own, OneHot)}
+    return encoded_groups(schema)
 
 
 def _group_of(

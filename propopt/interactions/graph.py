@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from itertools import chain
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from propopt._typing import Positions, Sparse, Values
+from propopt.checks import known_word
 from propopt.errors import InvalidInput
 from propopt.graphs.stored import SimilarityGraph
 from propopt.interactions.features import Places
@@ -27,8 +28,6 @@ from propopt.tables.schema import TableSchema
 
 JoinedPairs: TypeAlias = Literal["clear", "positive"]
 """Those whose intervals are above zero and leak, or all whose scores are."""
-
-_CHOICES: Final = ("clear", "positive")
 
 
 def interaction_graph(
@@ -118,8 +117,7 @@ def interaction_graph(
 
 def _strength(clear: ClearScores, pairs: JoinedPairs) -> Values:
     """How far pairs are above zero and leak, (Q,); zero of pairs not joined."""
-    if pairs not in _CHOICES:
-        raise InvalidInput(f"pairs: expected 'clear' or 'positive', got {pairs!r}")
+    known_word(pairs, JoinedPairs, "pairs")
     strength = clear.beyond
     if pairs == "clear":
         strength = np.where(clear.above, strength, 0.0)

@@ -11,14 +11,13 @@ import numpy as np
 import pandas as pd
 
 from propopt._typing import Array, Truths, Values
-from propopt.checks import read_count, sealed
+from propopt.checks import known_word, read_count, sealed
 from propopt.errors import InvalidInput
-from propopt.interactions.features import Places
+from propopt.interactions.features import Places, pairs_matrix
 from propopt.interactions.inference.adjust import (
     Adjustment,
     adjusted_p_values,
     interval_alpha,
-    read_adjustment,
 )
 from propopt.interactions.inference.equal_rows import (
     EqualRows,
@@ -33,7 +32,7 @@ from propopt.interactions.inference.law import (
     ScoreLaw,
     Side,
 )
-from propopt.interactions.inference.options import known_word, read_alpha
+from propopt.interactions.inference.level import read_alpha
 from propopt.interactions.reading.card import scores_html
 from propopt.interactions.reading.frame import scores_frame
 from propopt.interactions.reading.saved import read_scores, write_scores
@@ -206,8 +205,7 @@ class InteractionScores:
         alpha, law = read_alpha(level), self._law(errors, against)
         side = known_word(side, Side, "side")
         p = law.p_values(ALTERNATIVES[side])
-        kind = read_adjustment(adjust)
-        return law.intervals(interval_alpha(p, kind, self.n_candidates, alpha), side)
+        return law.intervals(interval_alpha(p, adjust, self.n_candidates, alpha), side)
 
     def p_values(
         self,
@@ -237,7 +235,7 @@ class InteractionScores:
         """
         law = self._law(errors, against)
         p = law.p_values(known_word(alternative, Alternative, "alternative"))
-        return adjusted_p_values(p, read_adjustment(adjust), self.n_candidates)
+        return adjusted_p_values(p, adjust, self.n_candidates)
 
     def matrix(self) -> Array:
         """Scores of pairs as a symmetric matrix (M, M); NaN where there is none.
@@ -249,10 +247,7 @@ class InteractionScores:
         """
         if self.order != 2:
             raise InvalidInput(f"matrix: expected pairs, got sets of {self.order}")
-        matrix = np.full((len(self.names), len(self.names)), np.nan)
-        first, second = self.sets.T
-        matrix[first, second] = matrix[second, first] = self.estimates
-        return matrix
+        return pairs_matrix(self.estimates, self.sets, len(self.names))
 
     def to_frame(
         self,
@@ -274,7 +269,7 @@ class InteractionScores:
         """
         alpha, law = read_alpha(level), self._law(errors, against)
         p = law.p_values(ALTERNATIVES[known_word(side, Side, "side")])
-        adjusted = adjusted_p_values(p, read_adjustment(adjust), self.n_candidates)
+        adjusted = adjusted_p_values(p, adjust, self.n_candidates)
         ends = law.intervals(interval_alpha(p, adjust, self.n_candidates, alpha), side)
         return scores_frame(self, law, ends, adjusted, alpha)
 

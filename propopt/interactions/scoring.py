@@ -10,7 +10,7 @@ import numpy as np
 
 from propopt._typing import Values
 from propopt.errors import DegenerateVarianceWarning
-from propopt.interactions.features import Features, Places
+from propopt.interactions.features import WHOLE, Features, Places
 from propopt.interactions.inference.equal_rows import ErrorRange
 from propopt.interactions.inference.scores import set_scores
 from propopt.interactions.left_out import LeftOut
@@ -110,7 +110,7 @@ class Scoring:
         """Of probabilities 0 to 1; else that of the errors of the whole predictor."""
         if isinstance(self.error, ProbabilityError):
             return ErrorRange(0.0, 1.0, proved=True)
-        seen = self.source.errors(np.zeros((1, 0), dtype=np.intp)).rows
+        seen = self.source.errors(WHOLE).rows
         low, high = float(seen.min()), float(seen.max())
         return ErrorRange(min(low, 0.0), max(high, 0.0), proved=False)
 

@@ -14,6 +14,7 @@ from propopt.interactions.features import Features, Places
 from propopt.interactions.inference.scores import set_scores
 from propopt.interactions.left_out import LeftOut
 from propopt.interactions.minipatches.scheme import Minipatches
+from propopt.interactions.sets import read_order
 from propopt.interactions.splitting.errors import SplitErrors
 
 
@@ -97,12 +98,7 @@ class Screen:
         InvalidInput
             If there are no sets of that size.
         """
-        size, n_features = read_count(order, "order"), len(features)
-        if size > n_features:
-            raise InvalidInput(
-                f"order: expected at most {n_features}, of so many features, got {size}"
-            )
-        return np.arange(size, dtype=np.intp)[None]
+        return np.arange(read_order(order, len(features)), dtype=np.intp)[None]
 
     def choose(self, source: LeftOut, order: int) -> ChosenSets:
         """The sets that are scored.

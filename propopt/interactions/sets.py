@@ -43,7 +43,7 @@ def read_sets(sets: SetChoice, order: int, features: Features) -> Places:
     if isinstance(sets, str):
         if sets != "all":
             raise InvalidInput(f"sets: expected 'all' or sets of names, got {sets!r}")
-        return features.all_sets(_order_of_all(order, len(features)))
+        return features.all_sets(read_order(order, len(features)))
     own = [_read_set(one, features) for one in _as_list(sets, "sets")]
     if not own:
         raise InvalidInput("sets: expected at least one set, got none")
@@ -60,7 +60,14 @@ def read_sets(sets: SetChoice, order: int, features: Features) -> Places:
     return np.array(own, dtype=np.intp)
 
 
-def _order_of_all(order: object, n_features: int) -> int:
+def read_order(order: object, n_features: int) -> int:
+    """How many features sets have, of so many.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no number of them.
+    """
     size = read_count(order, "order")
     if size > n_features:
         raise InvalidInput(

@@ -105,7 +105,7 @@ def test_what_cannot_be_chosen() -> None:
         Screen(n_sets=0)
     with pytest.raises(InvalidInput, match="scheme: expected Minipatches, got DataSpl"):
         Screen(scheme=DataSplit())  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="order: expected at most 6, of so many fea"):
+    with pytest.raises(InvalidInput, match="order: expected at most 6, of 6 feat"):
         ILOCO(NEAR, FEW, sets=SCREEN, order=7).fit(X, Y)
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from propopt._typing import Array, Values
 from propopt.checks import read_count
-from propopt.interactions.features import Places
+from propopt.interactions.features import Places, pairs_matrix
 from propopt.output.csv import write_csv
 
 
@@ -59,10 +59,7 @@ class PairScores:
 
     def matrix(self) -> Array:
         """Scores as a symmetric matrix (M, M); NaN on the diagonal."""
-        matrix = np.full((len(self.names), len(self.names)), np.nan)
-        first, second = self.sets.T
-        matrix[first, second] = matrix[second, first] = self.estimates
-        return matrix
+        return pairs_matrix(self.estimates, self.sets, len(self.names))
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each pair: ``feature_1``, ``feature_2`` and ``estimate``."""

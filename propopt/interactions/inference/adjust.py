@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Final, Literal, Protocol, TypeAlias, final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, final
 
 import numpy as np
 
 from propopt._typing import Positions, Values
-from propopt.interactions.inference.options import known_word
+from propopt.checks import known_word
 
 
 Adjustment: TypeAlias = Literal[
@@ -23,102 +23,56 @@ Yekutieli, bound the share of false ones among the sets that are found.
 """
 
 
-class _Correction(Protocol):
-    """What one of m p-values is multiplied by, and how much of α an interval has."""
-
-    def factors(self, ranks: Positions, n_candidates: int) -> Values:
-        """Of the p-value of each rank, 1 the smallest."""
-
-    def steps_up(self) -> bool:
-        """Whether a larger p-value that is rejected rejects all that are smaller."""
-
-    def share(self, n_found: int, n_candidates: int) -> float:
-        """Of α, for one interval, where so many sets are found."""
-
-
 @final
-class _None:
-    def factors(self, ranks: Positions, n_candidates: int) -> Values:
-        del n_candidates
-        return np.ones(len(ranks))
+@dataclass(frozen=True, kw_only=True)
+class _Correction:
+    """How m candidates count.
 
-    def steps_up(self) -> bool:
-        return False
-
-    def share(self, n_found: int, n_candidates: int) -> float:
-        del n_found, n_candidates
-        return 1.0
-
-
-@final
-class _Bonferroni:
-    def factors(self, ranks: Positions, n_candidates: int) -> Values:
-        return np.full(len(ranks), float(n_candidates))
-
-    def steps_up(self) -> bool:
-        return False
-
-    def share(self, n_found: int, n_candidates: int) -> float:
-        del n_found
-        return 1.0 / n_candidates
-
-
-@final
-class _Holm:
-    def factors(self, ranks: Positions, n_candidates: int) -> Values:
-        return np.asarray(n_candidates - ranks + 1.0, dtype=np.float64)
-
-    def steps_up(self) -> bool:
-        return False
-
-    def share(self, n_found: int, n_candidates: int) -> float:
-        del n_found
-        return 1.0 / n_candidates
-
-
-@final
-class _FalseDiscoveries:
-    """Σ_{j ≤ m} 1/j more for p-values that depend on each other in any way."""
-
-    def __init__(self, any_dependence: bool) -> None:
-        self._any_dependence = any_dependence
-
-    def factors(self, ranks: Positions, n_candidates: int) -> Values:
-        return self._price(n_candidates) * n_candidates / ranks
-
-    def steps_up(self) -> bool:
-        return True
-
-    def share(self, n_found: int, n_candidates: int) -> float:
-        # intervals of the sets found: Benjamini and Yekutieli (2005)
-        return max(n_found, 1) / n_candidates / self._price(n_candidates)
-
-    def _price(self, n_candidates: int) -> float:
-        if not self._any_dependence:
-            return 1.0
-        return float((1.0 / np.arange(1, n_candidates + 1)).sum())
-
-
-_CORRECTIONS: Final[Mapping[str, _Correction]] = MappingProxyType(
-    {
-        "none": _None(),
-        "bonferroni": _Bonferroni(),
-        "holm": _Holm(),
-        "benjamini-hochberg": _FalseDiscoveries(any_dependence=False),
-        "benjamini-yekutieli": _FalseDiscoveries(any_dependence=True),
-    }
-)
-
-
-def read_adjustment(adjust: Adjustment) -> Adjustment:
-    """The adjustment of that name.
-
-    Raises
-    ------
-    InvalidInput
-        If there is none.
+    Parameters
+    ----------
+    factors : callable
+        Of p-values of ranks (Q,), 1 the smallest, among m.
+    share : callable
+        Of α, for one interval, where so many sets are found of m.
+    steps_up : bool
+        Whether a larger p-value that is rejected rejects all that are smaller.
     """
-    return known_word(adjust, Adjustment, "adjust")
+
+    factors: Callable[[Positions, int], Values]
+    share: Callable[[int, int], float]
+    steps_up: bool = False
+
+
+def _bonferroni_share(n_found: int, n_candidates: int) -> float:
+    del n_found
+    return 1.0 / n_candidates
+
+
+def _false_discoveries(price: Callable[[int], float]) -> _Correction:
+    """Of Benjamini and others; ``price`` is that of p-values that depend."""
+    return _Correction(
+        factors=lambda ranks, m: price(m) * m / ranks,
+        # intervals of the sets found: Benjamini and Yekutieli (2005)
+        share=lambda n_found, m: max(n_found, 1) / m / price(m),
+        steps_up=True,
+    )
+
+
+_CORRECTIONS: Final[Mapping[Adjustment, _Correction]] = {
+    "none": _Correction(
+        factors=lambda ranks, _: np.ones(len(ranks)), share=lambda *_: 1.0
+    ),
+    "bonferroni": _Correction(
+        factors=lambda ranks, m: np.full(len(ranks), float(m)), share=_bonferroni_share
+    ),
+    "holm": _Correction(
+        factors=lambda ranks, m: np.asarray(m - ranks + 1.0), share=_bonferroni_share
+    ),
+    "benjamini-hochberg": _false_discoveries(lambda _: 1.0),
+    "benjamini-yekutieli": _false_discoveries(
+        lambda m: float((1.0 / np.arange(1, m + 1)).sum())
+    ),
+}
 
 
 def adjusted_p_values(p: Values, adjust: Adjustment, n_candidates: int) -> Values:
@@ -136,16 +90,21 @@ def adjusted_p_values(p: Values, adjust: Adjustment, n_candidates: int) -> Value
     n_candidates : int
         m, at least Q.
 
+    Raises
+    ------
+    InvalidInput
+        If there is no such adjustment.
+
     Examples
     --------
     >>> import numpy as np
     >>> adjusted_p_values(np.array([0.01, 0.04, 0.03]), "holm", 3)
     array([0.03, 0.06, 0.06])
     """
-    rule = _CORRECTIONS[adjust]
+    rule = _CORRECTIONS[known_word(adjust, Adjustment, "adjust")]
     order = np.argsort(p, kind="stable")  # NaN come last
     raised = p[order] * rule.factors(np.arange(1, len(p) + 1), n_candidates)
-    if rule.steps_up():
+    if rule.steps_up:
         raised = np.fmin.accumulate(raised[::-1])[::-1]
     else:
         raised = np.fmax.accumulate(raised)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array, Truths
 from propopt.batches import Budget
-from propopt.interactions.features import Features, Places
+from propopt.interactions.features import WHOLE, Features, Places
 from propopt.interactions.left_out import LeftOutErrors
 from propopt.interactions.minipatches.drawing.counts import check_order, never_left_out
 from propopt.interactions.minipatches.drawing.patches import Patches
@@ -91,7 +91,7 @@ class PatchErrors:
     @cached_property
     def _of_all(self) -> LeftOutErrors:
         """Of the whole predictor, which all scores have in common."""
-        return self._errors(np.zeros((1, 0), dtype=np.intp))
+        return self._errors(WHOLE)
 
     @cached_property
     def _of_each(self) -> LeftOutErrors:

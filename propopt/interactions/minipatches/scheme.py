@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, Literal, TypeAlias, final
 
 from numpy.typing import NDArray
 
-from propopt.checks import read_count
+from propopt.checks import known_word, read_count
 from propopt.errors import InterruptedWarning, InvalidInput
 from propopt.interactions.features import Features, Places
 from propopt.interactions.minipatches.drawing.counts import check_counts, check_order
@@ -119,8 +118,8 @@ class Minipatches:
         n_patches = read_count(self.n_patches, "n_patches")
         check_rows(self.rows)
         check_features(self.n_features)
-        _check_word(self.columns, "columns", ("fixed", "bernoulli"))
-        _check_word(self.row_sampling, "row_sampling", ("uniform", "stratified"))
+        known_word(self.columns, ColumnSampling, "columns")
+        known_word(self.row_sampling, RowSampling, "row_sampling")
         if not 2 <= read_count(self.n_groups, "n_groups") <= n_patches:
             raise InvalidInput(
                 f"n_groups: expected 2 to n_patches={n_patches}, got {self.n_groups}"
@@ -307,10 +306,3 @@ class Minipatches:
             check_counts(ensemble.patches, sets, usable, features.names)
         except InvalidInput as error:
             raise KeyboardInterrupt from error
-
-
-def _check_word(value: object, what: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise InvalidInput(
-            f"{what}: expected {' or '.join(map(repr, known))}, got {value!r}"
-        )

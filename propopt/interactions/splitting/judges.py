@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array
 from propopt.interactions.refits import Predictor, Refits
-from propopt.threads import few_threads
+from propopt.threads import one_thread
 
 
 @final
@@ -104,7 +104,7 @@ class Verdicts:
     def __call__(self) -> Array:
         """Errors of all rows, (sets, rows)."""
         found = np.zeros((len(self.left_out), self.n_rows))
-        with few_threads(1):
+        with one_thread():
             for row, left_out in zip(found, self.left_out, strict=True):
                 for judge in self.judges:
                     own = judge.errors(self.refits, left_out, self.seed)

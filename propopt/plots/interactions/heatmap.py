@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from propopt._typing import Array, Positions
 from propopt.checks import read_count
 from propopt.interactions.comparisons.pairs import PairScores
+from propopt.interactions.features import pairs_matrix
 from propopt.interactions.inference.adjust import Adjustment
 from propopt.interactions.reading.clear import (
     ClearScores,
@@ -142,9 +143,7 @@ def _square(
     result: InteractionScores | PairScores, values: Array, features: Positions
 ) -> Array:
     """Numbers of pairs as a symmetric matrix of some features; NaN of no pair."""
-    matrix = np.full((len(result.names),) * 2, np.nan)
-    first, second = result.sets.T
-    matrix[first, second] = matrix[second, first] = values
+    matrix = pairs_matrix(values, result.sets, len(result.names))
     return matrix[np.ix_(features, features)]
 
 

@@ -9,8 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from propopt._typing import Array, Positions, Truths, Values
-from propopt.checks import read_count
-from propopt.errors import InvalidInput
+from propopt.checks import known_word, read_count
 from propopt.interactions.inference.adjust import Adjustment
 from propopt.interactions.reading.clear import (
     ClearScores,
@@ -96,8 +95,7 @@ def interaction_network(
     """
     clear = clear_scores(result, level, adjust)
     require_pairs(result, "interaction_network")
-    if pairs not in ("clear", "all"):
-        raise InvalidInput(f"pairs: expected 'clear' or 'all', got {pairs!r}")
+    known_word(pairs, DrawnPairs, "pairs")
     decided = clear.above | clear.below
     wanted = decided if pairs == "clear" else np.ones_like(decided)
     wanted &= np.isfinite(clear.estimates)

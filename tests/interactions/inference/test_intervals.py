@@ -158,7 +158,7 @@ def test_errors_that_are_not_known_find_nothing(rng):
         ({"level": True}, "level: expected a number, got True"),
         (
             {"side": "left"},
-            "side: expected one of 'both', 'lower', 'upper', got 'left'",
+            "side: expected 'both', 'lower' or 'upper', got 'left'",
         ),
         ({"adjust": "holms"}, "adjust: .*did you mean 'holm'"),
         ({"errors": "row"}, "errors: .*did you mean 'rows'"),
@@ -174,7 +174,7 @@ def test_what_cannot_be_chosen_is_refused_by_name(rng, how, message):
 
 
 def test_other_alternatives_are_refused(rng):
-    with pytest.raises(InvalidInput, match="alternative: expected one of 'two-sided'"):
+    with pytest.raises(InvalidInput, match="alternative: expected 'two-sided'"):
         made_up_scores(rng).p_values("larger")
 
 

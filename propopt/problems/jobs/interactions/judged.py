@@ -10,6 +10,7 @@ from sklearn.base import is_classifier
 
 from propopt._typing import Array
 from propopt.interactions import ILOCO
+from propopt.interactions.features import WHOLE
 
 
 @final
@@ -38,8 +39,7 @@ class Judged:
     def of(cls, fitted: ILOCO, y: Any) -> Self:
         """Those of a fitted estimator, and of a constant for the same target."""
         source, error = fitted.left_out_, fitted.error_
-        nothing = np.zeros((1, 0), dtype=np.intp)
-        rows = source.errors(nothing).rows[:, 0]
+        rows = source.errors(WHOLE).rows[:, 0]
         mean = float(source.row_weights @ rows / len(rows))
         answers, target = _constant(fitted, np.asarray(y))
         known = error.known(answers, target)

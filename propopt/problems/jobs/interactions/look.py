@@ -11,6 +11,7 @@ import pandas as pd
 
 from propopt.errors import InvalidInput
 from propopt.interactions import ILOCO
+from propopt.interactions.features import encoded_groups
 from propopt.output.progress import PlainConsole
 from propopt.problems.file import ProblemFile
 from propopt.problems.jobs.interactions.section import (
@@ -21,7 +22,6 @@ from propopt.problems.jobs.look import SubjectLook
 from propopt.problems.jobs.printout import settings_in_words
 from propopt.problems.parts import part
 from propopt.problems.subject.subject import Subject
-from propopt.tables.columns import OneHot
 
 
 @final
@@ -123,9 +123,7 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
     def _groups(self) -> Mapping[Hashable, Sequence[Hashable]]:
         """Those that encode one feature each, and those of the section."""
         schema = self.subject.columns
-        columns = () if schema is None else schema.columns
-        encoded = {c.name: c.members for c in columns if isinstance(c, OneHot)}
-        return self.section.all_groups(encoded)
+        return self.section.all_groups({} if schema is None else encoded_groups(schema))
 
     def introduce(self, console: PlainConsole) -> None:
         """Sizes alone: no model is fitted to all rows, so that none has a score."""

@@ -23,7 +23,7 @@ from propopt.interactions import Screen
 from propopt.interactions.features import Features
 from propopt.interactions.inference.adjust import Adjustment
 from propopt.interactions.inference.law import Null, Side
-from propopt.interactions.sets import SetChoice, read_sets
+from propopt.interactions.sets import SetChoice, read_order, read_sets
 from propopt.problems.extent import Extent
 from propopt.problems.jobs.base import Job
 from propopt.problems.jobs.interactions.schemes import MINIPATCHES, AnyScheme
@@ -141,15 +141,11 @@ class InteractionsSection(Section):
         """
         groups: dict[Hashable, Sequence[Hashable]] = dict(others.items())
         features = self.features(columns, groups)
-        order = self.order
         if isinstance(self.sets, list):
-            order = read_sets(self.sets, order, features).shape[1]
-        elif order > len(features):
-            raise InvalidInput(
-                f"order: expected at most the {len(features)} features there are, got "
-                f"{order}"
-            )
-        elif self.sets == "all" and comb(len(features), order) > _MOST_SETS:
+            order = read_sets(self.sets, self.order, features).shape[1]
+        else:
+            order = read_order(self.order, len(features))
+        if self.sets == "all" and comb(len(features), order) > _MOST_SETS:
             raise InvalidInput(
                 f"sets: all are {comb(len(features), order):,}, more than "
                 f"{_MOST_SETS:,}; list some, or take {{n_sets: 100}}"
