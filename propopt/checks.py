@@ -144,14 +144,21 @@ def read_count(value: object, what: str) -> int:
     return int(value)
 
 
-def read_seed(rng: object) -> int:
+def read_flag(value: object, what: str) -> bool:
+    """``value`` if it is true or false."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInput(f"{what}: expected True or False, got {value!r}")
+    return bool(value)
+
+
+def read_seed(rng: object, what: str = "rng") -> int:
     """The seed that ``rng`` is, 0 for None; one drawn from it if it is a generator."""
     if isinstance(rng, np.random.Generator):
         return int(rng.integers(2**63))
     seed = 0 if rng is None else rng
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InvalidInput(
-            f"rng: expected an integer >= 0 or a numpy.random.Generator, got {rng!r}"
+            f"{what}: expected an integer >= 0 or a numpy.random.Generator, got {rng!r}"
         )
     return int(seed)
 

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
+from numbers import Integral
 from typing import Any, TypeVar
 
 import joblib
@@ -29,12 +30,12 @@ def read_workers(n_jobs: int | None) -> int:
     Raises
     ------
     InvalidInput
-        For zero.
+        For zero, and what is no number of workers.
     """
-    if n_jobs == 0:
+    if n_jobs == 0 or not isinstance(n_jobs, Integral | None):
         raise InvalidInput(
             "n_jobs: expected a number of workers, -1 for all processors, or None, "
-            "got 0"
+            f"got {n_jobs!r}"
         )
     return int(joblib.effective_n_jobs(n_jobs))
 

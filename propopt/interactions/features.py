@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, TypeAlias, final
@@ -100,7 +100,7 @@ class Features:
         if order == 2:  # a table of 10^6 pairs without a loop
             return np.stack(np.triu_indices(n_features, 1), axis=1)
         sets = list(combinations(range(n_features), order))
-        return np.array(sets, dtype=np.intp).reshape(-1, order)
+        return np.array(sets, dtype=np.intp).reshape(len(sets), order)
 
 
 def pairs_matrix(values: Values, pairs: Places, n_features: int) -> Array:
@@ -147,8 +147,11 @@ def _group_of(
         )
     known, group_of = set(names), dict[Hashable, Hashable]()
     for group, columns in groups.items():
-        if isinstance(columns, str) or len(columns) == 0:
-            raise InvalidInput(f"groups: {group!r}: expected a list of its columns")
+        given: object = columns
+        if isinstance(given, str) or not isinstance(given, Sized) or not len(given):
+            raise InvalidInput(
+                f"groups: {group!r}: expected a list of its columns, got {columns!r}"
+            )
         for column in columns:
             if column not in known:
                 near = did_you_mean(column, [str(name) for name in names])

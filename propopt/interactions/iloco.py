@@ -169,7 +169,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         self._remember(X, refits)
         self.left_out_: LeftOut = scheme.fit(
             refits,
-            seed=read_seed(self.random_state),
+            seed=read_seed(self.random_state, "random_state"),
             sets=places,
             n_jobs=self.n_jobs,
             progress=self.progress,

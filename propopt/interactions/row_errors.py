@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from propopt._typing import Array, Values
 from propopt.checks import as_floats, did_you_mean
 from propopt.errors import AdditiveErrorWarning, InvalidInput
+from propopt.tables.names import listed
 
 
 class RowError(Protocol):
@@ -201,9 +202,10 @@ def read_error(choice: ErrorChoice, classes: NDArray[Any] | None) -> RowError:
         return AbsoluteError()
     if classes is not None and choice in ("auto", "probability"):
         return ProbabilityError()
-    fit = "'squared', 'absolute'" if classes is None else "'probability'"
+    fit = ["squared", "absolute"] if classes is None else ["probability"]
     what = "a regressor" if classes is None else "a classifier"
-    near = did_you_mean(choice, ["auto", "squared", "absolute", "probability"])
+    near = did_you_mean(choice, ["auto", *fit])
     raise InvalidInput(
-        f"error: of {what} expected 'auto', {fit} or a callable, got {choice!r}{near}"
+        f"error: of {what} expected 'auto', {listed(fit)} or a callable, got "
+        f"{choice!r}{near}"
     )

@@ -85,7 +85,7 @@ class Scoring:
             counts=found.counts,
             effective_rows=found.effective_rows,
             n_groups=found.n_groups,
-            n_rows=len(self.source.row_weights),
+            n_rows=int(np.count_nonzero(self.source.row_weights)),
             n_candidates=n_candidates,
             method=self._method(),
             error=self.error.name,
@@ -107,11 +107,14 @@ class Scoring:
         )
 
     def _error_range(self) -> ErrorRange:
-        """Of probabilities 0 to 1; else that of the errors of the whole predictor."""
+        """Of probabilities 0 to 1; else of errors seen without one feature, or none."""
         if isinstance(self.error, ProbabilityError):
             return ErrorRange(0.0, 1.0, proved=True)
-        seen = self.source.errors(WHOLE).rows
-        low, high = float(seen.min()), float(seen.max())
+        seen = [
+            self.source.errors(own).rows for own in (WHOLE, self.features.all_sets(1))
+        ]
+        low = min(float(own.min()) for own in seen)
+        high = max(float(own.max()) for own in seen)
         return ErrorRange(min(low, 0.0), max(high, 0.0), proved=False)
 
     def _leak(self, effects: Values, sets: Places) -> Values:

@@ -96,7 +96,12 @@ def _as_list(given: Any, what: str) -> list[Any]:
 def _place(name: Hashable, features: Features) -> int:
     if name in features.names:
         return features.names.index(name)
-    hint = did_you_mean(name, [str(known) for known in features.names])
+    same = [known for known in features.names if str(known) == str(name)]
+    hint = (
+        f" (did you mean {same[0]!r}?)"  # a number, where text came
+        if same
+        else did_you_mean(name, [str(known) for known in features.names])
+    )
     raise InvalidInput(
         f"sets: there is no feature {name!r}{hint}; there are {listed(features.names)}"
     )

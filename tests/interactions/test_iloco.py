@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import make_friedman1
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import Lasso, LinearRegression
+from sklearn.linear_model import Lasso, LinearRegression, Ridge
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeRegressor
@@ -20,6 +20,7 @@ from propopt.errors import DegenerateVarianceWarning, FewPatchesWarning, Invalid
 from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
 from propopt.interactions.features import Features
 from propopt.interactions.inference.equal_rows import ErrorRange
+from propopt.interactions.left_out import inclusion_exclusion
 from propopt.interactions.row_errors import SquaredError
 from propopt.interactions.sets import read_sets
 from propopt.interactions.splitting.folds import held_out
@@ -169,8 +170,42 @@ def test_classes_are_predicted_as_they_were_given(table, scheme):
 
 
 def test_errors_without_a_bound_have_the_range_of_those_that_were_seen(found):
-    seen = found.left_out_.errors(np.zeros((1, 0), dtype=np.intp)).rows
-    assert found.result_.error_range == ErrorRange(0.0, seen.max(), proved=False)
+    sets = Features.of(NAMES).all_sets
+    seen = max(found.left_out_.errors(sets(size)).rows.max() for size in (0, 1))
+    assert found.result_.error_range == ErrorRange(0.0, seen, proved=False)
+
+
+def test_where_a_predictor_is_never_wrong_there_is_no_zero_width(table):
+    # without the first feature there are errors: they have been seen
+    X, _ = table
+    y = (X["age"] > 0) * 1.0
+    y[:2] = 0.0, 1.0
+    X = X.assign(age=y)
+    with pytest.warns(DegenerateVarianceWarning):
+        model = ILOCO(DecisionTreeRegressor(max_depth=1), DataSplit()).fit(X, y)
+    frame = model.result_.to_frame()
+    assert (frame["degenerate"] & (frame["estimate"] == 0.0)).any()
+    assert (frame["ci_high"] - frame["ci_low"] > 0.0).all()
+
+
+def test_rows_without_weight_count_as_if_they_were_not_there(table):
+    X, y = table
+    weights = np.resize([1.0, 0.0], 120)
+    model = ILOCO(LinearRegression(), DataSplit(n_folds=3))
+    result = model.fit(X, y, sample_weight=weights).result_
+    z = inclusion_exclusion(model.left_out_, result.sets).rows[::2]
+    assert result.n_rows == 60
+    np.testing.assert_allclose(result.estimates, z.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(
+        result.standard_errors, z.std(axis=0, ddof=1) / np.sqrt(60), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("seed", [np.random.default_rng(0), 2**40 + 3])
+def test_seeds_of_any_size_reach_learners_as_they_take_them(table, seed):
+    X, y = table
+    split = ILOCO(Ridge(), DataSplit(), random_state=seed).fit(X, y)
+    assert np.isfinite(split.result_.estimates).all()
 
 
 def test_features_that_a_learner_does_not_use_are_told_and_have_no_zero_width(table):
@@ -250,6 +285,25 @@ def test_sets_that_are_not_there_are_refused_before_and_after_the_fit(
 def test_orders_that_are_not_there_are_refused(found, order, message):
     with pytest.raises(InvalidInput, match=message):
         found.interactions(order=order)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"random_state": -1}, "random_state: expected an integer >= 0 or a numpy"),
+        ({"n_jobs": "two"}, "n_jobs: expected a number of workers.* got 'two'"),
+        ({"n_jobs": 1.5}, "n_jobs: expected a number of workers.* got 1.5"),
+        ({"scheme": "split"}, r"scheme: expected Minipatches\(\) or DataSplit\(\)"),
+    ],
+)
+def test_settings_that_are_none_are_refused(table, settings, message):
+    with pytest.raises(InvalidInput, match=message):
+        ILOCO(LinearRegression(), **{"scheme": DataSplit(), **settings}).fit(*table)
+
+
+def test_numbers_that_came_as_text_are_told_apart():
+    with pytest.raises(InvalidInput, match=r"no feature '1' \(did you mean 1\?\)"):
+        read_sets([(0, "1")], 2, Features.of([0, 1]))
 
 
 def test_sets_are_read_in_any_order_and_of_any_names():

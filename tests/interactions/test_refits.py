@@ -384,7 +384,9 @@ def test_learners_that_are_refused(learner: Any, words: str) -> None:
         (Ridge(), LABELS, "y: expected numbers"),
         (Ridge(), None, "requires y to be passed"),
         (LogisticRegression(), Y, "Unknown label type: continuous"),
-        (LogisticRegression(), np.zeros(80), "two classes or more, got 1 class"),
+        (LogisticRegression(), np.zeros(80), "two classes or more, got 1 class, 0.0"),
+        (Ridge(), np.full(80, 0.1), "all 80 values are 0.1, so that there is nothing"),
+        (Ridge(), 1e160 * Y, "y: sums of squares of numbers up to .*e.160 overflow"),
         (LogisticRegression(), np.where(LABELS == "low", None, LABELS), "are missing"),
     ],
 )
@@ -415,7 +417,8 @@ def test_tables_that_are_refused(table: Any, words: str) -> None:
     [
         (Ridge(), np.ones(79), "one for each of 80 rows, got 79"),
         (Ridge(), -np.ones(80), "expected numbers >= 0, got -1"),
-        (Ridge(), np.zeros(80), "all are zero"),
+        (Ridge(), np.zeros(80), "all are zero; two rows at least"),
+        (Ridge(), np.arange(80) == 7, "all but one are zero; two rows at least"),
         (
             KNeighborsRegressor(),
             np.ones(80),
@@ -449,6 +452,8 @@ class Wrong(RegressorMixin, BaseEstimator):
 
 
 def test_predictions_that_cannot_be_used() -> None:
+    with pytest.raises(InvalidInput, match="predictions of Wrong: sums of squares"):
+        read(Wrong(1e160), X, Y).fitted(ROWS, ALL, 0)(X)
     with pytest.raises(
         InvalidInput, match="Wrong predicts numbers that are not finite"
     ):
@@ -491,6 +496,7 @@ def test_groups_of_a_schema_are_features() -> None:
     [
         ({"g": []}, "'g': expected a list of its columns"),
         ({"g": "ab"}, "'g': expected a list of its columns"),
+        ({"g": 0}, "'g': expected a list of its columns, got 0"),
         (
             {"g": ["aeg"]},
             r"'g' has the column 'aeg' \(did you mean 'age'\?\), and the co",

@@ -24,7 +24,8 @@ class Moments:
     means : array (q,)
         z̄ = Σ w z/N.
     standard_errors : array (q,)
-        √(Σ w² (z − z̄)²/(N (N − 1))): with weights of one s/√N, s with N − 1.
+        √(Σ w² (z − z̄)²/(N (N − 1))): with weights of one s/√N, s with N − 1. Rows
+        without weight do not count, as if they were not there.
     effective_rows : array (q,)
         (Σ d²)³/(Σ |d|³)² with d = w (z − z̄): N/ρ², with the normalised third moment ρ
         that has to be bounded. So many rows of one size would be as far from normal.
@@ -47,6 +48,10 @@ def moments(scores: Array, weights: Values) -> Moments:
     >>> found.means, found.standard_errors.round(3), found.effective_rows.round(1)
     (array([0.2]), array([0.2]), array([1.7]))
     """
+    counted = weights > 0.0
+    if not counted.all():
+        own = weights[counted]
+        return moments(scores[counted], own * (len(own) / own.sum()))
     n_rows = len(scores)
     means = weights @ scores / n_rows
     apart = weights[:, None] * (scores - means)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Array
+from propopt.checks import refuse_overflow
 from propopt.errors import InvalidInput
 from propopt.interactions.learning.tables import taken
 
@@ -62,4 +63,5 @@ class Prediction:
             raise InvalidInput(
                 f"estimator: {name} predicts numbers that are not finite"
             )
+        refuse_overflow(predicted, f"estimator: predictions of {name}")
         return predicted

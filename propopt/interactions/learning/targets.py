@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from propopt._typing import Values
-from propopt.checks import read_array
+from propopt.checks import read_array, refuse_overflow
 from propopt.errors import InvalidInput
 from propopt.tables.names import listed
 
@@ -41,10 +41,16 @@ def read_target(y: object, n_rows: int, of_classes: bool) -> LearningTarget:
     ------
     InvalidInput
         If it is not one finite number, or one class, for each row; a label is missing,
-        or there is but one class.
+        or there is but one class, or one number.
     """
     if not of_classes:
-        return LearningTarget(read_regression_target(y, n_rows))
+        values = read_regression_target(y, n_rows)
+        if n_rows > 1 and (values == values[0]).all():
+            raise InvalidInput(
+                f"y: all {n_rows} values are {values[0]:g}, so that there is nothing "
+                "that features could explain"
+            )
+        return LearningTarget(values)
     labels = _one_column(y, n_rows)
     kind = type_of_target(labels, input_name="y")
     if kind not in ("binary", "multiclass"):
@@ -55,7 +61,7 @@ def read_target(y: object, n_rows: int, of_classes: bool) -> LearningTarget:
     classes, places = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise InvalidInput(
-            f"y: expected two classes or more, got 1 class, {classes[0]!r}"
+            f"y: expected two classes or more, got 1 class, {listed(classes.tolist())}"
         )
     return LearningTarget(places, classes)
 
@@ -66,9 +72,11 @@ def read_regression_target(y: object, n_rows: int) -> Values:
     Raises
     ------
     InvalidInput
-        If it is not one finite number for each row.
+        If it is not one finite number for each row, or squares of them overflow.
     """
-    return read_array(_one_column(y, n_rows), "y", ndim=1)
+    values = read_array(_one_column(y, n_rows), "y", ndim=1)
+    refuse_overflow(values, "y")
+    return values
 
 
 def class_places(y: object, classes: NDArray[Any], n_rows: int) -> NDArray[np.intp]:
@@ -91,12 +99,12 @@ def class_places(y: object, classes: NDArray[Any], n_rows: int) -> NDArray[np.in
 
 
 def read_sample_weight(weights: object, n_rows: int) -> Values | None:
-    """Weights of rows, (N,), not all zero; None where there are none.
+    """Weights of rows, (N,), two or more above zero; None where there are none.
 
     Raises
     ------
     InvalidInput
-        If they are not one finite number >= 0 for each row, or all are zero.
+        If they are not one finite number >= 0 for each row, two or more above zero.
     """
     if weights is None:
         return None
@@ -109,8 +117,12 @@ def read_sample_weight(weights: object, n_rows: int) -> Values | None:
         raise InvalidInput(
             f"sample_weight: expected numbers >= 0, got {read[read < 0][0]:g}"
         )
-    if not read.any():
-        raise InvalidInput("sample_weight: all are zero; one at least has to count")
+    n_counted = np.count_nonzero(read)
+    if n_counted < 2:
+        some = "all but one" if n_counted else "all"
+        raise InvalidInput(
+            f"sample_weight: {some} are zero; two rows at least have to count"
+        )
     return read
 
 

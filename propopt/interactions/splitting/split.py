@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.checks import read_count
+from propopt.checks import read_count, read_flag
 from propopt.errors import InvalidInput
 from propopt.interactions.features import Places
 from propopt.interactions.refits import Refits
@@ -16,6 +16,10 @@ from propopt.interactions.splitting.errors import SplitErrors
 from propopt.interactions.splitting.folds import Fold, dealt_folds, held_out
 from propopt.interactions.splitting.judges import Judge
 from propopt.tables.frames import rows_of
+
+
+SEEDS: Final = 2**31
+"""Learners of all libraries take smaller ones; a generator draws larger ones."""
 
 
 @final
@@ -65,6 +69,7 @@ class DataSplit:
 
     def __post_init__(self) -> None:
         _check_share(self.test_size)
+        read_flag(self.stratify, "stratify")
         if self.n_folds is None:
             return
         if read_count(self.n_folds, "n_folds") < 2:
@@ -95,7 +100,7 @@ class DataSplit:
             refits=refits,
             judges=judges,
             row_weights=_weights(refits, folds),
-            seed=seed,
+            seed=seed % SEEDS,
             n_jobs=n_jobs,
             progress=progress,
         )
@@ -171,10 +176,10 @@ def _judges(refits: Refits, folds: tuple[Fold, ...]) -> tuple[Judge, ...]:
 def _weights(refits: Refits, folds: tuple[Fold, ...]) -> NDArray[np.float64]:
     """Of the rows that are judged, with the sum of their number."""
     own = refits.row_weights[_judged_rows(folds)]
-    if not own.any():
+    if np.count_nonzero(own) < 2:
         raise InvalidInput(
-            "sample_weight: of all rows that are held out it is zero, and one at least "
-            "has to count"
+            f"sample_weight: of the {len(own)} rows that are held out it is zero, or "
+            "of all but one, and two at least have to count"
         )
     return own * (len(own) / own.sum())
 

@@ -32,6 +32,15 @@ def test_of_any_weights_they_are_those_of_a_ratio_of_means(rng):
         assert found.standard_errors[q] == pytest.approx(error, rel=1e-13)
 
 
+def test_rows_without_weight_are_as_if_they_were_not_there(rng):
+    z, weights = rng.normal(size=(12, 2)), np.resize([1.5, 0.0, 1.5], 12)
+    found, expected = moments(z, weights), moments(z[weights > 0], np.ones(8))
+    for own in ("means", "standard_errors", "effective_rows"):
+        np.testing.assert_allclose(
+            getattr(found, own), getattr(expected, own), rtol=1e-13
+        )
+
+
 def test_rows_of_one_size_all_carry_the_error_and_one_row_alone_does_it_alone():
     signs = np.resize([1.0, -1.0], 100)
     spike = np.zeros(1000)

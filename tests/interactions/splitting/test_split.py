@@ -232,6 +232,7 @@ def test_weights_of_rows_are_for_fits_and_for_means() -> None:
         ({"test_size": True}, "test_size: expected a share between 0 and 1, got True"),
         ({"n_folds": 1}, "n_folds: expected an integer >= 2, got 1"),
         ({"n_folds": 2.0}, "n_folds: expected an integer >= 1, got 2.0"),
+        ({"stratify": "no"}, "stratify: expected True or False, got 'no'"),
         ({"n_folds": 5, "test_size": 0.2}, "test_size: with n_folds=5 each row"),
     ],
 )
@@ -263,9 +264,10 @@ def test_tables_that_cannot_be_split(scheme: DataSplit, words: str) -> None:
 def test_held_out_rows_of_no_weight_are_refused() -> None:
     (fold,) = DataSplit().folds(60, 7)
     weights = np.ones(60)
-    weights[fold.test] = 0
-    with pytest.raises(InvalidInput, match="of all rows that are held out it is zero"):
-        DataSplit().fit(read(Ridge(), X, Y, sample_weight=weights), seed=7)
+    for counted in (0, 1):
+        weights[fold.test] = np.arange(30) < counted
+        with pytest.raises(InvalidInput, match="of the 30 rows that are held out it"):
+            DataSplit().fit(read(Ridge(), X, Y, sample_weight=weights), seed=7)
 
 
 def test_too_many_sets_are_refused_with_a_figure(
