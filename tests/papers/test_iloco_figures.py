@@ -16,7 +16,6 @@ from propopt.errors import FewPatchesWarning, InvalidInput
 from propopt.papers import PAPERS
 from propopt.papers.iloco import (
     coverage,
-    errors,
     learners,
     masked,
     orders,
@@ -25,6 +24,7 @@ from propopt.papers.iloco import (
     success,
     timing,
 )
+from propopt.papers.iloco.misprints import designs, ideal, patches
 from propopt.papers.iloco.scale import FULL, REDUCED
 from propopt.papers.iloco.success import FAITH, FIFTH, HALF, PAIRS, SPLIT, TRIPLES, H
 from propopt.reproduce.tally import FigureReport
@@ -259,17 +259,17 @@ CASES = [
     (timing.h_is_slow, TIMES, with_column("seconds", 99.0, method=H)),
     (timing.faith_is_slow, TIMES, with_column("seconds", 99.0, method=FAITH)),
     (
-        errors.known_leak,
-        errors.ideal_curves(),
+        ideal.known_leak,
+        ideal.ideal_curves(),
         moved("scores", lambda scores: 1.001 * scores),
     ),
     (
-        errors.known_leak,
-        errors.ideal_curves(),
+        ideal.known_leak,
+        ideal.ideal_curves(),
         moved("scores", lambda scores: scores[:, ::-1]),
     ),
-    (errors.shares_are_exact, errors.patch_shares(), lambda found: 1.001 * found),
-    (errors.eigenvalue_is_known, errors.printed_eigenvalue(), lambda x: 1.001 * x),
+    (patches.shares_are_exact, patches.patch_shares(), lambda found: 1.001 * found),
+    (designs.eigenvalue_is_known, designs.printed_eigenvalue(), lambda x: 1.001 * x),
 ]
 
 
@@ -283,18 +283,18 @@ def test_a_statement_fails_of_what_is_measured_wrongly(statement, found, change)
 
 
 def test_what_ideal_learners_deny_would_hold_of_refits():
-    curves = errors.ideal_curves()
+    curves = ideal.ideal_curves()
     zero = np.zeros((7, 45))
     zero[:, 0] = 9.0
-    assert not errors.zero_without_interaction(curves).holds
-    assert errors.zero_without_interaction(
+    assert not ideal.zero_without_interaction(curves).holds
+    assert ideal.zero_without_interaction(
         dataclasses.replace(curves, scores=zero)
     ).holds
 
 
 def test_designs_that_are_positive_definite_are_confirmed():
-    assert not errors.printed_design(errors.printed_eigenvalue()).holds
-    assert errors.printed_design(0.1).holds
+    assert not designs.printed_design(designs.printed_eigenvalue()).holds
+    assert designs.printed_design(0.1).holds
 
 
 def test_a_small_curve_is_measured_from_end_to_end():

@@ -6,11 +6,11 @@ from pathlib import Path
 from propopt.papers.iloco import (
     coverage,
     curves,
-    errors,
     orders,
     tables,
     timing,
 )
+from propopt.papers.iloco.misprints.figure import misprints_figure
 from propopt.papers.iloco.scale import FULL, REDUCED, Scale
 from propopt.reproduce.paper import Paper
 
@@ -32,7 +32,7 @@ def _paper(scale: Scale, *, recorded: Path | None, full: Paper | None) -> Paper:
             "figA6": partial(coverage.signal_coverage_figure, scale),
             "table1": timing.timing_figure,
             "tables": tables.tables_figure,
-            "errors": errors.misprints_figure,
+            "errors": misprints_figure,
         },
         recorded=recorded,
         full=full,

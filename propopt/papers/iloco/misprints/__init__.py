@@ -1,0 +1,1 @@
+"""Where the paper errs, and what it leaves to the reader: each with a number."""
