@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from contextlib import closing
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
 from numpy.typing import NDArray
 
-from propopt.checks import known_word, read_count
+from propopt.checks import known_word, read_count, read_flag
 from propopt.errors import InterruptedWarning, InvalidInput
 from propopt.interactions.features import Features, Places
 from propopt.interactions.minipatches.drawing.counts import check_counts, check_order
@@ -124,6 +125,9 @@ class Minipatches:
             raise InvalidInput(
                 f"n_groups: expected 2 to n_patches={n_patches}, got {self.n_groups}"
             )
+        read_flag(self.keep, "keep")
+        if not isinstance(self.folder, str | PathLike | None):
+            raise InvalidInput(f"folder: expected a path or None, got {self.folder!r}")
         if self.keep and self.folder is not None:
             raise InvalidInput(
                 "keep: a folder holds predictions and no learners; take one of both"
@@ -240,7 +244,11 @@ class Minipatches:
         if whole >= n_all:
             raise InvalidInput(
                 f"n_features: a patch of {whole:g} of {n_all} leaves no feature out; "
-                f"expected less than {n_all}, of {n_all} feature(s)"
+                + (
+                    f"expected less than {n_all}"
+                    if n_all > 1
+                    else "take DataSplit(), which fits without the only feature"
+                )
             )
         return whole
 

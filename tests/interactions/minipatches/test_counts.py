@@ -179,6 +179,8 @@ def test_sets_are_checked_before_anything_is_fitted(tmp_path):
         ({"n_groups": 1}, "n_groups: expected 2 to n_patches=10000, got 1"),
         ({"n_patches": 10}, "n_groups: expected 2 to n_patches=10, got 20"),
         ({"keep": True, "folder": "x"}, "keep: a folder holds predictions and no"),
+        ({"keep": "no"}, "keep: expected True or False, got 'no'"),
+        ({"folder": 5}, "folder: expected a path or None, got 5"),
     ],
 )
 def test_what_is_no_scheme_is_refused(settings, words):
