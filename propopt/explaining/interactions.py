@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -43,16 +43,10 @@ def note_on_interactions(
     if result is None:
         return {}
     clear = clear_scores(result)
-    if result.order < 2:
-        raise InvalidInput(
-            "interactions: expected scores of pairs or larger sets, got those of "
-            "single features, which attributions show; interactions(order=2) of a "
-            "fitted ILOCO gives pairs"
-        )
     points, labels = function.read(X)
     n_features = points.shape[1]
     names = labels.features if labels.columns is None else labels.columns
-    members = places_of_columns(result, names, n_features, "the explained table")
+    members = explained_members(result, names, n_features)
     own = labels.feature_names(n_features)
     shown = [
         printable(own[places[0]] if len(places) == 1 else name)
@@ -60,6 +54,34 @@ def note_on_interactions(
     ]
     sets = [" × ".join(shown[place] for place in one) for one in result.sets.tolist()]
     return {"notes": _sentence(clear, sets, result)}
+
+
+def explained_members(
+    result: InteractionScores, names: Sequence[Hashable] | None, n_features: int
+) -> list[Positions]:
+    """Where the columns of each feature of a result stand among those explained.
+
+    Parameters
+    ----------
+    result : InteractionScores
+        Of sets of two or more.
+    names : sequence (D,) or None
+        Of what is explained.
+    n_features : int
+        D.
+
+    Raises
+    ------
+    InvalidInput
+        If the result has other features, or is of single ones.
+    """
+    if result.order < 2:
+        raise InvalidInput(
+            "interactions: expected scores of pairs or larger sets, got those of "
+            "single features, which attributions show; interactions(order=2) of a "
+            "fitted ILOCO gives pairs"
+        )
+    return places_of_columns(result, names, n_features, "the explained table")
 
 
 def with_note(

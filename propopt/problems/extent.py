@@ -33,6 +33,8 @@ class Extent:
         Attributions of each point: columns that encode one feature count once.
     columns : tuple of str
         Those of a table, by their names; none are known of a formula.
+    features : tuple of str
+        Those of attributions, by their names: columns that encode one are one.
     """
 
     n_rows: int
@@ -41,6 +43,7 @@ class Extent:
     n_columns: int
     n_features: int
     columns: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -94,10 +97,13 @@ def check_explain(data: Data, n_rows: int, source: Source) -> None:
 def check_extent(schema: ProblemSchema, extent: Extent, source: Source) -> None:
     """Refuse lengths, shapes and numbers of neighbours that do not fit the points.
 
+    And other files that are about something else.
+
     Raises
     ------
     ProblemFileError
-        Which names the loss.
+        Which names the loss, or the file.
     """
     with source.blaming():
         schema.check_extent(extent)
+        schema.job.check_files(schema, source.path.parent, extent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from propopt.functions import Function
@@ -65,6 +66,25 @@ class Job(ABC):
         InvalidInput
             With how many of the points.
         """
+
+    def check_files(self, schema: ProblemSchema, folder: Path, extent: Extent) -> None:
+        """Refuse other files that do not go with the subject; by default nothing.
+
+        Parameters
+        ----------
+        schema : ProblemSchema
+            What the problem file says.
+        folder : Path
+            Where files that it names are.
+        extent : Extent
+            Sizes and names of the subject.
+
+        Raises
+        ------
+        InvalidInput
+            With the part of the problem.
+        """
+        del schema, folder, extent
 
     def check_data(self, schema: ProblemSchema, source: Source) -> None:
         """Refuse what would fail once the data are read; by default nothing."""

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from propopt.errors import InvalidInput
 from propopt.explaining.contributions import FeatureMetric
+from propopt.explaining.interactions import explained_members
 from propopt.explaining.target import LawChoice
 from propopt.functions import Function
+from propopt.interactions import InteractionScores
 from propopt.lime import TextLaw
+from propopt.output.archives import archive_path
 from propopt.problems.extent import Extent
 from propopt.problems.graphs import PointGraph
 from propopt.problems.jobs.base import Job
@@ -82,6 +87,11 @@ class ExplainSection(Section):
         description="explain each row by itself, given so many reference rows, drawn "
         "from those that the model is fitted on: the same whoever else is explained",
     )
+    interactions: str | None = Field(
+        None,
+        description="path, from that of this file, of the .npz that propopt "
+        "interactions writes, or their save: a sentence names what matters jointly",
+    )
 
     @model_validator(mode="after")
     def _without_what_is_not_used(self) -> Self:
@@ -109,6 +119,69 @@ class ExplainSection(Section):
                 yield "contributions shapley", ("law",), _NEEDS_SLOPES
         if self.graph is not None:
             yield "graph", ("same_pattern",), _OF_NEAREST
+
+    def scores(self, folder: Path) -> InteractionScores | None:
+        """What the file of interactions holds, if one is named.
+
+        Parameters
+        ----------
+        folder : Path
+            From which it is named.
+
+        Raises
+        ------
+        InvalidInput
+            If there is none, or it holds something else.
+        """
+        path = self.scores_file(folder)
+        if path is None:
+            return None
+        with part("interactions"):
+            try:
+                return InteractionScores.load(path)
+            except FileNotFoundError:
+                raise InvalidInput(
+                    f"there is no file {path}; propopt interactions writes one"
+                ) from None
+
+    def scores_file(self, folder: Path) -> Path | None:
+        """The file of interactions, if one is named.
+
+        Parameters
+        ----------
+        folder : Path
+            From which it is named.
+
+        Raises
+        ------
+        InvalidInput
+            If that is no name of a file.
+        """
+        if self.interactions is None:
+            return None
+        with part("interactions"):
+            return archive_path(folder / self.interactions)
+
+    def check_scores(self, folder: Path, extent: Extent) -> None:
+        """Refuse a file of interactions of other features than are explained.
+
+        Parameters
+        ----------
+        folder : Path
+            From which it is named.
+        extent : Extent
+            Of what is explained.
+
+        Raises
+        ------
+        InvalidInput
+            With what differs.
+        """
+        scores = self.scores(folder)
+        if scores is not None:
+            with part("interactions"):
+                names = extent.features or None
+                explained_members(scores, names, extent.n_features)
 
     def build(self, subject: Subject) -> dict[str, Any]:
         """Keyword arguments of :func:`propopt.explain`, but data and ``rng``."""
@@ -187,6 +260,11 @@ class Explain(Job):
             if graph is not None:
                 graph.check(extent.n_points)
 
+    def check_files(self, schema: ProblemSchema, folder: Path, extent: Extent) -> None:
+        assert schema.explain is not None
+        with part("explain"):
+            schema.explain.check_scores(folder, extent)
+
     def check_formula(
         self, schema: ProblemSchema, function: Function, points: Any
     ) -> None:
@@ -196,7 +274,14 @@ class Explain(Job):
 
 # ---- documents
 
-_OF_COLUMNS: Final = ("scale", "metric", "same_pattern", "precision", "max_evaluations")
+_OF_COLUMNS: Final = (
+    "scale",
+    "metric",
+    "same_pattern",
+    "precision",
+    "max_evaluations",
+    "interactions",
+)
 
 
 def _check_documents(section: ExplainSection, is_text: bool, source: Source) -> None:

@@ -45,10 +45,13 @@ class FirstLook(SubjectLook[ExplainSection]):
         What it was read from: not to be written over.
     model : str
         What the model is, in words; for the printout.
+    folder : path
+        From which the section names a file of interactions.
     """
 
     name: str = "explanation"
     model: str = ""
+    folder: Path = Path()
 
     @classmethod
     def of(cls, file: ProblemFile) -> FirstLook:
@@ -60,14 +63,18 @@ class FirstLook(SubjectLook[ExplainSection]):
             If the file has another one.
         """
         file.require(Explain)
-        assert file.schema.explain is not None
+        section, folder = file.schema.explain, file.source.path.parent
+        assert section is not None
+        with file.source.blaming("explain"):
+            scores = section.scores_file(folder)
         return cls(
             make=lambda: file.subject,
-            section=file.schema.explain,
+            section=section,
             seed=file.schema.seed,
             name=file.name,
-            files=file.files,
+            files=file.files if scores is None else (*file.files, scores),
             model=settings_in_words(file.schema.model),
+            folder=folder,
         )
 
     def solve(self, progress: bool | None = None) -> Explanation:
@@ -81,6 +88,7 @@ class FirstLook(SubjectLook[ExplainSection]):
                 data=self.subject.others,
                 rng=self.seed,
                 progress=progress,
+                interactions=self.section.scores(self.folder),
                 **self.section.build(self.subject),
             )
 
@@ -92,6 +100,7 @@ class FirstLook(SubjectLook[ExplainSection]):
             subject.others,
             n_reference=n_reference,
             rng=self.seed,
+            interactions=self.section.scores(self.folder),
             **self.section.build_alone(subject),
         )
         return explainer.fit(progress=progress).explain(

@@ -133,10 +133,10 @@ def check_subject(
 
 def _extent(data: Data, rows: Rows, source: Source) -> Extent:
     with source.blaming("data"):
-        n_features = len(_columns(data, rows.features).names)
+        features = tuple(map(str, _columns(data, rows.features).names))
     columns = tuple(map(str, rows.features))
-    extent = Extent.of(data, rows.n_rows, len(columns), n_features)
-    return replace(extent, columns=columns)
+    extent = Extent.of(data, rows.n_rows, len(columns), len(features))
+    return replace(extent, columns=columns, features=features)
 
 
 def _check_missing(schema: ProblemSchema, source: Source, columns: list[str]) -> None:
