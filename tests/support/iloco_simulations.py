@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import Generator
 
-from propopt.interactions import ILOCO
+from propopt.interactions import ILOCO, InteractionScores
 from propopt.interactions.inference.scores import set_scores
 
 
@@ -42,17 +42,40 @@ class Simulation:
         own = np.arange(n_features) < 5
         self.slopes = np.where(own, rng.normal(2.0, 0.5, n_features), 0.0)
 
+    def mean(self, X: np.ndarray) -> np.ndarray:
+        """f of rows."""
+        return self.snr * X[:, : self.order].prod(axis=1) + X @ self.slopes
+
     def rows(self, n: int) -> Table:
+        X, f = self.rows_without_noise(n)
+        return X, f + self.rng.normal(size=n)
+
+    def rows_without_noise(self, n: int) -> Table:
+        """X and f: of squared errors noise adds nothing to the mean of a score."""
         X = self.rng.normal(size=(n, len(self.slopes)))
         rho = self.correlation
         X[:, 1] = rho * X[:, 0] + np.sqrt(1.0 - rho**2) * X[:, 1]
-        product = self.snr * X[:, : self.order].prod(axis=1)
-        return X, product + X @ self.slopes + self.rng.normal(size=n)
+        return X, self.mean(X)
 
 
-def covers(model: ILOCO, new: Table, *, level: float = 0.9, errors: str = "rows"):
-    """Whether the intervals of the result have what the same predictors score anew."""
+def covers(model: ILOCO, new: Table) -> np.ndarray:
+    """Whether 90 % intervals of the result have what its predictors score anew."""
     found = model.result_
     target = set_scores(model.left_out_.judged_on(*new), found.sets).estimates
-    low, high = found.intervals(level=level, adjust="none", errors=errors).T
+    return has(found, target)
+
+
+def has(found: InteractionScores, target: np.ndarray) -> np.ndarray:
+    """Whether intervals, as the paper has them, contain a target: at 90 %, (Q,)."""
+    low, high = found.intervals(level=0.9, adjust="none", errors="rows").T
     return (low <= target) & (target <= high)
+
+
+def largest(found: InteractionScores) -> tuple[int, ...]:
+    """The set with the highest score."""
+    return tuple(found.sets[found.estimates.argmax()].tolist())
+
+
+def smallest(found: InteractionScores) -> tuple[int, ...]:
+    """The set with the lowest score."""
+    return tuple(found.sets[found.estimates.argmin()].tolist())
