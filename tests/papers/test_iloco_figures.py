@@ -24,9 +24,9 @@ from propopt.papers.iloco import (
     success,
     timing,
 )
+from propopt.papers.iloco.methods import FAITH, FIFTH, HALF, PAIRS, SPLIT, TRIPLES, H
 from propopt.papers.iloco.misprints import designs, ideal, patches
 from propopt.papers.iloco.scale import FULL, REDUCED
-from propopt.papers.iloco.success import FAITH, FIFTH, HALF, PAIRS, SPLIT, TRIPLES, H
 from propopt.reproduce.tally import FigureReport
 
 

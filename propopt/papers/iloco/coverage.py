@@ -12,9 +12,9 @@ import pandas as pd
 from propopt._typing import Values
 from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
 from propopt.papers.iloco.learners import LearnerName, paper_learner
+from propopt.papers.iloco.methods import FIFTH, LOOKS, SPLIT
 from propopt.papers.iloco.scale import Scale
 from propopt.papers.iloco.simulations import Simulation
-from propopt.papers.iloco.success import FIFTH, SPLIT
 from propopt.papers.lime.lines import DrawnLine, Lines
 from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.findings import Claim
@@ -200,14 +200,13 @@ def _told(found: pd.DataFrame, method: str) -> str:
 
 
 def _charts(found: pd.DataFrame, *, title: str) -> tuple[Lines, ...]:
-    looks = {SPLIT: "#1f4e79", FIFTH: "#c0392b"}
     styles = {"(1, 2)": "-", "(6, 7)": "--"}
     curves = [
         DrawnLine(
             label=f"{method}, {pair}",
             x=own["rows"].to_numpy(np.float64),
             y=own["coverage"].to_numpy(np.float64),
-            colour=looks[str(method)],
+            colour=LOOKS[str(method)][0],
             line=styles[str(pair)],
         )
         for (method, pair), own in found.groupby(["method", "pair"], sort=False)

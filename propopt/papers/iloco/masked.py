@@ -14,13 +14,11 @@ from sklearn.linear_model import LinearRegression
 from propopt._typing import Array, Points, Values
 from propopt.interactions import ILOCO, DataSplit
 from propopt.papers.iloco.learners import LearnerName, paper_learner
+from propopt.papers.iloco.methods import FIFTH, SPLIT, quiet_networks, schemes
 from propopt.papers.iloco.scale import Scale
 from propopt.papers.iloco.success import (
-    FIFTH,
-    SPLIT,
     Successes,
-    quiet_networks,
-    schemes,
+    shares_in_words,
     success_lines,
     successes_of,
 )
@@ -168,28 +166,26 @@ def scores_are_exact(found: Masked) -> Invariant:
 
 def finds_masked(found: Masked, *, method: str, difference: str) -> Claim:
     """At the largest correlation."""
-    share = found.jointly.shares[method]
     return Claim(
         statement=f"{method} finds two features that stand in for each other, by the "
         "least score: share of replicates at the largest correlation",
-        value=float(share[-1]),
+        value=float(found.jointly.shares[method][-1]),
         sense=">=",
         limit=0.7,
-        note=", ".join(f"{one:.2f}" for one in share),
+        note=shares_in_words(found.jointly, method),
         difference=difference,
     )
 
 
 def fails_alone(found: Masked, *, method: str, difference: str) -> Claim:
     """Of patches it need not: either feature is often alone in one."""
-    share = found.alone.shares[method]
     return Claim(
         statement=f"LOCO does not find them where correlation is high, by {method}: "
         "share of replicates at the largest in which they are the first two",
-        value=float(share[-1]),
+        value=float(found.alone.shares[method][-1]),
         sense="<=",
         limit=0.3,
-        note=", ".join(f"{one:.2f}" for one in share),
+        note=shares_in_words(found.alone, method),
         difference=difference,
     )
 

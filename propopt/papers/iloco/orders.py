@@ -14,13 +14,12 @@ from propopt.interactions import ILOCO, DataSplit
 from propopt.interactions.features import Places
 from propopt.papers.iloco.learners import LearnerName, LearningTask, paper_learner
 from propopt.papers.iloco.masked import masked_study
+from propopt.papers.iloco.methods import PAIRS, TRIPLES, quiet_networks
 from propopt.papers.iloco.scale import Scale
 from propopt.papers.iloco.simulations import Simulation, SimulationNumber
 from propopt.papers.iloco.success import (
-    PAIRS,
-    TRIPLES,
     Successes,
-    quiet_networks,
+    shares_in_words,
     success_charts,
     successes_of,
 )
@@ -138,14 +137,13 @@ def _study(
 
 def pairs_find(found: Successes, *, difference: str) -> Claim:
     """Of simulation (i)."""
-    share = found.shares[PAIRS]
     return Claim(
         statement="scores of pairs find the product of two: share of replicates at "
         "the largest snr",
-        value=float(share[-1]),
+        value=float(found.shares[PAIRS][-1]),
         sense=">=",
         limit=0.7,
-        note=", ".join(f"{one:.2f}" for one in share),
+        note=shares_in_words(found, PAIRS),
         difference=difference,
     )
 

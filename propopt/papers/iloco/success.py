@@ -2,51 +2,34 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, final
+from typing import Any, final
 
 import numpy as np
 import pandas as pd
-from sklearn.exceptions import ConvergenceWarning
 
 from propopt._typing import Points, Values
-from propopt.interactions import (
-    ILOCO,
-    DataSplit,
-    Minipatches,
-    faith_shap,
-    h_statistic,
-)
+from propopt.interactions import ILOCO, Minipatches
 from propopt.papers.iloco.learners import LearnerName, paper_learner
+from propopt.papers.iloco.methods import (
+    COMPARED,
+    FAITH,
+    FIFTH,
+    HALF,
+    LOOKS,
+    RIVALS,
+    SPLIT,
+    quiet_networks,
+    schemes,
+    with_seed,
+)
 from propopt.papers.iloco.scale import Scale
 from propopt.papers.iloco.simulations import Simulation
 from propopt.papers.lime.lines import DrawnLine, Lines
 from propopt.reproduce.findings import Claim
 from propopt.reproduce.studies import Study
-
-
-SPLIT: Final = "iLOCO-Split"
-FIFTH: Final = "iLOCO-MP, m = 20% M"
-HALF: Final = "iLOCO-MP, m = 50% M"
-H: Final = "H-statistic"
-FAITH: Final = "Faith-Shap"
-PAIRS: Final = "iLOCO of pairs"
-TRIPLES: Final = "iLOCO of triples"
-RIVALS: Final = (H, FAITH)
-LOOKS: Final[Mapping[str, tuple[str, str]]] = {
-    SPLIT: ("#1f4e79", "-"),
-    FIFTH: ("#c0392b", "-"),
-    HALF: ("#c0392b", "--"),
-    H: ("#2e7d32", ":"),
-    FAITH: ("#dd8452", "-."),
-    PAIRS: ("#1f4e79", "-"),
-    TRIPLES: ("#c0392b", "--"),
-}
-"""Colour and line of each."""
 
 
 @final
@@ -122,36 +105,11 @@ class SuccessCurve:
             fitted = ILOCO(own, scheme, random_state=seed, progress=False).fit(X, y)
             yield method, fitted.result_.estimates
         model = with_seed(self._learner(), seed).fit(X, y)
-        for method, score in _COMPARED.items():
+        for method, score in COMPARED.items():
             yield method, score(model, X, rng=seed).estimates
 
     def _learner(self, *, patch: bool = False) -> Any:
         return paper_learner(self.learner, self.simulation.task, patch=patch)
-
-
-_COMPARED: Final[Mapping[str, Callable[..., Any]]] = {
-    H: partial(h_statistic, n_rows=30, n_background=30),
-    FAITH: partial(faith_shap, n_rows=6, n_background=10),
-}
-
-
-def schemes(n_patches: int) -> dict[str, DataSplit | Minipatches]:
-    """Those of the paper, and patches of half of the features.
-
-    There pairs are together in ten times as many patches, so that a third of them do.
-    """
-    return {
-        SPLIT: DataSplit(),
-        FIFTH: Minipatches(n_patches=n_patches, n_features=0.2),
-        HALF: Minipatches(n_patches=n_patches // 3, n_features=0.5),
-    }
-
-
-def with_seed(learner: Any, seed: int) -> Any:
-    """The same learner; what it draws has this seed, if it draws."""
-    if "random_state" in learner.get_params():
-        return learner.set_params(random_state=seed)
-    return learner
 
 
 def successes_of(places: Values, found: list[list[Mapping[str, bool]]]) -> Successes:
@@ -195,7 +153,7 @@ def grows(found: Successes, *, method: str, difference: str) -> Claim:
         value=float(shares[-1] - shares[0]),
         sense=">=",
         limit=0.7,
-        note=_told(found, method),
+        note=shares_in_words(found, method),
         difference=difference,
     )
 
@@ -209,7 +167,7 @@ def beats_rivals(found: Successes, *, method: str, difference: str) -> Claim:
         value=float(found.shares[method].mean() - found.shares[best].mean()),
         sense=">=",
         limit=0.0,
-        note=f"{best}: {_told(found, best)}",
+        note=f"{best}: {shares_in_words(found, best)}",
         difference=difference,
     )
 
@@ -248,13 +206,6 @@ def success_lines(found: Successes, *, title: str, x_label: str) -> Lines:
     )  # fmt: skip
 
 
-@contextmanager
-def quiet_networks() -> Iterator[None]:
-    """Networks stop after the steps that they are given, on purpose."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
-
-
-def _told(found: Successes, method: str) -> str:
+def shares_in_words(found: Successes, method: str) -> str:
+    """Of one method, place by place."""
     return ", ".join(f"{share:.2f}" for share in found.shares[method])

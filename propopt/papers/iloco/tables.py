@@ -27,7 +27,7 @@ from propopt.interactions import (
     shap_interactions,
 )
 from propopt.papers.iloco.learners import LearningTask, paper_learner
-from propopt.papers.iloco.success import with_seed
+from propopt.papers.iloco.methods import with_seed
 from propopt.plots import interaction_intervals
 from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.findings import Claim

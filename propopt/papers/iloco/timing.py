@@ -20,11 +20,11 @@ from propopt.interactions import (
     faith_shap,
     h_statistic,
 )
-from propopt.papers.iloco.grouped import TimeBars
 from propopt.papers.iloco.learners import paper_learner
+from propopt.papers.iloco.methods import FAITH, H
 from propopt.papers.iloco.printed import SECONDS, SIZES
 from propopt.papers.iloco.simulations import Simulation
-from propopt.papers.iloco.success import FAITH, H
+from propopt.papers.iloco.time_bars import TimeBars
 from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.findings import Claim
 from propopt.reproduce.studies import Study, draw_charts

@@ -1,4 +1,4 @@
-"""Bars of numbers by method and size."""
+"""Bars of seconds by method and size."""
 
 from __future__ import annotations
 
