@@ -17,8 +17,8 @@ from propopt.batches import Budget
 from propopt.interactions import InteractionScores, Minipatches
 from propopt.interactions.features import Features, Places
 from propopt.interactions.inference.scores import SetScores, set_scores
-from propopt.interactions.minipatches.means import PatchErrors
 from propopt.interactions.minipatches.drawing.patches import Patches
+from propopt.interactions.minipatches.means import PatchErrors
 from propopt.interactions.row_errors import RowError, SquaredError
 from propopt.interactions.scoring import Scoring
 

@@ -197,7 +197,7 @@ def _lime(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
 
 
 def _interactions(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
-    look = po.problems.InteractionsLook.of(file, options.jobs)
+    look = po.problems.InteractionsLook.of(file, options.jobs, options.resume)
     po.problems.run_interactions(look, Path(options.output), quiet=options.quiet)
     return DONE
 
@@ -359,6 +359,11 @@ def _add_interactions(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("files", nargs="+", metavar="FILE", help="YAML problem file")
     _add_output(sub)
     sub.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="parallel workers")
+    sub.add_argument(
+        "--resume",
+        metavar="DIR",
+        help="keep fits of minipatches in DIR, and go on from those that are there",
+    )
     _add_allow_code(sub)
     sub.set_defaults(command=_interactions_files)
 

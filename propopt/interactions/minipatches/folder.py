@@ -83,7 +83,9 @@ class FolderStore:
         there = path.stat().st_size if path.exists() else 0
         what = f"{shape[0]} patches predict {shape[1]} rows, which"
         require_disk(n_bytes_of(shape) - there, place, what)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0))
+        handle = os.open(
+            path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666
+        )
         store = cls(place, FileStore(os.fdopen(handle, "r+b"), shape))
         store._finished.update(store._whole())
         return store

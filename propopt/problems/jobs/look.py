@@ -73,6 +73,8 @@ class LookReport(ABC):
     """What a look found, as files and as a printout."""
 
     found: Any
+    interrupted: bool = False
+    """Whether it is of what had been finished when work was interrupted."""
 
     @abstractmethod
     def writers(self) -> dict[str, Writer]:
@@ -115,6 +117,8 @@ def run_look(
         If the folder or the names cannot be written, before any work.
     Unwritten
         If a file cannot be written at the end; the error has the answer as ``result``.
+    KeyboardInterrupt
+        After all that, if the answer is of work that was interrupted.
     """
     began = time.perf_counter()
     artefacts = Artefacts.tried(folder, look.name, job.suffixes, look.files)
@@ -134,4 +138,6 @@ def run_look(
         raise Unwritten("; ".join(unwritten), answer.found)
     seconds = time.perf_counter() - began
     console.print(f"wrote {artefacts.in_words(writers)} in {seconds:.1f} s\n")
+    if answer.interrupted:
+        raise KeyboardInterrupt
     return answer.found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 from propopt.errors import InvalidInput
 from propopt.interactions import ILOCO
 from propopt.interactions.features import encoded_groups
+from propopt.interactions.scheme import Scheme
 from propopt.output.progress import PlainConsole
 from propopt.problems.file import ProblemFile
 from propopt.problems.jobs.interactions.section import (
@@ -45,6 +47,8 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
         What the model is, in words; for the printout.
     n_jobs : int or None
         Workers that fit.
+    resume : Path or None
+        A folder in which fits are kept, so that a run that ended early goes on.
 
     Examples
     --------
@@ -65,9 +69,15 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
     name: str = "interactions"
     model: str = ""
     n_jobs: int | None = None
+    resume: Path | None = None
 
     @classmethod
-    def of(cls, file: ProblemFile, n_jobs: int | None = None) -> InteractionsLook:
+    def of(
+        cls,
+        file: ProblemFile,
+        n_jobs: int | None = None,
+        resume: str | Path | None = None,
+    ) -> InteractionsLook:
         """The job of a problem file.
 
         Parameters
@@ -76,14 +86,21 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
             With ``interactions``.
         n_jobs : int, optional
             Workers that fit; numbers do not depend on them.
+        resume : path, optional
+            A folder in which fits are kept, in one of its own by the name of the
+            problem, so that a run that ended early goes on from there.
 
         Raises
         ------
         ProblemFileError
-            If the file has another job.
+            If the file has another job, or fits that cannot be kept.
         """
         file.require(InteractionsJob)
         assert file.schema.interactions is not None
+        own = None if resume is None else Path(resume) / file.name
+        if own is not None:
+            with file.source.blaming("interactions", "scheme"):
+                file.schema.interactions.scheme.resumed(own)
         return cls(
             make=lambda: file.subject,
             section=file.schema.interactions,
@@ -92,6 +109,7 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
             files=file.files,
             model=settings_in_words(file.schema.model, frozenset({"output"})),
             n_jobs=n_jobs,
+            resume=own,
         )
 
     def solve(self, progress: bool | None = None) -> ILOCO:
@@ -109,7 +127,7 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
         with part("interactions"):
             return ILOCO(
                 learner,
-                section.scheme.build(),
+                self._scheme,
                 order=section.order,
                 sets=section.chosen,
                 error=section.error,
@@ -118,6 +136,11 @@ class InteractionsLook(SubjectLook[InteractionsSection]):
                 random_state=self.seed,
                 progress=progress,
             ).fit(X, y)
+
+    @property
+    def _scheme(self) -> Scheme:
+        section = self.section.scheme
+        return section.build() if self.resume is None else section.resumed(self.resume)
 
     @property
     def _groups(self) -> Mapping[Hashable, Sequence[Hashable]]:

@@ -32,6 +32,8 @@ class InteractionsReport(LookReport):
     def __init__(self, look: InteractionsLook, fitted: ILOCO) -> None:
         self.look, self.fitted = look, fitted
         self.found = fitted.result_
+        scheme = look.section.scheme
+        self.interrupted = not scheme.is_whole(fitted.left_out_)
         self.judged = Judged.of(fitted, all_rows(look.subject)[1])
 
     def writers(self) -> dict[str, Writer]:
@@ -75,5 +77,6 @@ class InteractionsReport(LookReport):
             "n_candidates": found.n_candidates,
             "mean_error": self.judged.mean,
             "mean_error_of_a_constant": self.judged.constant,
+            "interrupted": self.interrupted,
             "notes": [*found.notes, *found.cautions],
         }

@@ -41,6 +41,8 @@ def run_interactions(
         cannot be fitted without features.
     Unwritten
         If a file cannot be written at the end; the error has the scores as ``result``.
+    KeyboardInterrupt
+        After Ctrl-C; where enough patches had been fitted, once files are written.
     """
 
     def report(progress: bool | None) -> InteractionsReport:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag
 
+from propopt.errors import InvalidInput
 from propopt.interactions import DataSplit, Minipatches
 from propopt.interactions.features import Features
+from propopt.interactions.left_out import LeftOut
 from propopt.interactions.minipatches.drawing.counts import check_order
+from propopt.interactions.minipatches.means import PatchErrors
 from propopt.interactions.scheme import Scheme
 from propopt.problems.section import Count, Section
 
@@ -62,6 +67,36 @@ class SchemeSection(Section):
         InvalidInput
             If they do not go together.
         """
+
+    def resumed(self, folder: Path) -> Scheme:
+        """The same, which goes on from what is finished in a folder.
+
+        Parameters
+        ----------
+        folder : Path
+            Made if it is not there.
+
+        Raises
+        ------
+        InvalidInput
+            If nothing that it fits can be kept in files.
+        """
+        del folder
+        raise InvalidInput(
+            "--resume: only minipatches are kept in files; leave it out, or "
+            "take {kind: minipatches}"
+        )
+
+    def is_whole(self, source: LeftOut) -> bool:
+        """Whether all that these settings ask for was fitted.
+
+        Parameters
+        ----------
+        source : LeftOut
+            By the scheme of these settings.
+        """
+        del source
+        return True
 
     def check(self, n_rows: int, features: Features, order: int) -> None:
         """Refuse what does not fit a table, before anything is fitted.
@@ -116,6 +151,13 @@ class MinipatchesSection(SchemeSection):
 
     def build(self) -> Minipatches:
         return Minipatches(**self.model_dump(exclude={"kind"}))
+
+    def resumed(self, folder: Path) -> Minipatches:
+        return replace(self.build(), folder=folder)
+
+    def is_whole(self, source: LeftOut) -> bool:
+        assert isinstance(source, PatchErrors)
+        return len(source.patches) == self.n_patches
 
     def check(self, n_rows: int, features: Features, order: int) -> None:
         check_order(self.build().usable(n_rows, features), order)

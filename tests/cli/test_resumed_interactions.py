@@ -1,0 +1,119 @@
+"""``propopt interactions --resume``: what was finished is not fitted again."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from command_line import names, write
+
+import propopt as po
+from propopt.cli import main
+from propopt.interactions.minipatches import fitting
+from propopt.interactions.minipatches.fitting import Budget, Chunk
+
+
+PATCHES = """\
+data: {sklearn: diabetes}
+model: {kind: linear}
+interactions:
+  scheme: {kind: minipatches, n_patches: 420, n_features: 6}
+  sets: [[bmi, s5]]
+"""
+N_CHUNKS = 7
+
+
+@pytest.fixture
+def stop_after(monkeypatch):
+    """Ctrl-C after so many chunks of 60 patches; counts them."""
+    monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=60))
+    run = Chunk.__call__
+    fitted: list[int] = []
+
+    def stop(most=N_CHUNKS + 1):
+        fitted.clear()
+
+        def counted(chunk):
+            if len(fitted) == most:
+                raise KeyboardInterrupt
+            fitted.append(chunk.first)
+            return run(chunk)
+
+        monkeypatch.setattr(Chunk, "__call__", counted)
+        return fitted
+
+    return stop
+
+
+@pytest.fixture
+def file(tmp_path):
+    return write(tmp_path, "patches", PATCHES)
+
+
+def interactions(*arguments):
+    return main(["interactions", *map(str, arguments)])
+
+
+def test_a_run_that_was_interrupted_goes_on_from_there(
+    tmp_path, file, out, stop_after, capsys
+):
+    kept = tmp_path / "kept"
+    assert stop_after() == []
+    assert interactions(file, "-o", out, "-q") == 0
+    whole = po.interactions.InteractionScores.load(out / "patches.npz")
+    stop_after(5)
+    assert interactions(file, "-o", out, "--resume", kept) == 130
+    said = capsys.readouterr()
+    told = "interrupted: 300 of 420 patches are fitted; the same call goes on from"
+    assert told in said.err
+    assert "propopt: interrupted; files that were written are whole" in said.err
+    assert "patches_interactions.csv" in said.out.replace("/patches_", " patches_")
+    assert json.loads((out / "patches.json").read_text())["interrupted"]
+    assert names(kept) == ["patches"]
+    fitted = stop_after()
+    assert interactions(file, "-o", out, "--resume", kept, "-q") == 0
+    assert fitted == [300, 360]
+    assert not json.loads((out / "patches.json").read_text())["interrupted"]
+    again = po.interactions.InteractionScores.load(out / "patches.npz")
+    np.testing.assert_array_equal(again.estimates, whole.estimates)
+    np.testing.assert_array_equal(again.standard_errors, whole.standard_errors)
+
+
+def test_too_little_to_say_anything_is_told_and_kept(
+    tmp_path, file, out, stop_after, capsys
+):
+    stop_after(0)
+    assert interactions(file, "-o", out, "--resume", tmp_path / "kept") == 130
+    assert "propopt: interrupted" in capsys.readouterr().err
+    assert names(out) == []
+
+
+def test_files_after_the_one_that_was_interrupted_are_not_begun(
+    tmp_path, file, out, stop_after
+):
+    stop_after(5)
+    second = write(tmp_path, "second", PATCHES)
+    assert (
+        interactions(file, second, "-o", out, "-q", "--resume", tmp_path / "k") == 130
+    )
+    assert names(tmp_path / "k") == ["patches"]
+
+
+def test_another_problem_is_refused_with_its_line(tmp_path, file, out, capsys):
+    kept = tmp_path / "kept"
+    assert interactions(file, "-o", out, "-q", "--resume", kept) == 0
+    write(tmp_path, "patches", PATCHES.replace("linear", "tree"))
+    assert interactions(file, "-o", out, "-q", "--resume", kept) == 2
+    complaint = capsys.readouterr().err
+    assert f"{file}:3: interactions: folder: {kept}/patches holds" in complaint
+    assert "the learner is Pipeline(" in complaint
+
+
+def test_a_split_keeps_no_fits(tmp_path, out, capsys):
+    text = PATCHES.replace("minipatches, n_patches: 420, n_features: 6", "split")
+    path = write(tmp_path, "split", text)
+    assert interactions(path, "-o", out, "--resume", tmp_path / "kept") == 2
+    told = f"{path}:4: interactions.scheme: --resume: only minipatches"
+    assert capsys.readouterr().err.startswith(told)
+    assert not (tmp_path / "kept").exists()
