@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 from command_line import write
-from interaction_results import made_up_scores
+from interaction_scores import made_up_scores
 
 import propopt as po
 from propopt.cli import main

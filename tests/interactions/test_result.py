@@ -10,7 +10,7 @@ from propopt.errors import InvalidInput
 from propopt.interactions import InteractionScores
 from propopt.interactions.inference.equal_rows import ErrorRange
 from propopt.results.result import Result
-from tests.support.interaction_results import made_up_scores
+from tests.support.interaction_scores import made_up_scores
 
 
 COLUMNS = [

@@ -1,20 +1,31 @@
-"""Scores of pairs that are made by hand, not by fits."""
+"""Scores of interactions that come out of no fit: made by hand, or drawn."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from propopt.interactions import InteractionScores
+from propopt.interactions.features import Features
 
 
-def scores_of(names, estimates, errors=0.1, order=2, **fields):
-    """Scores of sets by places, a mapping, with one standard error for all."""
-    sets = np.array(list(estimates), dtype=np.intp).reshape(-1, order)
+_SQUARED = {"error": "squared", "units": "squared units of the target"}
+
+
+def scores_of(
+    names: Sequence[str],
+    estimates: Mapping[tuple[int, ...], float],
+    errors: float = 0.1,
+    order: int = 2,
+    **fields: Any,
+) -> InteractionScores:
+    """Scores of sets by places, with one standard error for all."""
     values = np.array(list(estimates.values()), dtype=np.float64)
     given = {
-        "sets": sets,
+        "sets": np.array(list(estimates), dtype=np.intp).reshape(-1, order),
         "names": tuple(names),
         "estimates": values,
         "standard_errors": np.full(len(values), errors),
@@ -23,15 +34,37 @@ def scores_of(names, estimates, errors=0.1, order=2, **fields):
         "n_rows": 500,
         "n_candidates": len(values),
         "method": "by hand",
-        "error": "squared",
-        "units": "squared units of the target",
     }
-    return InteractionScores(**{**given, **fields})
+    return InteractionScores(**{**_SQUARED, **given, **fields})
 
 
-def random_scores(names, seed=0, errors=0.3):
-    """Of all pairs, normal."""
+def random_scores(
+    names: Sequence[str], seed: int = 0, errors: float = 0.3
+) -> InteractionScores:
+    """Of all pairs, normal; most of them near zero."""
     rng = np.random.default_rng(seed)
     pairs = list(combinations(range(len(names)), 2))
     values = rng.normal(size=len(pairs)) * (rng.random(len(pairs)) < 0.3) + 0.1
     return scores_of(names, dict(zip(pairs, values.tolist(), strict=True)), errors)
+
+
+def made_up_scores(
+    rng: np.random.Generator, n_features: int = 5, order: int = 2, **fields: Any
+) -> InteractionScores:
+    """Of all sets of so many features, some far from zero, by groups of patches."""
+    names = tuple("abcdefghijklmnop"[:n_features])
+    sets = Features.of(names).all_sets(order)
+    errors = rng.uniform(0.5, 1.5, size=len(sets))
+    given = {
+        "sets": sets,
+        "names": names,
+        "estimates": errors * rng.normal(scale=5.0, size=len(sets)),
+        "standard_errors": errors,
+        "monte_carlo": 0.3 * errors[::-1],
+        "counts": rng.integers(30, 60, size=len(sets)).astype(np.float64),
+        "n_rows": 50,
+        "n_candidates": len(sets),
+        "method": "minipatches",
+        "n_groups": 20,
+    }
+    return InteractionScores(**{**_SQUARED, **given, **fields})

@@ -12,6 +12,7 @@ from propopt.interactions.reading.words import (
     WORDS_LEVEL,
     cautions,
     counted_sets,
+    level_in_words,
     set_in_words,
     units_of_scores,
 )
@@ -55,7 +56,8 @@ def scores_html(scores: InteractionScores) -> str:
 def _table(scores: InteractionScores, title: str, places: Positions) -> str:
     if len(places) == 0:
         return ""
-    head = (title, "score", f"{100 * WORDS_LEVEL:g} % interval, all together", "error")
+    level = level_in_words(WORDS_LEVEL)
+    head = (title, "score", f"{level} interval, all together", "error")
     return html_table(head, _rows(scores, places))
 
 

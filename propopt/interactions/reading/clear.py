@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from propopt._typing import Values
 from propopt.errors import InvalidInput
 from propopt.interactions.inference.adjust import Adjustment
+from propopt.interactions.reading.words import level_in_words
 from propopt.interactions.result import InteractionScores
 
 
@@ -140,4 +141,4 @@ def require_pairs(result: InteractionScores, what: str) -> None:
 def _in_words(result: InteractionScores, level: float, adjust: str) -> str:
     name = _ADJUSTED.get(adjust)
     of = "each alone" if name is None else f"{name} of {result.n_candidates:,}"
-    return f"{100.0 * level:.4g} % intervals, {of}"
+    return f"{level_in_words(level)} intervals, {of}"

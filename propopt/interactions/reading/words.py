@@ -22,6 +22,17 @@ WORDS_LEVEL: Final = 0.9
 """Of intervals in words, all together."""
 
 
+def level_in_words(level: float) -> str:
+    """In percent, with as many digits as it has.
+
+    Examples
+    --------
+    >>> level_in_words(0.9), level_in_words(0.995)
+    ('90 %', '99.5 %')
+    """
+    return f"{100.0 * level:.4g} %"
+
+
 def scores_text(scores: InteractionScores) -> str:
     """One line about scores."""
     words = [
@@ -52,9 +63,8 @@ def largest_in_words(scores: InteractionScores, k: int) -> tuple[str, ...]:
 def _sentence(scores: InteractionScores, q: int, ends: Array) -> str:
     low, high = ends
     name, score = set_in_words(scores, q), scores.estimates[q]
-    numbers = (
-        f"{score:.4g}, {100 * WORDS_LEVEL:g} % interval from {low:.4g} to {high:.4g}"
-    )
+    level = level_in_words(WORDS_LEVEL)
+    numbers = f"{score:.4g}, {level} interval from {low:.4g} to {high:.4g}"
     return f"{printable(name)}: {numbers}: {_meaning(scores, q, low, high)}."
 
 

@@ -13,7 +13,7 @@ from propopt.errors import InvalidInput
 from propopt.interactions.inference.adjust import Adjustment
 from propopt.interactions.inference.equal_rows import EqualRows, ErrorRange
 from propopt.interactions.inference.law import ALTERNATIVES, Null, Side
-from tests.support.interaction_results import made_up_scores
+from tests.support.interaction_scores import made_up_scores
 
 
 def test_of_the_worked_example_the_interval_is_that_of_the_paper(rng):

@@ -26,14 +26,11 @@ class Judged:
         Of the mean of the target, or of how often classes come, at all rows.
     name : str
         Of the error.
-    units : str
-        Of the error.
     """
 
     mean: float
     constant: float
     name: str
-    units: str
 
     @classmethod
     def of(cls, fitted: ILOCO, y: Any) -> Self:
@@ -44,7 +41,7 @@ class Judged:
         answers, target = _constant(fitted, np.asarray(y))
         known = error.known(answers, target)
         constant = float(error.of(target, known[:, None, :]).mean())
-        return cls(mean, constant, error.name, error.units)
+        return cls(mean, constant, error.name)
 
     def in_words(self) -> str:
         """On one line."""

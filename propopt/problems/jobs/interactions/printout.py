@@ -10,6 +10,11 @@ import numpy as np
 import pandas as pd
 
 from propopt.interactions import ILOCO, InteractionScores
+from propopt.interactions.reading.words import (
+    SET_NOUNS,
+    level_in_words,
+    units_of_scores,
+)
 from propopt.output.progress import PlainConsole
 from propopt.output.terminal import print_table
 from propopt.problems.jobs.interactions.judged import Judged
@@ -29,21 +34,20 @@ def print_interactions(
 ) -> None:
     """How scores were had, and the strongest sets and features."""
     found = fitted.result_
-    for line in (*_how(section, judged), *found.notes, *found.cautions):
+    how = (
+        f"models without features, by {settings_in_words(section.scheme)}",
+        judged.in_words(),
+        units_of_scores(found),
+    )
+    for line in (*how, *found.notes, *found.cautions):
         console.print(line, markup=False)
     if found.order > 1:
         _print_sets(_Scores(found, section, console))
     _print_features(_Scores(fitted.main_effects_, section, console))
 
 
-def _how(section: InteractionsSection, judged: Judged) -> Iterator[str]:
-    yield f"models without features, by {settings_in_words(section.scheme)}"
-    yield judged.in_words()
-    yield f"scores: in {judged.units}; those of another model are not compared"
-
-
 def _print_sets(scores: _Scores) -> None:
-    noun = {2: "pairs", 3: "triples"}.get(scores.found.order, "sets")
+    noun = SET_NOUNS.get(scores.found.order, "set") + "s"
     frame = scores.frame
     highest = frame.nlargest(_SHOWN, "estimate")
     scores.print(f"The {noun} of largest score, {scores.intervals}", highest)
@@ -79,7 +83,7 @@ class _Scores:
     @property
     def intervals(self) -> str:
         """What they are, as a phrase."""
-        level, adjust = f"{100.0 * self.section.level:.4g} %", self.section.adjust
+        level, adjust = level_in_words(self.section.level), self.section.adjust
         if adjust == "none":
             return f"with intervals of {level} each"
         whose = f"{adjust} for {plural(self.found.n_candidates, 'set')}"
