@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
 
+from propopt._typing import Truths
 from propopt.checks import read_count
 from propopt.interactions.inference.adjust import Adjustment
 from propopt.interactions.reading.clear import (
@@ -90,11 +91,10 @@ def interaction_intervals(
 
 def _draw(axes: Axes, shown: ClearScores, words: tuple[str, str]) -> None:
     axes.axvline(0.0, color="0.3", linewidth=0.9)
-    places = np.arange(len(shown.estimates))
     if shown.leak.any():
         axes.scatter(
             shown.leak,
-            places,
+            np.arange(len(shown.leak)),
             marker="|",
             s=110,
             c="0.6",
@@ -102,28 +102,36 @@ def _draw(axes: Axes, shown: ClearScores, words: tuple[str, str]) -> None:
             zorder=2,
             label="main effects alone",
         )
-    kinds = [
-        (shown.above, RAISES, ">", words[0]),
-        (shown.below, LOWERS, "<", words[1]),
-        (~(shown.above | shown.below), _UNCLEAR, "o", "not clear"),
-    ]
-    for own, colour, marker, label in kinds:
-        if not own.any():
-            continue
-        axes.errorbar(
-            shown.estimates[own],
-            places[own],
-            xerr=(
-                (shown.estimates - shown.low)[own],
-                (shown.high - shown.estimates)[own],
-            ),
-            fmt=marker,
-            color=colour,
-            markerfacecolor="white" if marker == "o" else colour,
-            markersize=6.0,
-            elinewidth=1.3,
-            capsize=2.5,
-            zorder=3,
-            label=label,
-        )
+    decided = shown.above | shown.below
+    _draw_some(axes, shown, shown.above, words[0], color=RAISES, fmt=">")
+    _draw_some(axes, shown, shown.below, words[1], color=LOWERS, fmt="<")
+    _draw_some(
+        axes,
+        shown,
+        ~decided,
+        "not clear",
+        color=_UNCLEAR,
+        fmt="o",
+        markerfacecolor="white",
+    )
     legend_below(axes, columns=2)
+
+
+def _draw_some(
+    axes: Axes, shown: ClearScores, own: Truths, label: str, **looks: Any
+) -> None:
+    """Dots of some sets, with their intervals."""
+    if not own.any():
+        return
+    reach = shown.estimates - shown.low, shown.high - shown.estimates
+    axes.errorbar(
+        shown.estimates[own],
+        np.flatnonzero(own),
+        xerr=[side[own] for side in reach],
+        markersize=6.0,
+        elinewidth=1.3,
+        capsize=2.5,
+        zorder=3,
+        label=label,
+        **looks,
+    )

@@ -173,30 +173,31 @@ def _draw_lines(
         return
     sizes = np.nan_to_num(np.abs(clear.estimates))
     widths = _THINNEST + (_THICKEST - _THINNEST) * sizes / (sizes[wanted].max() or 1.0)
-    decided, said = clear.above | clear.below, set[str]()
+    decided = clear.above | clear.below
     for q in np.argsort(sizes, kind="stable"):
-        if not wanted[q]:
-            continue
-        joint = clear.estimates[q] > 0.0
-        label = words[0] if joint else words[1]
-        axes.plot(
-            *circle[ends[q]].T,
-            color=RAISES if joint else LOWERS,
-            linestyle="-" if joint else (0, (3, 1.5)),
-            linewidth=widths[q],
-            alpha=0.85 if decided[q] else 0.2,
-            solid_capstyle="round",
-            zorder=2,
-            label="_" if label in said or not decided[q] else label,
-        )
-        if decided[q]:
-            said.add(label)
-    if said:
-        lines, names = axes.get_legend_handles_labels()
-        order = np.argsort(names)
+        if wanted[q]:
+            joint = clear.estimates[q] > 0.0
+            axes.plot(
+                *circle[ends[q]].T,
+                color=RAISES if joint else LOWERS,
+                linestyle="-" if joint else (0, (3, 1.5)),
+                linewidth=widths[q],
+                alpha=0.85 if decided[q] else 0.2,
+                solid_capstyle="round",
+                zorder=2,
+                label=words[0 if joint else 1] if decided[q] else "_",
+            )
+    _write_legend(axes)
+
+
+def _write_legend(axes: Axes) -> None:
+    """What each kind of line means, once."""
+    lines, names = axes.get_legend_handles_labels()
+    kinds = dict(sorted(zip(names, lines, strict=True), key=lambda own: own[0]))
+    if kinds:
         axes.legend(
-            [lines[k] for k in order],
-            [names[k] for k in order],
+            kinds.values(),
+            kinds.keys(),
             loc="lower center",
             frameon=False,
             fontsize="small",
