@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from functools import partial
-from io import BytesIO
 
 import numpy as np
 import pandas as pd
 import pytest
+from figures_on_record import drawn_as_on_record
 from sklearn.base import clone
 
 from propopt.errors import FewPatchesWarning, InvalidInput
@@ -41,20 +41,7 @@ EVERY = [
 @pytest.mark.parametrize("name", EVERY)
 def test_a_figure_has_the_verdicts_on_record_and_is_drawn(name):
     """The least squares of figures 1 and A1, |z| ≤ 5, alarm falsely once in 4000."""
-    made, record = PAPER.figures[name](), PAPER.record
-    results = tuple(one.run() for one in made.panels)
-    report = FigureReport(
-        name=name, figure=made, results=results, seconds=0.0, record=record
-    )
-    assert [f for _, f in report.findings if str(f.verdict) == "FAIL"] == []
-    known = {key for key in record if key[0] == name}
-    assert {(name, c.text, c.difference) for c in report.claims} == known
-    assert report.changed == []
-    picture = BytesIO()
-    drawing = made.draw(results)
-    drawing.set_layout_engine("none")
-    drawing.savefig(picture, format="svg")
-    assert picture.tell() > 10_000
+    drawn_as_on_record(PAPER, name)
 
 
 def test_the_full_scale_has_the_same_figures_and_no_verdicts_on_record():

@@ -14,7 +14,9 @@ from propopt.interactions import DataSplit, Minipatches
 from propopt.interactions.features import Features
 from propopt.interactions.left_out import LeftOut
 from propopt.interactions.minipatches.drawing.counts import check_order
+from propopt.interactions.minipatches.drawing.patches import ColumnSampling
 from propopt.interactions.minipatches.means import PatchErrors
+from propopt.interactions.minipatches.scheme import RowSampling
 from propopt.interactions.scheme import Scheme
 from propopt.problems.section import Count, Section
 
@@ -136,13 +138,12 @@ class MinipatchesSection(SchemeSection):
         description="of a patch: how many, or a share; by default half of up to 20, "
         "and a fifth of more",
     )
-    columns: Literal["fixed", "bernoulli"] = Field(
+    columns: ColumnSampling = Field(
         "fixed",
         description="exactly so many features, as in the paper, or each by itself with "
         "that chance, which is zero in the mean for pairs that do not interact",
     )
-
-    row_sampling: Literal["uniform", "stratified"] = Field(
+    row_sampling: RowSampling = Field(
         "uniform", description="from all rows, or from each class by its share"
     )
     n_groups: Annotated[int, Field(ge=2, le=1000)] = Field(
