@@ -232,8 +232,11 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "left_out_")
         places = read_sets(sets, order, self.left_out_.features)
         self._check(places)
-        judged = self.left_out_.judged_on(*self._one_row.read_rows(X, y))
-        scoring = Scoring(judged, self._scheme, self.error_)
+        table, target = self._one_row.read_rows(X, y)
+        _refuse_one_row(len(target))
+        judged = self.left_out_.judged_on(table, target)
+        method = f"{self.result_.method}, judged on new rows"
+        scoring = Scoring(judged, self._scheme, self.error_, method)
         return scoring.of(places, scoring.main_effects(), n_candidates=len(places))
 
     @available_if(_predicts)  # type: ignore[untyped-decorator]
@@ -328,8 +331,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             error=self.error,
             sample_weight=sample_weight,
         )
-        if refits.n_rows < 2:
-            raise InvalidInput("X: expected at least 2 rows, got 1 sample")
+        _refuse_one_row(refits.n_rows)
         return refits
 
     def _remember(self, X: Any, refits: Refits) -> None:
@@ -370,6 +372,11 @@ def _largest_needed(sets: SetChoice | Screen, order: int, features: Features) ->
     if isinstance(sets, Screen):
         return sets.one_set(order, features)
     return read_sets(sets, order, features)
+
+
+def _refuse_one_row(n_rows: int) -> None:
+    if n_rows < 2:
+        raise InvalidInput("X: expected at least 2 rows, got 1 sample")
 
 
 def _table_or_array(X: Any) -> Any:

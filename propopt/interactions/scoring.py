@@ -37,11 +37,14 @@ class Scoring:
         How they were had.
     error : RowError
         Err.
+    method : str
+        How predictors were had, where the source is of other rows than the fit was.
     """
 
     source: LeftOut
     scheme: Scheme
     error: RowError
+    method: str = ""
 
     @property
     def features(self) -> Features:
@@ -87,7 +90,7 @@ class Scoring:
             n_groups=found.n_groups,
             n_rows=int(np.count_nonzero(self.source.row_weights)),
             n_candidates=n_candidates,
-            method=self._method(),
+            method=self.method or self._method(),
             error=self.error.name,
             units=self.error.units,
             error_range=self._error_range(),

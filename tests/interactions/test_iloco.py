@@ -137,6 +137,9 @@ def test_targets_of_patches_are_those_of_the_mean_of_all(found, table):
     assert errors.rows.mean() == pytest.approx(full, rel=1e-10)
     assert target.n_rows == 120
     assert target.main is not None
+    assert target.method == f"{found.result_.method}, judged on new rows"
+    with pytest.raises(InvalidInput, match="X: expected at least 2 rows, got 1"):
+        found.target(X[:1], y[:1])
 
 
 def test_predictions_are_there_where_learners_were_kept(found, table):

@@ -219,9 +219,19 @@ def test_a_score_that_main_effects_leak_is_no_interaction(rng):
     assert "no more than what main effects leak into it" in leaked
     (caution,) = scores.cautions
     assert "no interaction would give scores from -0.1 to 0.2, and of 3 inte" in caution
-    assert "zero 1 exclude that leak too" in caution
+    assert "zero 1 are beyond that leak too" in caution
     assert "columns='bernoulli'" in caution
     assert not sure(rng, [0.2, -0.1, 3.0]).cautions
+
+
+def test_scores_between_zero_and_the_leak_are_no_interaction(rng):
+    # an interval that is above zero and below the leak excludes both
+    scores = sure(rng, [0.3, -0.3, 0.0], leak=np.array([2.0, -2.0, 0.1]))
+    for sentence in scores.sentences(2):
+        assert sentence.endswith("no more than what main effects leak into it.")
+    assert "of 2 intervals that exclude zero 0 are beyond that leak too" in str(
+        scores.cautions
+    )
 
 
 def test_of_an_error_without_closed_form_the_leak_is_not_known(rng):
@@ -229,7 +239,8 @@ def test_of_an_error_without_closed_form_the_leak_is_not_known(rng):
     (caution,) = scores.cautions
     assert "how far from zero is not known of absolute errors" in caution
     assert not scores.to_frame(against="leak")["reject"].any()
-    assert "matter jointly" in scores.sentences(1)[0]
+    words = "zero is excluded, and what main effects leak into it is not known."
+    assert scores.sentences(1)[0].endswith(words)
 
 
 def test_rows_that_say_little_are_told(rng):
@@ -269,5 +280,5 @@ def test_a_card_has_both_ends_and_all_cautions_and_escapes_names(rng):
     assert "&lt;b&gt; × b" in card
     assert "<b>" not in card.replace("<b>iLOCO of 3 pairs, 50 rows</b>", "")
     assert "most negative" in card
-    assert "exclude that leak too" in card
+    assert "are beyond that leak too" in card
     assert "not with those of another" in card

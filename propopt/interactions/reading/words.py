@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from propopt._typing import Array
+from propopt._typing import Array, Values
 from propopt.interactions.inference.moments import FEW_ROWS
 from propopt.output.text import printable
 from propopt.results.conclusions.words import plural
@@ -74,7 +74,9 @@ def _meaning(scores: InteractionScores, q: int, low: float, high: float) -> str:
         return "its error is not known"
     if low <= 0.0 <= high:
         return "zero is not excluded"
-    if low <= scores.leak[q] <= high and scores.leak[q] != 0.0:
+    if np.isnan(scores.leak[q]):
+        return "zero is excluded, and what main effects leak into it is not known"
+    if not _beyond(low, high, scores.leak[q]):
         return "no more than what main effects leak into it"
     if scores.order == 1:
         return "the learner is worse without it" if low > 0 else "no worse without it"
@@ -83,6 +85,11 @@ def _meaning(scores: InteractionScores, q: int, low: float, high: float) -> str:
     if scores.order == 2:
         return "each stands in for the other, as correlated features do"
     return "what they do jointly is had from fewer of them"
+
+
+def _beyond(low: Values | float, high: Values | float, leak: Values | float) -> Any:
+    """Whether intervals are on one side of zero, and of the leak on the same."""
+    return (low > np.maximum(leak, 0.0)) | (high < np.minimum(leak, 0.0))
 
 
 def cautions(scores: InteractionScores) -> Iterator[str]:
@@ -108,14 +115,14 @@ def _leak(scores: InteractionScores) -> Iterator[str]:
 def _leak_in_numbers(scores: InteractionScores) -> str:
     if np.isnan(scores.leak).all():
         return f"how far from zero is not known of {scores.error} errors"
-    found = scores.p_values(adjust="bonferroni") <= 1.0 - WORDS_LEVEL
-    beyond = scores.p_values(adjust="bonferroni", against="leak") <= 1.0 - WORDS_LEVEL
+    low, high = scores.intervals(level=WORDS_LEVEL).T
+    found, beyond = _beyond(low, high, 0.0), _beyond(low, high, scores.leak)
     what = "a feature without effect" if scores.order == 1 else "no interaction"
     return (
         f"with these main effects {what} would give scores "
         f"from {np.nanmin(scores.leak):.3g} to {np.nanmax(scores.leak):.3g}, and of "
         f"{plural(int(found.sum()), 'interval')} that exclude zero "
-        f"{int((found & beyond).sum())} exclude that leak too"
+        f"{int(beyond.sum())} are beyond that leak too"
     )
 
 
