@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from propopt._typing import Values
-from propopt.checks import read_array
+from propopt.checks import read_array, read_positive
 from propopt.errors import InvalidInput
+from propopt.interactions.inference.options import known_word
 from propopt.interactions.minipatches.drawing.patches import ColumnSampling
 from propopt.interactions.row_errors import RowError
 from propopt.interactions.theory.places import read_set_places
@@ -62,8 +63,8 @@ def additive_leak(
     Raises
     ------
     InvalidInput
-        If main effects are not finite, patches of a fixed size have no whole number of
-        features, or there are sets that they never leave out.
+        If main effects are not finite, the error or sampling is none, patches of a
+        fixed size have no whole number of features, or they never leave out some set.
 
     Examples
     --------
@@ -76,6 +77,9 @@ def additive_leak(
     array([0., 0., 0.])
     """
     effects = read_array(main_effects, "main_effects", ndim=1)
+    given: object = error
+    if given is None or isinstance(given, str):
+        raise InvalidInput(f"error: expected one such as SquaredError(), got {error!r}")
     places, phi = read_set_places(sets, len(effects)), shortfall(error)
     if phi is None:
         return np.full(len(places), np.nan)
@@ -106,14 +110,15 @@ class _Parts(NamedTuple):
 
 
 def _shares(n_features: int, n_kept: float, columns: ColumnSampling) -> KeptShares:
-    if columns == "bernoulli":
-        return BernoulliColumns(n_kept / n_features)
-    if n_kept != int(n_kept):
+    size = read_positive(n_kept, "n_kept")
+    if known_word(columns, ColumnSampling, "columns") == "bernoulli":
+        return BernoulliColumns(size / n_features)
+    if size != int(size):
         raise InvalidInput(
             f"n_kept: patches of a fixed size have a whole number of features, got "
-            f"{n_kept}"
+            f"{size:g}"
         )
-    return FixedColumns(n_features, int(n_kept))
+    return FixedColumns(n_features, int(size))
 
 
 def _main_variances(effects: Values, parts: _Parts) -> Values:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from propopt._typing import Array, Values
-from propopt.checks import read_array
+from propopt.checks import read_array, read_nonnegative
 from propopt.errors import InvalidInput
 from propopt.interactions.features import Places
 from propopt.interactions.left_out import signed_subsets
@@ -75,7 +75,8 @@ def linear_refit_scores(
     """
     b = read_array(slopes, "slopes", ndim=1)
     sigma = _read_covariance(covariance, len(b))
-    mean = _expected(SquaredError() if error is None else error, noise)
+    scatter = read_nonnegative(noise, "noise")
+    mean = _expected(SquaredError() if error is None else error, scatter)
     places = read_set_places(sets, len(b))
     found = np.zeros(len(places))
     for subset, sign in signed_subsets(places.shape[1]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, final
 
+from propopt.checks import read_count, read_positive
 from propopt.errors import InvalidInput
 
 
@@ -48,7 +49,7 @@ class FixedColumns(KeptShares):
     Raises
     ------
     InvalidInput
-        If m is not between 1 and M.
+        If they are no whole numbers, or m is not between 1 and M.
 
     Examples
     --------
@@ -60,7 +61,8 @@ class FixedColumns(KeptShares):
     n_kept: int
 
     def __post_init__(self) -> None:
-        if not 1 <= self.n_kept <= self.n_features:
+        n_kept = read_count(self.n_kept, "n_kept")
+        if n_kept > read_count(self.n_features, "n_features"):
             raise InvalidInput(
                 f"n_kept: expected 1 to n_features={self.n_features}, got {self.n_kept}"
             )
@@ -97,7 +99,7 @@ class BernoulliColumns(KeptShares):
     probability: float
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.probability <= 1.0:
+        if read_positive(self.probability, "probability") > 1.0:
             raise InvalidInput(
                 f"probability: expected more than 0 and at most 1, got "
                 f"{self.probability}"

@@ -13,7 +13,7 @@ from propopt._typing import Values
 from propopt.errors import InvalidInput
 from propopt.interactions.row_errors import ProbabilityError, RowError, SquaredError
 from propopt.interactions.theory.places import read_set_places
-from propopt.interactions.theory.shares import KeptShares
+from propopt.interactions.theory.shares import FixedColumns, KeptShares
 
 
 TermVariances: TypeAlias = Mapping[tuple[int, ...], float]
@@ -107,10 +107,11 @@ def ideal_scores(
             "error: scores of ideal learners are known in closed form for squared "
             f"errors and probabilities, got {error!r}"
         )
-    places = read_set_places(sets)
+    n_features = shares.n_features if isinstance(shares, FixedColumns) else None
+    places = read_set_places(sets, n_features)
     order = places.shape[1]
     found = np.zeros(len(places))
-    for members, variance in _read_variances(variances).items():
+    for members, variance in _read_variances(variances, n_features).items():
         common = np.isin(places, members).sum(axis=1)
         counts = [
             coefficient(shares, phi, order, len(members), k) for k in range(order + 1)
@@ -119,8 +120,14 @@ def ideal_scores(
     return found
 
 
-def _read_variances(variances: TermVariances) -> TermVariances:
+def _read_variances(variances: TermVariances, n_features: int | None) -> TermVariances:
+    end = np.inf if n_features is None else n_features
     for members, variance in variances.items():
+        if any(not 0 <= place < end for place in members):
+            raise InvalidInput(
+                f"variances: {members}: expected places from 0"
+                + ("" if n_features is None else f" to {n_features - 1}")
+            )
         if not members or len(set(members)) < len(members):
             raise InvalidInput(
                 f"variances: expected different features of each term, got {members}"

@@ -103,6 +103,14 @@ def test_sets_that_are_never_left_out_are_refused() -> None:
         additive_leak([1.0] * 4, 3, all_sets(4, 2), SquaredError())
 
 
+def test_words_that_are_none_are_refused() -> None:
+    pairs, mains = all_sets(4, 2), [1.0] * 4
+    with pytest.raises(InvalidInput, match="columns: expected one of 'fixed', 'bern"):
+        additive_leak(mains, 2, pairs, SquaredError(), "any")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"one such as SquaredError\(\), got 'squ"):
+        additive_leak(mains, 2, pairs, "squared")  # type: ignore[arg-type]
+
+
 def test_fixed_patches_have_whole_numbers_of_features() -> None:
     with pytest.raises(InvalidInput, match=r"whole number of features, got 2\.5"):
         additive_leak([1.0] * 9, 2.5, all_sets(9, 2), SquaredError())

@@ -127,6 +127,11 @@ def test_refusals(covariance: object, error: object, message: str) -> None:
         linear_refit_scores([1.0, 1.0], covariance, PAIR, error)  # type: ignore[arg-type]
 
 
+def test_noise_that_is_no_variance() -> None:
+    with pytest.raises(InvalidInput, match="noise: expected a finite number >= 0"):
+        linear_refit_scores([1.0, 1.0], np.eye(2), PAIR, noise=-1.0)
+
+
 def test_places_that_are_not_there() -> None:
     with pytest.raises(InvalidInput, match=r"\[0, 2\] is no .* places less than 2"):
         linear_refit_scores([1.0, 1.0], np.eye(2), [(0, 2)])

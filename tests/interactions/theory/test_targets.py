@@ -175,7 +175,20 @@ def test_what_is_no_set_or_variance(variances: Terms, sets: list, message: str) 
         ideal_scores(variances, sets, Refitted())
 
 
+def test_features_that_fixed_patches_do_not_have_are_refused() -> None:
+    shares = FixedColumns(3, 1)
+    with pytest.raises(InvalidInput, match=r"\[0, 3\] is no .* places less than 3"):
+        ideal_scores({(0,): 1.0}, [(0, 3)], shares)
+    with pytest.raises(InvalidInput, match=r"\(7,\): expected places from 0 to 2"):
+        ideal_scores({(7,): 1.0}, [(0, 1)], shares)
+
+
 def test_shares_that_are_none() -> None:
+    for n_features, n_kept in ((4, 2.5), ("four", 1), (4, True)):
+        with pytest.raises(InvalidInput, match="expected an integer >= 1"):
+            FixedColumns(n_features, n_kept)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="probability: expected a number, got 'a'"):
+        BernoulliColumns("a")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="expected 1 to n_features=3, got 4"):
         FixedColumns(3, 4)
     with pytest.raises(InvalidInput, match=r"at most 1, got 1\.5"):
