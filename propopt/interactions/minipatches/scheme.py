@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, final
 from numpy.typing import NDArray
 
 from propopt.checks import known_word, read_count, read_flag
-from propopt.errors import InterruptedWarning, InvalidInput
+from propopt.errors import InterruptedWarning, InvalidInput, SolverFailure
 from propopt.interactions.features import Features, Places
 from propopt.interactions.minipatches.drawing.counts import check_counts, check_order
 from propopt.interactions.minipatches.drawing.patches import (
@@ -157,7 +157,7 @@ class Minipatches:
             progress=progress,
         )
         with closing(self._store(refits, usable, seed)) as store:
-            ensemble = run.fitted(store)
+            ensemble = self._run(run, store)
         self._check_whole(ensemble, usable, first, refits.features)
         return PatchErrors(
             patches=ensemble.patches,
@@ -273,6 +273,19 @@ class Minipatches:
             n_kept=self.kept(len(features)),
             columns=self.columns,
         )
+
+    def _run(self, run: Run, store: Store) -> Ensemble:
+        """What a run fits; where a worker is killed, what becomes of the finished."""
+        try:
+            return run.fitted(store)
+        except SolverFailure as error:
+            folder = self.folder
+            kept = (
+                "Minipatches(folder=...) keeps what is finished"
+                if folder is None
+                else f"what is finished is in {folder}, and the same call goes on there"
+            )
+            raise SolverFailure(f"{error}; {kept}") from error
 
     def _store(self, refits: Refits, usable: Usable, seed: int) -> Store:
         shape = (self.n_patches, refits.n_rows, outputs_of(refits))

@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController
 from propopt.errors import InterruptedWarning, InvalidInput, SolverFailure
 from propopt.interactions import Minipatches
 from propopt.interactions.inference.scores import set_scores
-from propopt.interactions.minipatches import fitting
+from propopt.interactions.minipatches import fitting, running
 from propopt.interactions.minipatches.fitting import Budget
 
 
@@ -154,10 +154,45 @@ def test_predictions_that_are_no_numbers_are_refused(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_is_told(tmp_path):
+def test_a_worker_that_is_killed_is_told_and_what_is_finished_is_kept(tmp_path):
     X, y = small_table()
-    with pytest.raises(SolverFailure, match="a worker was killed"):
-        fitted(many(), X, y, Once(str(tmp_path), "kill"), n_jobs=2)
+    marks, kept = tmp_path / "marks", tmp_path / "kept"
+    marks.mkdir()
+    learner = Once(str(marks), "kill")
+    told = (
+        r"a worker was killed .* need less; Minipatches\(folder=\.\.\.\) keeps what is"
+    )
+    with pytest.raises(SolverFailure, match=told):
+        fitted(many(), X, y, learner, n_jobs=2)
+    for path in marks.iterdir():
+        path.unlink()
+    learner = Once(str(marks), "kill", after=450, seconds=0.002)
+    with pytest.raises(
+        SolverFailure, match=f"need less; what is finished is in {kept}"
+    ):
+        fitted(many(folder=kept), X, y, learner, n_jobs=2)
+    before = len(list(marks.iterdir()))
+    again = fitted(many(folder=kept), X, y, learner, n_jobs=2)
+    assert len(list(marks.iterdir())) - before < 500  # some were there
+    alike(again, fitted(many(), X, y, learner))
+
+
+@pytest.mark.parametrize("folder", [None, "kept"])
+def test_a_worker_that_is_killed_says_what_keeps_what_is_finished(
+    tmp_path, monkeypatch, folder
+):
+    def killed(*_):
+        raise SolverFailure("a worker was killed")
+        yield
+
+    monkeypatch.setattr(running, "in_workers", killed)
+    place = folder and tmp_path / folder
+    kept = (
+        r"Minipatches\(folder=" if place is None else f"what is finished is in {place}"
+    )
+    X, y = small_table()
+    with pytest.raises(SolverFailure, match=f"a worker was killed; {kept}"):
+        fitted(many(folder=place), X, y)
 
 
 def test_what_was_finished_before_an_interruption_is_the_result(tmp_path):
