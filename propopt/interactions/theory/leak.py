@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from propopt._typing import Values
-from propopt.checks import read_array, read_positive
+from propopt.checks import known_word, read_array, read_positive
 from propopt.errors import InvalidInput
-from propopt.interactions.inference.options import known_word
 from propopt.interactions.minipatches.drawing.patches import ColumnSampling
 from propopt.interactions.row_errors import RowError
 from propopt.interactions.theory.places import read_set_places
