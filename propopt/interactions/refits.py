@@ -28,9 +28,6 @@ from propopt.tables.frames import names_of, rows_of
 from propopt.tables.names import listed
 
 
-__all__ = ["Predictor", "Refits"]
-
-
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Refits:

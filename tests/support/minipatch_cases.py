@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from refit_cases import product_table
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from propopt.interactions import Minipatches
@@ -16,9 +17,7 @@ from propopt.interactions.refits import Refits
 
 def small_table(n_rows=90, n_features=6, seed=0):
     """A table and a target with one product in it."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_rows, n_features))
-    return X, 2.0 * X[:, 0] * X[:, 1] + X[:, 2] + 0.1 * rng.normal(size=n_rows)
+    return product_table(n_rows, n_features, seed, noise=0.1)
 
 
 def fitted(scheme, X, y, estimator=None, *, order=2, n_jobs=None, **settings):

@@ -13,12 +13,12 @@ from propopt.interactions.refits import Refits
 
 
 def product_table(
-    n_rows: int = 60, n_features: int = 4, seed: int = 0
+    n_rows: int = 60, n_features: int = 4, seed: int = 0, noise: float = 0.3
 ) -> tuple[Array, Array]:
     """X and y = 2 x0 x1 + x2 + noise."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, n_features))
-    y = 2 * X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * rng.normal(size=n_rows)
+    y = 2 * X[:, 0] * X[:, 1] + X[:, 2] + noise * rng.normal(size=n_rows)
     return X, y
 
 

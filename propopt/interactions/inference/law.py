@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final
 
 import numpy as np
 from scipy import stats
@@ -24,7 +25,7 @@ Null: TypeAlias = Literal["zero", "leak"]
 Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
 """Other than the null, above it, below it."""
 
-ALTERNATIVES: dict[Side, Alternative] = {
+ALTERNATIVES: Final[Mapping[Side, Alternative]] = {
     "both": "two-sided",
     "lower": "greater",
     "upper": "less",

@@ -11,8 +11,9 @@ from sklearn import config_context
 
 from propopt._typing import Array
 from propopt.batches import Budget
+from propopt.interactions.learning.prediction import Predictor
 from propopt.interactions.minipatches.drawing.patches import Patches
-from propopt.interactions.refits import Predictor, Refits
+from propopt.interactions.refits import Refits
 from propopt.tables.frames import rows_of
 from propopt.threads import one_thread
 

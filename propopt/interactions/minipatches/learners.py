@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
+from propopt.interactions.learning.prediction import Predictor
 from propopt.interactions.minipatches.store import new_store
-from propopt.interactions.refits import Predictor
 from propopt.interactions.row_errors import RowError
 
 

@@ -8,6 +8,7 @@ from itertools import takewhile
 from typing import final
 
 from propopt._typing import Array
+from propopt.interactions.learning.prediction import Predictor
 from propopt.interactions.minipatches.drawing.patches import Patches
 from propopt.interactions.minipatches.fitting import (
     Chunk,
@@ -16,7 +17,7 @@ from propopt.interactions.minipatches.fitting import (
 )
 from propopt.interactions.minipatches.learners import Learners
 from propopt.interactions.minipatches.store import Store
-from propopt.interactions.refits import Predictor, Refits
+from propopt.interactions.refits import Refits
 from propopt.output.progress import progress_bar
 from propopt.workers import in_workers, read_workers
 

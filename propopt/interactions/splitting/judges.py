@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Array
-from propopt.interactions.refits import Predictor, Refits
+from propopt.interactions.learning.prediction import Predictor
+from propopt.interactions.refits import Refits
 from propopt.threads import one_thread
 
 
