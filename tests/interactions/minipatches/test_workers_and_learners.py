@@ -3,6 +3,7 @@
 import joblib
 import numpy as np
 import pytest
+from dask_workers import workers_of_dask
 from minipatch_cases import Once, Quick, fitted, many, small_table
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.neural_network import MLPRegressor
@@ -45,34 +46,22 @@ def test_any_number_of_workers_gives_the_same_digits():
 
 
 def test_workers_of_dask_give_the_same_digits():
-    distributed = pytest.importorskip("distributed")
+    pytest.importorskip("distributed")
     X, y = small_table()
     alone = fitted(many(), X, y, LEARNER)
-    with (
-        distributed.LocalCluster(
-            n_workers=2, processes=False, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster),
-        joblib.parallel_config("dask"),
-    ):
+    with workers_of_dask(processes=False):
         alike(alone, fitted(many(), X, y, LEARNER))
 
 
 @pytest.mark.slow
 def test_a_worker_of_dask_that_is_killed_loses_nothing(tmp_path):
-    distributed = pytest.importorskip("distributed")
+    pytest.importorskip("distributed")
     X, y = small_table()
     for name in ("killed", "alone"):
         (tmp_path / name).mkdir()
     alone = fitted(many(), X, y, Once(str(tmp_path / "alone")))
     learner = Once(str(tmp_path / "killed"), "kill", after=250)
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster),
-        joblib.parallel_config("dask"),
-    ):
+    with workers_of_dask():
         alike(alone, fitted(many(), X, y, learner))
     names = [path.name for path in (tmp_path / "killed").iterdir()]
     assert sum(name.endswith("-250") for name in names) >= 1  # it was killed there

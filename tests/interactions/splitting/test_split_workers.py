@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import joblib
 import numpy as np
 import pytest
+from dask_workers import workers_of_dask
 from minipatch_cases import Once, fitted, small_table
 from sklearn.tree import DecisionTreeRegressor
 
@@ -27,22 +27,16 @@ def alike(one, other):
 
 @pytest.mark.parametrize("scheme", [DataSplit(), FOLDS], ids=["halves", "folds"])
 def test_workers_of_dask_give_the_same_digits(scheme):
-    distributed = pytest.importorskip("distributed")
+    pytest.importorskip("distributed")
     X, y = small_table()
     alone = fitted(scheme, X, y, LEARNER)
-    with (
-        distributed.LocalCluster(
-            n_workers=2, processes=False, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster),
-        joblib.parallel_config("dask"),
-    ):
+    with workers_of_dask(processes=False):
         alike(alone, fitted(scheme, X, y, LEARNER))
 
 
 @pytest.mark.slow
 def test_a_worker_of_dask_that_is_killed_loses_nothing(tmp_path):
-    distributed = pytest.importorskip("distributed")
+    pytest.importorskip("distributed")
     X, y = small_table()
     for name in ("killed", "alone"):
         (tmp_path / name).mkdir()
@@ -50,13 +44,7 @@ def test_a_worker_of_dask_that_is_killed_loses_nothing(tmp_path):
     n_fits = len(list((tmp_path / "alone").iterdir()))
     assert n_fits == 3 * (1 + 6 + 15)
     learner = Once(str(tmp_path / "killed"), "kill", after=30)
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster),
-        joblib.parallel_config("dask"),
-    ):
+    with workers_of_dask():
         alike(alone, fitted(FOLDS, X, y, learner))
     names = [path.name for path in (tmp_path / "killed").iterdir()]
     assert any(name.endswith("-30") for name in names)  # it was killed there
