@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from pathlib import Path
 
 import cvxpy as cp
 import numpy as np
 import pytest
+from command_line import python
 
 import propopt as po
 from propopt.cli import main
 from propopt.errors import MissingExtra, Refused
-from propopt.extras import EXTRAS
+from propopt.extras import EXTRAS, require
 
 
 BACKENDS = ["ECOS", "ECOS_BB", "HIGHS", "PIQP"]
@@ -62,3 +64,34 @@ def test_extras_hold_what_they_are_said_to_hold(package, extra):
     project = Path(__file__).parent.parent / "pyproject.toml"
     told = tomllib.loads(project.read_text())["project"]["optional-dependencies"]
     assert any(re.match(rf"{package}\b", line) for line in told[extra])
+
+
+def test_all_installs_every_extra():
+    project = Path(__file__).parent.parent / "pyproject.toml"
+    told = tomllib.loads(project.read_text())["project"]["optional-dependencies"]
+    (line,) = told.pop("all")
+    assert set(re.findall(r"[a-z]+", line.partition("[")[2])) == set(told)
+
+
+def test_interactions_need_no_extra():
+    """Workers of dask and Shapley interactions alone ask for theirs."""
+    code = (
+        "import sys\n"
+        "for name in ('dask', 'distributed', 'shapiq', 'shap'):\n"
+        "    sys.modules[name] = None\n"
+        "import numpy as np\n"
+        "from sklearn.linear_model import LinearRegression\n"
+        "import propopt as po\n"
+        "X = np.random.default_rng(0).normal(size=(40, 3))\n"
+        "split = po.interactions.DataSplit()\n"
+        "fitted = po.interactions.ILOCO(LinearRegression(), split).fit(X, X[:, 0] + 0.1 * X[:, 1] * X[:, 2] + X[:, 1] + X[:, 2])\n"
+        "assert len(fitted.result_) == 3\n"
+    )
+    ran = python("-W", "error", "-c", code)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_shapley_interactions_name_their_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "shapiq", None)
+    with pytest.raises(MissingExtra, match=r'pip install "propopt\[shapley\]"'):
+        require("shapiq")
