@@ -1,35 +1,20 @@
 """Which sets the simulations of the paper find, by splitting and by patches."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
-from iloco_simulations import Simulation
+from iloco_simulations import Simulation, largest, smallest
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
-from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
-from propopt.interactions.theory import (
-    FixedColumns,
-    detectable_ratio,
-    linear_refit_scores,
-)
+from propopt.interactions import ILOCO, DataSplit
+from propopt.interactions.theory import linear_refit_scores
 
 
 def split_scores(learner: BaseEstimator, simulation: Simulation, n: int, order: int):
     model = ILOCO(learner, DataSplit(), order=order, random_state=0, progress=False)
     return model.fit(*simulation.rows(n))
-
-
-def largest(found: InteractionScores) -> tuple[int, ...]:
-    return tuple(found.sets[found.estimates.argmax()].tolist())
-
-
-def smallest(found: InteractionScores) -> tuple[int, ...]:
-    return tuple(found.sets[found.estimates.argmin()].tolist())
 
 
 @pytest.mark.parametrize(("snr", "low", "high"), [(0.0, 0, 2), (3.0, 6, 6)])
@@ -74,20 +59,3 @@ def test_product_of_three_is_found_by_third_order(snr: float) -> None:
     bounds = 5.0 * found.standard_errors + 0.1  # z of 20 sets; what fits add is 0.1
     assert (np.abs(found.estimates - expected) < bounds).all()
     assert largest(found) == (0, 1, 2) or snr == 0.0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("n_kept", "found"), [(2, False), (5, True)])
-def test_patches_find_what_stands_out_of_the_leak(n_kept: int, found: bool) -> None:
-    # V_01 / (V_0 + V_1) is near 4/8, thresholds are 1.08 and 0.15
-    study = runpy.run_path(
-        str(Path(__file__).parents[3] / "benchmarks" / "null_rejections.py")
-    )
-    assert (detectable_ratio(FixedColumns(10, n_kept)) < 0.5) == found
-    hits = 0
-    for run in range(8):
-        scheme = Minipatches(n_patches=2000, rows=100, n_features=n_kept)
-        X, y = Simulation(np.random.default_rng(run), 2.0).rows(500)
-        own = study["fitted_in_blocks"](study["kernel_ridge"], X, y, scheme, run)
-        hits += largest(study["pair_scores"](own, scheme)) == (0, 1)
-    assert hits >= 6 if found else hits <= 1
