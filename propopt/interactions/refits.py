@@ -15,6 +15,7 @@ from propopt._typing import Values
 from propopt.errors import InvalidInput
 from propopt.interactions.features import FeatureGroups, Features
 from propopt.interactions.learning.learner import Learner, check_estimator_kind
+from propopt.interactions.learning.numbers import as_numbers, sees_numbers_alone
 from propopt.interactions.learning.prediction import Prediction, Predictor
 from propopt.interactions.learning.tables import read_learning_table, taken
 from propopt.interactions.learning.targets import (
@@ -79,7 +80,9 @@ class Refits:
             ``ColumnTransformer`` are fitted without columns by taking these out of its
             lists; see :func:`restricted`.
         X : array or DataFrame (N, D)
-            Of any library, which the learner gets back; missing values are kept.
+            Of any library, which the learner gets back; missing values are kept. A
+            table of numbers alone is an array for learners that are all
+            scikit-learn's, which make the same of both.
         y : array (N,)
             One target: numbers, or labels of any type.
         groups : mapping of a feature to its columns, or TableSchema, optional
@@ -120,6 +123,12 @@ class Refits:
         """What is cloned for each fit."""
         n_columns = sum(map(len, self.features.columns))
         return Learner(self.estimator, n_columns, names_of(self.table))
+
+    @cached_property
+    def seen(self) -> Any:
+        """The table as fits see it: an array where names and dtypes say nothing."""
+        numbers = as_numbers(self.table) if sees_numbers_alone(self.estimator) else None
+        return self.table if numbers is None else numbers
 
     @property
     def row_weights(self) -> Values:
@@ -177,7 +186,7 @@ class Refits:
         labels, seen = target, None
         if self.classes is not None:
             labels, seen = self._labels(target, self.classes)
-        table = taken(self.table, rows, columns)
+        table = taken(self.seen, rows, columns)
         model = self._model(columns, table, seen, seed)
         own: dict[str, Any] = {}
         if self.sample_weight is not None:
@@ -189,7 +198,9 @@ class Refits:
             raise
         places = None if seen is None else _places(model, labels, seen)
         n_classes = 0 if self.classes is None else len(self.classes)
-        return Prediction(model, columns, places, n_classes)
+        return Prediction(
+            model, columns, places, n_classes, isinstance(self.seen, np.ndarray)
+        )
 
     def _labels(
         self, target: NDArray[Any], classes: NDArray[Any]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from propopt._typing import Array
 from propopt.checks import refuse_overflow
 from propopt.errors import InvalidInput
+from propopt.interactions.learning.numbers import array_of
 from propopt.interactions.learning.tables import taken
 
 
@@ -34,15 +35,20 @@ class Prediction:
         Of the classes that it knows, among all K.
     n_classes : int
         K.
+    of_numbers : bool
+        Whether it was fitted to an array, also of a table.
     """
 
     model: Any
     columns: NDArray[np.intp]
     places: NDArray[np.intp] | None
     n_classes: int
+    of_numbers: bool = False
 
     def __call__(self, table: Any) -> Array:
         own = taken(table, None, self.columns)
+        if self.of_numbers and not isinstance(own, np.ndarray):
+            own = array_of(own)
         if self.places is None:
             predicted = np.asarray(self.model.predict(own), dtype=np.float64)
             return self._checked(predicted.reshape(len(predicted), -1), 1)[:, 0]

@@ -92,7 +92,7 @@ class Chunk:
             predict = refits.fitted(
                 rows, self.patches.features[b], int(self.patches.seeds[b])
             )
-            found = predict(rows_of(refits.table, places))
+            found = predict(rows_of(refits.seen, places))
         except Exception as error:
             error.add_note(
                 f"while fitting patch {self.first + b}, of {len(rows)} rows and "

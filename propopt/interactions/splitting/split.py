@@ -165,7 +165,7 @@ def _judges(refits: Refits, folds: tuple[Fold, ...]) -> tuple[Judge, ...]:
     return tuple(
         Judge(
             training=fold.training,
-            table=rows_of(refits.table, fold.test.tolist()),
+            table=rows_of(refits.seen, fold.test.tolist()),
             y=refits.y[fold.test],
             places=np.searchsorted(judged, fold.test),
         )
