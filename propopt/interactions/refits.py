@@ -15,7 +15,7 @@ from propopt._typing import Values
 from propopt.errors import InvalidInput
 from propopt.interactions.features import FeatureGroups, Features
 from propopt.interactions.learning.learner import Learner, check_estimator_kind
-from propopt.interactions.learning.numbers import as_numbers, sees_numbers_alone
+from propopt.interactions.learning.numbers import array_of_numbers, sees_numbers_alone
 from propopt.interactions.learning.prediction import Prediction, Predictor
 from propopt.interactions.learning.tables import read_learning_table, taken
 from propopt.interactions.learning.targets import (
@@ -127,7 +127,9 @@ class Refits:
     @cached_property
     def seen(self) -> Any:
         """The table as fits see it: an array where names and dtypes say nothing."""
-        numbers = as_numbers(self.table) if sees_numbers_alone(self.estimator) else None
+        numbers = (
+            array_of_numbers(self.table) if sees_numbers_alone(self.estimator) else None
+        )
         return self.table if numbers is None else numbers
 
     @property

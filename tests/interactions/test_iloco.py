@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -155,7 +156,8 @@ def test_predictions_are_there_where_learners_were_kept(found, table):
     assert not hasattr(found, "predict_proba")
 
 
-@pytest.mark.parametrize("scheme", [FEW, DataSplit()])
+@pytest.mark.filterwarnings("ignore::propopt.errors.FewPatchesWarning")
+@pytest.mark.parametrize("scheme", [replace(FEW, n_patches=150), DataSplit()])
 def test_classes_are_predicted_as_they_were_given(table, scheme):
     X, y = table
     labels = np.where(y > 0.5, "high", np.where(y < -0.5, "low", "middle"))

@@ -177,7 +177,8 @@ def test_without_features_a_table_of_any_library_keeps_its_rows(rows: Any) -> No
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-9)
 
 
-@pytest.mark.parametrize("scheme", [DataSplit(), Minipatches(n_patches=900)])
+@pytest.mark.filterwarnings("ignore::propopt.errors.FewPatchesWarning")
+@pytest.mark.parametrize("scheme", [DataSplit(), Minipatches(n_patches=120, rows=30)])
 def test_a_pipeline_by_names_gives_the_same_with_any_library(scheme: Any) -> None:
     plain = PEOPLE.assign(
         city=PEOPLE["city"].astype(str), score=PEOPLE["score"].astype(float)

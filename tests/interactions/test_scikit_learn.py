@@ -9,14 +9,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from propopt.interactions import ILOCO, DataSplit, Minipatches
 
 
-ESTIMATORS = [
-    ILOCO(
-        Ridge(),
-        Minipatches(n_patches=80, keep=True, columns="bernoulli", n_features=0.8),
-        order=1,
-    ),
-    ILOCO(LogisticRegression(), DataSplit(), order=1),
-]
+SPLIT = ILOCO(LogisticRegression(), DataSplit(), order=1)
+PATCHES = ILOCO(
+    Ridge(),
+    Minipatches(n_patches=80, keep=True, columns="bernoulli", n_features=0.8),
+    order=1,
+)
 
 
 def not_expected(estimator: ILOCO) -> dict[str, str]:
@@ -30,6 +28,13 @@ def not_expected(estimator: ILOCO) -> dict[str, str]:
 
 
 @pytest.mark.filterwarnings("ignore")  # checks fit tables too small to say much
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=not_expected)
-def test_scikit_learns_own_checks(estimator, check):
+@parametrize_with_checks([SPLIT], expected_failed_checks=not_expected)
+def test_scikit_learns_own_checks_by_a_split(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([PATCHES], expected_failed_checks=not_expected)
+def test_scikit_learns_own_checks_by_patches(estimator, check):
     check(estimator)

@@ -61,7 +61,7 @@ def is_of_scikit_learn(value: Any) -> bool:
     return is_of_scikit_learn(value.get_params(deep=False))
 
 
-def as_numbers(table: Any) -> NDArray[Any] | None:
+def array_of_numbers(table: Any) -> NDArray[Any] | None:
     """The array that a DataFrame of numbers is; None of any other.
 
     Columns of several dtypes are numbers of floating point, if these can say the same.
@@ -69,9 +69,9 @@ def as_numbers(table: Any) -> NDArray[Any] | None:
     Examples
     --------
     >>> import pandas as pd
-    >>> as_numbers(pd.DataFrame({"age": [31, 47], "size": [1.6, 1.8]})).tolist()
+    >>> array_of_numbers(pd.DataFrame({"age": [31, 47], "size": [1.6, 1.8]})).tolist()
     [[31.0, 1.6], [47.0, 1.8]]
-    >>> as_numbers(pd.DataFrame({"age": [31, 47], "city": ["A", "B"]})) is None
+    >>> array_of_numbers(pd.DataFrame({"age": [31, 47], "city": ["A", "B"]})) is None
     True
     """
     frame = as_frame(table, "X")

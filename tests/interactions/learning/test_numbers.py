@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from propopt.interactions.learning.numbers import as_numbers, sees_numbers_alone
+from propopt.interactions.learning.numbers import array_of_numbers, sees_numbers_alone
 
 
 X, Y = product_table(60)
@@ -105,13 +105,13 @@ def test_the_learner_of_a_user_is_never_changed() -> None:
     ],
 )
 def test_columns_that_are_numbers(column: Any, dtype: Any) -> None:
-    found = as_numbers(pd.DataFrame({"a": [0.5, np.nan], "b": column}))
+    found = array_of_numbers(pd.DataFrame({"a": [0.5, np.nan], "b": column}))
     assert (None if found is None else found.dtype) == dtype
 
 
 def test_columns_of_one_dtype_keep_it() -> None:
     for dtype in (np.float32, np.int64, bool):
-        found = as_numbers(pd.DataFrame({"a": [1, 0], "b": [0, 1]}, dtype=dtype))
+        found = array_of_numbers(pd.DataFrame({"a": [1, 0], "b": [0, 1]}, dtype=dtype))
         assert found is not None
         assert found.dtype == dtype
-    assert as_numbers(X) is None
+    assert array_of_numbers(X) is None
