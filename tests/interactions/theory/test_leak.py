@@ -105,7 +105,7 @@ def test_sets_that_are_never_left_out_are_refused() -> None:
 
 def test_words_that_are_none_are_refused() -> None:
     pairs, mains = all_sets(4, 2), [1.0] * 4
-    with pytest.raises(InvalidInput, match="columns: expected one of 'fixed', 'bern"):
+    with pytest.raises(InvalidInput, match="columns: expected 'fixed' or 'bern"):
         additive_leak(mains, 2, pairs, SquaredError(), "any")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match=r"one such as SquaredError\(\), got 'squ"):
         additive_leak(mains, 2, pairs, "squared")  # type: ignore[arg-type]
