@@ -7,6 +7,7 @@ import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,10 +16,13 @@ from exact_csv import read_csv
 from fuzz.csv_files import TABLE
 from fuzz.problem_files import SPLIT as TABLE_SPLIT
 from fuzz.problem_files import dump
+from interaction_scores import made_up_scores
 from sklearn.datasets import load_diabetes
 
 import propopt as po
 from propopt.cli import main
+from propopt.output.progress import PlainConsole
+from propopt.problems.jobs.interactions.printout import _print_sets, _Scores
 
 
 PATCHES = """\
@@ -112,6 +116,24 @@ def test_how_well_it_predicts_is_told_beside_a_constant(run):
     mean = run.stored["mean_error"]
     assert f"mean squared error with all features: {mean:.4g}, at" in run.printed
     assert "; of a constant 5930\n" in run.printed
+
+
+def test_negative_scores_that_main_effects_leak_are_not_read_as_substitutes(
+    capsys, rng
+):
+    scores = made_up_scores(
+        rng,
+        n_features=6,
+        estimates=np.append(np.ones(13), [-1.0, -9.0]),
+        standard_errors=np.full(15, 0.01),
+        monte_carlo=np.zeros(15),
+        leak=np.append(np.zeros(13), [-2.0, -2.0]),
+    )
+    section = SimpleNamespace(level=0.9, adjust="none", against="zero", inference={})
+    _print_sets(_Scores(scores, section, PlainConsole()))
+    (negative,) = capsys.readouterr().out.split("The pairs of most negative score")[1:]
+    assert "d × f" not in negative
+    assert "e × f" in negative
 
 
 def test_what_is_read_first(run):

@@ -52,7 +52,9 @@ def _print_sets(scores: _Scores) -> None:
     highest = frame.nlargest(_SHOWN, "estimate")
     scores.print(f"The {noun} of largest score, {scores.intervals}", highest)
     lowest = frame.drop(highest.index).nsmallest(_OTHERS, "estimate")
-    below = lowest[lowest["reject"] & (lowest["estimate"] < 0.0)]
+    leak = lowest["leak"].fillna(0.0)
+    leaked = (leak != 0.0) & (lowest["ci_high"] >= np.minimum(leak, 0.0))
+    below = lowest[lowest["reject"] & (lowest["estimate"] < 0.0) & ~leaked]
     if len(below):
         meaning = ": each stands in for the other" if noun == "pairs" else ""
         scores.print(f"The {noun} of most negative score{meaning}", below)
