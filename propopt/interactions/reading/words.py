@@ -108,7 +108,8 @@ def _leak(scores: InteractionScores) -> Iterator[str]:
         "all patches have one number of features, so that each feature is in more of "
         "them once another is left out, and a set without interaction does not score "
         f"zero: {_leak_in_numbers(scores)}; compare ranks, or draw "
-        "columns='bernoulli', by which no interaction is a score of zero"
+        "columns='bernoulli', by which pairs of independent features without "
+        "interaction have a target of zero"
     )
 
 
