@@ -6,6 +6,7 @@ At 90 % somewhat less, as n is not small beside √N; means over pairs are 0.82 
 import numpy as np
 import pytest
 from iloco_simulations import Simulation, has
+from scipy.stats import norm
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression
@@ -69,8 +70,12 @@ def coverage(
     n_runs: int,
     error: RowError | None = None,
     n_new: int = 2000,
-) -> float:
-    """Mean share of all 45 pairs, of what the same patches score on new rows."""
+) -> tuple[float, float]:
+    """Mean share of all 45 pairs, of what the same patches score on new rows.
+
+    As it is, and with the error of finitely many new rows as a part of the intervals:
+    without it the shares are lower, of trees and 500 rows 0.81 and not 0.86.
+    """
     found = []
     for run in range(n_runs):
         simulation = Simulation(np.random.default_rng([run, n_rows]), snr)
@@ -79,18 +84,22 @@ def coverage(
         )
         scores = ensemble.scores()
         new = (simulation.rows if error else simulation.rows_without_noise)(n_new)
-        found.append(has(scores, ensemble.judged(*new, scores.sets).estimates))
-    return float(np.mean(found))
+        target = ensemble.judged(*new, scores.sets)
+        both = np.hypot(scores.standard_errors, target.standard_errors)
+        apart = np.abs(scores.estimates - target.estimates)
+        found.append([has(scores, target.estimates), apart <= norm.ppf(0.95) * both])
+    plain, wider = np.mean(found, axis=(0, 2))
+    return float(plain), float(wider)
 
 
 @pytest.mark.parametrize("columns", ["fixed", "bernoulli"])
 def test_small_tables(columns: str) -> None:
     """0.8 to 0.96: means of 20 tables near 0.88 have sd 0.02, out in 10,000 tests."""
     scheme = Minipatches(n_patches=400, rows="sqrt", n_features=2, columns=columns)
-    found = coverage(
+    plain, wider = coverage(
         at_once.least_squares, scheme, snr=0.0, n_rows=100, n_runs=20, n_new=1000
     )
-    assert 0.8 <= found <= 0.96
+    assert 0.8 <= plain <= wider <= 0.96
 
 
 @pytest.mark.slow
@@ -108,8 +117,10 @@ def test_small_tables(columns: str) -> None:
 def test_kernel_ridge(snr: float, m: int, rows: float | str, columns: str) -> None:
     """Means of 30 tables near 0.86 have sd 0.015: below 0.82 in one of 250 tests."""
     scheme = Minipatches(n_patches=1000, rows=rows, n_features=m, columns=columns)
-    found = coverage(at_once.kernel_ridge, scheme, snr=snr, n_rows=250, n_runs=30)
-    assert 0.82 <= found <= 0.95
+    plain, wider = coverage(
+        at_once.kernel_ridge, scheme, snr=snr, n_rows=250, n_runs=30
+    )
+    assert 0.82 <= plain <= wider <= 0.95
 
 
 @pytest.mark.slow
@@ -117,7 +128,7 @@ def test_kernel_ridge(snr: float, m: int, rows: float | str, columns: str) -> No
 def test_absolute_errors_of_kernel_ridge(rows: float | str) -> None:
     """As above."""
     scheme = Minipatches(n_patches=1000, rows=rows, n_features=2)
-    found = coverage(
+    plain, wider = coverage(
         at_once.kernel_ridge,
         scheme,
         snr=0.0,
@@ -125,14 +136,13 @@ def test_absolute_errors_of_kernel_ridge(rows: float | str) -> None:
         n_runs=30,
         error=AbsoluteError(),
     )
-    assert 0.82 <= found <= 0.95
+    assert 0.82 <= plain <= wider <= 0.95
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("m", [2, 5])
-@pytest.mark.parametrize("snr", [0.0, 2.0])
+@pytest.mark.parametrize(("snr", "m"), [(0.0, 2), (2.0, 5)])
 def test_trees(snr: float, m: int) -> None:
-    """Means of 15 tables near 0.84 have sd 0.02."""
-    scheme = Minipatches(n_patches=1500, n_features=m)
-    found = coverage(at_once.trees, scheme, snr=snr, n_rows=500, n_runs=15)
-    assert 0.78 <= found <= 0.95
+    """Means of 15 tables near 0.86 have sd 0.02, out in one of 1000 tests."""
+    scheme = Minipatches(n_patches=1500, rows=0.2, n_features=m)
+    _, found = coverage(at_once.trees, scheme, snr=snr, n_rows=500, n_runs=15)
+    assert 0.79 <= found <= 0.95
