@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 import numpy as np
 from hidimstat import LOCO
@@ -14,7 +17,10 @@ from sklearn.tree import DecisionTreeRegressor
 
 from benchmarks.timing import OURS, Row, in_a_process, with_ratios
 from propopt.interactions import ILOCO, DataSplit, Minipatches
+from propopt.interactions.minipatches.fitting import Chunk
 
+
+TREE = DecisionTreeRegressor(min_samples_leaf=5)
 
 N_LITERAL = 3
 """Pairs of the loop over rows and pairs that are really scored."""
@@ -25,58 +31,79 @@ N_LOOPED = 30
 
 def interactions(quick: bool) -> list[Row]:
     """All pairs of 50 features, 10,000 patches, 500 rows; LOCO beside hidimstat's."""
-    (rows, literal, looped), peak = in_a_process(_quick if quick else _whole)
+    (rows, peers), peak = in_a_process(_pairs)
     ours = Row(**{**vars(rows[0]), "peak_mib": peak})
-    return [*with_ratios([ours, *rows[1:], literal, looped]), *_main_effects(quick)]
+    rows = [*with_ratios([ours, *rows[1:], *peers])]
+    if not quick:
+        rows += [*_larger(100, 2), *_larger(50, 3)]
+    return [*rows, *_main_effects(quick)]
 
 
-def _quick() -> tuple[list[Row], Row, Row]:
-    return _pairs(20, 2000, 300)
-
-
-def _whole() -> tuple[list[Row], Row, Row]:
-    return _pairs(50, 10_000, 500)
-
-
-def _pairs(n_features: int, n_patches: int, n_rows: int) -> tuple[list[Row], Row, Row]:
-    """Everything beyond fits, fits, and both loops, in seconds of the processor."""
+def _pairs() -> tuple[list[Row], list[Row]]:
+    """All that is done beyond fits, fits, and both loops."""
+    n_features, n_patches, n_rows = 50, 10_000, 500
     X, y = product(n_rows, n_features)
-    scheme = Minipatches(n_patches=n_patches)
-    model = ILOCO(DecisionTreeRegressor(min_samples_leaf=5), scheme, order=1)
     few = Minipatches(n_patches=500)
-    ILOCO(DecisionTreeRegressor(), few, order=1).fit(X, y)  # everything is imported
-    fitting, _ = seconds(lambda: model.fit(X, y))
-    beyond, scores = seconds(lambda: model.interactions(order=2))
-    beside, _ = seconds(lambda: model.interactions(order=1))
+    ILOCO(TREE, few).fit(X, y).result_.to_frame()  # everything is imported
+    model = ILOCO(TREE, Minipatches(n_patches=n_patches))
+    with (
+        clocks(Chunk, "__call__") as ensemble,
+        clocks(type(TREE), "fit") as fits,
+        clocks(type(TREE), "predict") as predictions,
+    ):
+        whole, _ = seconds(lambda: model.fit(X, y).result_.to_frame())
     work = f"all pairs of {n_features} features, {n_patches:,} patches, {n_rows} rows"
-    n_pairs = len(scores.sets)
-    peers = []
-    for name, loop, n_some in [
-        ("Algorithm 2, pair by pair and row by row", literal, N_LITERAL),
-        ("Algorithm 2, pair by pair, no jackknife", pair_by_pair, N_LOOPED),
+    own = fits.seconds + predictions.seconds
+    rows = [
+        Row(
+            work=work,
+            method=OURS,
+            seconds=whole - ensemble.seconds,
+            solves="patches drawn and counted, main effects, pairs, intervals, table",
+            target="< 10% of the ensemble",
+        ),
+        Row(work=work, method="the ensemble of trees", seconds=ensemble.seconds),
+        Row(work=work, method="of it fits and predictions of trees", seconds=own),
+    ]
+    return rows, _loops(work, model)
+
+
+def _loops(work: str, model: Any) -> list[Row]:
+    """Seconds of both loops, of some pairs, for all of them."""
+    scores = model.result_
+    peers, n_pairs = [], len(scores.sets)
+    for name, loop, n_some, target in [
+        ("Algorithm 2, pair by pair and row by row", literal, N_LITERAL, ">= 50x"),
+        ("rows at once, pair by pair, no jackknife", pair_by_pair, N_LOOPED, ""),
     ]:
-        some = scores.sets[:: n_pairs // n_some][:n_some]
-        took, means = seconds(partial(loop, model, some))
-        gap = np.abs(means - scores.estimates[:: n_pairs // n_some][:n_some]).max()
+        places = np.arange(0, n_pairs, n_pairs // n_some)[:n_some]
+        took, means = seconds(partial(loop, model, scores.sets[places]))
         peers.append(
             Row(
                 work=work,
                 method=name,
                 seconds=took * n_pairs / n_some,
                 solves=f"{n_some} of {n_pairs} pairs, scaled",
-                gap=float(gap),
-                target=">= 50x",
+                gap=float(np.abs(means - scores.estimates[places]).max()),
+                target=target,
             )
         )
-    rows = [
-        Row(work=work, method=OURS, seconds=beyond, target="< 10% of the fits"),
-        Row(
-            work=work,
-            method="the fits of trees, once for all orders",
-            seconds=fitting - beside,
-        ),
-    ]
-    return rows, peers[0], peers[1]
+    return peers
+
+
+def _larger(n_features: int, order: int) -> list[Row]:
+    """More features or larger sets from one ensemble."""
+    X, y = product(500, n_features)
+    model = ILOCO(TREE, Minipatches(), order=1)
+    fitting, _ = seconds(lambda: model.fit(X, y))
+    beyond, scores = seconds(lambda: model.interactions(order=order))
+    work = f"{len(scores.sets):,} sets of {order} of {n_features} features"
+    return with_ratios(
+        [
+            Row(work=work, method=OURS, seconds=beyond),
+            Row(work=work, method="main effects, with the fits", seconds=fitting),
+        ]
+    )
 
 
 def literal(model: Any, pairs: Any) -> Any:
@@ -164,6 +191,29 @@ def product(n_rows: int, n_features: int) -> tuple[Any, Any]:
     X = rng.normal(size=(n_rows, n_features))
     noise = rng.normal(size=n_rows)
     return X, 2.0 * X[:, :5].sum(axis=1) + 3.0 * X[:, 0] * X[:, 1] + noise
+
+
+@dataclass
+class Clock:
+    """Seconds of the processor in a method."""
+
+    seconds: float = 0.0
+
+
+@contextmanager
+def clocks(owner: type, name: str) -> Iterator[Clock]:
+    """Measure a method, whoever calls it."""
+    clock, method = Clock(), getattr(owner, name)
+
+    def measured(*arguments: Any, **settings: Any) -> Any:
+        began = time.process_time()
+        try:
+            return method(*arguments, **settings)
+        finally:
+            clock.seconds += time.process_time() - began
+
+    with patch.object(owner, name, measured):
+        yield clock
 
 
 def seconds(run: Callable[[], Any]) -> tuple[float, Any]:
