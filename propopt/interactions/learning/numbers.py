@@ -18,9 +18,6 @@ from propopt.tables.frames import as_frame
 
 _PLAIN: Final = str, Number, np.ndarray, np.generic, np.random.RandomState
 
-_BY_NAME: Final = ColumnTransformer, FunctionTransformer
-"""Parts of scikit-learn that may ask a table for names or dtypes."""
-
 
 def sees_numbers_alone(estimator: Any) -> bool:
     """Whether a learner makes the same of a table of numbers and of an array.
@@ -54,7 +51,9 @@ def is_of_scikit_learn(value: Any) -> bool:
         return all(map(is_of_scikit_learn, value.values()))
     if isinstance(value, list | tuple):
         return all(map(is_of_scikit_learn, value))
-    if isinstance(value, _BY_NAME) or not hasattr(value, "get_params"):
+    if isinstance(value, FunctionTransformer):  # those of this package see no names
+        return str(getattr(value.func, "__module__", "")).startswith("propopt.")
+    if isinstance(value, ColumnTransformer) or not hasattr(value, "get_params"):
         return False
     if isinstance(value, type) or not type(value).__module__.startswith("sklearn."):
         return False

@@ -19,7 +19,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from propopt.interactions.learning.numbers import array_of_numbers, sees_numbers_alone
+from propopt.interactions.learning.numbers import (
+    array_of,
+    array_of_numbers,
+    sees_numbers_alone,
+)
 
 
 X, Y = product_table(60)
@@ -42,6 +46,8 @@ class Own(Ridge):  # type: ignore[misc]
         (GridSearchCV(Ridge(), {"alpha": [1.0, 2.0]}), True),
         (GridSearchCV(make_pipeline(Ridge()), {"ridge": [Own()]}), False),
         (make_pipeline(FunctionTransformer(), Ridge()), False),
+        (make_pipeline(FunctionTransformer(np.log1p), Ridge()), False),
+        (make_pipeline(FunctionTransformer(array_of), Ridge()), True),
         (make_pipeline(make_column_transformer(("drop", [0])), Ridge()), False),
         (HistGradientBoostingRegressor(), True),
         (HistGradientBoostingRegressor(categorical_features=["a"]), False),
