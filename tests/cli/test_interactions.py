@@ -116,6 +116,7 @@ def test_how_well_it_predicts_is_told_beside_a_constant(run):
     mean = run.stored["mean_error"]
     assert f"mean squared error with all features: {mean:.4g}, at" in run.printed
     assert "; of a constant 5930\n" in run.printed
+    assert "intervals are for new rows and any number of patches" in run.printed
 
 
 def test_negative_scores_that_main_effects_leak_are_not_read_as_substitutes(

@@ -282,3 +282,13 @@ def test_a_card_has_both_ends_and_all_cautions_and_escapes_names(rng):
     assert "most negative" in card
     assert "are beyond that leak too" in card
     assert "not with those of another" in card
+
+
+@pytest.mark.parametrize(
+    ("n_groups", "aim"), [(20, "any number of patches"), (0, "as they are fitted here")]
+)
+def test_a_card_says_what_intervals_are_for(rng, n_groups, aim):
+    scores = sure(rng, [2.0, -1.0, 0.001], n_groups=n_groups)
+    assert f"intervals are for new rows and {aim}" in " ".join(
+        scores._repr_html_().replace("the predictors ", "").split()
+    )

@@ -10,6 +10,7 @@ import numpy as np
 from propopt._typing import Positions
 from propopt.interactions.reading.words import (
     WORDS_LEVEL,
+    aim_of_intervals,
     cautions,
     counted_sets,
     level_in_words,
@@ -34,7 +35,11 @@ def scores_html(scores: InteractionScores) -> str:
     title = (
         f"iLOCO of {counted_sets(scores, len(scores))}, {plural(scores.n_rows, 'row')}"
     )
-    facts = (f"{scores.method}; {scores.error} error", units_of_scores(scores))
+    facts = (
+        f"{scores.method}; {scores.error} error",
+        units_of_scores(scores),
+        aim_of_intervals(scores),
+    )
     order = np.argsort(-scores.estimates, kind="stable")
     order = order[~np.isnan(scores.estimates[order])]
     below = order[::-1][:CARD_ROWS]

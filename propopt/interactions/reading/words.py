@@ -181,5 +181,12 @@ def units_of_scores(scores: InteractionScores) -> str:
     )
 
 
+def aim_of_intervals(scores: InteractionScores) -> str:
+    """What the intervals are intervals of."""
+    if scores.n_groups:
+        return "intervals are for new rows and any number of patches of this table"
+    return "intervals are for new rows and the predictors as they are fitted here"
+
+
 def _number(scores: InteractionScores, q: int) -> str:
     return f"{scores.estimates[q]:.4g} ± {scores.total_errors[q]:.2g}"

@@ -12,6 +12,7 @@ import pandas as pd
 from propopt.interactions import ILOCO, InteractionScores
 from propopt.interactions.reading.words import (
     SET_NOUNS,
+    aim_of_intervals,
     level_in_words,
     units_of_scores,
 )
@@ -38,6 +39,7 @@ def print_interactions(
         f"models without features, by {settings_in_words(section.scheme)}",
         judged.in_words(),
         units_of_scores(found),
+        aim_of_intervals(found),
     )
     for line in (*how, *found.notes, *found.cautions):
         console.print(line, markup=False)
