@@ -20,17 +20,24 @@ class Verdict(Enum):
     """What follows from a number: of an invariant the first two, of a claim the rest.
 
     ``DIFFERS``: the statement holds, but in a set-up that differs from the paper's in
-    something that bears on it.
+    something that bears on it. ``UNDECIDED``: the value scatters over replicates, and
+    these are too few to say on which side of the limit it is.
     """
 
     PASS = "PASS"
     FAIL = "FAIL"
     CONFIRMED = "confirmed"
     DIFFERS = "differs"
+    UNDECIDED = "undecided"
     NOT_CONFIRMED = "not confirmed"
 
     def __str__(self) -> str:
         return self.value
+
+    @property
+    def holds(self) -> bool:
+        """True if the statement does."""
+        return self in (Verdict.PASS, Verdict.CONFIRMED, Verdict.DIFFERS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,9 +72,7 @@ class Finding(ABC):
     @property
     def holds(self) -> bool:
         """True if the value is on the right side of the limit."""
-        if self.sense == "<=":
-            return self.value <= self.limit
-        return self.value >= self.limit
+        return self._allows(self.value)
 
     @property
     def condition(self) -> str:
@@ -79,6 +84,9 @@ class Finding(ABC):
         """How far on the right side of the limit; below zero on the wrong one."""
         distance = self.limit - self.value
         return distance if self.sense == "<=" else -distance
+
+    def _allows(self, value: float) -> bool:
+        return value <= self.limit if self.sense == "<=" else value >= self.limit
 
 
 @final
@@ -107,18 +115,31 @@ class Claim(Finding):
     ----------
     difference : str
         In what the set-up differs from the paper's, if that bears on the statement.
+    between : (float, float), optional
+        Where the value of infinitely many replicates is, at a level that the paper's
+        pages state: only if both ends are on one side of the limit is the statement
+        decided. By default the value has no error.
 
     Examples
     --------
     >>> finding = Claim(statement="it falls", value=0.9, sense="<=", limit=1.0)
     >>> str(finding.verdict)
     'confirmed'
+    >>> few = Claim(
+    ...     statement="it falls", value=0.9, sense="<=", limit=1.0, between=(0.7, 1.1)
+    ... )
+    >>> str(few.verdict)
+    'undecided'
     """
 
     difference: str = ""
+    between: tuple[float, float] | None = None
 
     @property
     def verdict(self) -> Verdict:
-        if not self.holds:
+        sides = {self._allows(end) for end in self.between or (self.value,)}
+        if len(sides) > 1:
+            return Verdict.UNDECIDED
+        if not sides.pop():
             return Verdict.NOT_CONFIRMED
         return Verdict.DIFFERS if self.difference else Verdict.CONFIRMED

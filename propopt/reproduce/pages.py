@@ -11,7 +11,7 @@ from propopt.output.files import written_whole
 from propopt.output.markdown import markdown_list, markdown_table, write_markdown
 from propopt.output.svg import write_svg
 from propopt.output.text import in_markdown
-from propopt.reproduce.findings import Verdict
+from propopt.reproduce.findings import Claim, Finding, Verdict
 from propopt.reproduce.panels import PanelResult
 from propopt.reproduce.studies import StudyResult
 from propopt.reproduce.tally import (
@@ -59,7 +59,7 @@ def _page(report: FigureReport) -> Iterator[str]:
             in_markdown(title),
             f.statement.rsplit(": ", 1)[0],
             str(f.verdict),
-            _number(f.value),
+            _value(f),
             f.note,
         )
         for title, f in report.findings
@@ -179,7 +179,7 @@ def _index(reports: Sequence[FigureReport], title: str) -> Iterator[str]:
         for r in reports
     ]
     yield markdown_table(
-        ("figure", "", "panels", "PASS", *_CLAIM_WORDS, "seconds"), rows
+        ("figure", "", "panels", "PASS", *map(str, _OF_CLAIMS), "seconds"), rows
     )
     for report in reports:
         yield f"## {report.name}: {report.figure.title}"
@@ -187,15 +187,20 @@ def _index(reports: Sequence[FigureReport], title: str) -> Iterator[str]:
         yield from _statements(report, "###")
 
 
-_CLAIM_WORDS = tuple(
-    map(str, (Verdict.CONFIRMED, Verdict.DIFFERS, Verdict.NOT_CONFIRMED))
+_OF_CLAIMS = (
+    Verdict.CONFIRMED,
+    Verdict.DIFFERS,
+    Verdict.NOT_CONFIRMED,
+    Verdict.UNDECIDED,
 )
 _LEGEND = """\
 An invariant is a promise of ours (certificates, dominance, closed forms), checked in
 every panel; if one fails, something is broken. A statement of the paper is *confirmed*
 if it holds in every panel, it *differs* if it holds but in a set-up that is not the
-paper's in something that bears on it, and else it is *not confirmed*. A row has the
-panel where it is narrowest. Every finding stands in `statements.csv`."""
+paper's in something that bears on it, and else it is *not confirmed*. Where a number
+scatters over replicates, the interval of it is told; a limit within the interval leaves
+the statement *undecided*. A row has the panel where it is narrowest. Every finding
+stands in `statements.csv`."""
 
 
 def _remarkable(reports: Sequence[FigureReport]) -> Iterator[str]:
@@ -230,7 +235,7 @@ def _remarkable(reports: Sequence[FigureReport]) -> Iterator[str]:
 def _counts(report: FigureReport) -> Iterator[str]:
     tally = Tally.of([report])
     yield f"{tally.n_invariants - tally.n_failed} of {tally.n_invariants}"
-    for verdict in (Verdict.CONFIRMED, Verdict.DIFFERS, Verdict.NOT_CONFIRMED):
+    for verdict in _OF_CLAIMS:
         yield str(tally.claims.get(verdict, 0))
 
 
@@ -259,7 +264,7 @@ _HEAD = ("measured", "has to be", "panels", "narrowest in")
 def _decided(statement: Conclusion) -> tuple[str, ...]:
     title, finding = statement.narrowest
     return (
-        _number(finding.value),
+        _value(finding),
         finding.condition,
         f"{statement.n_holding} of {len(statement.findings)}",
         in_markdown(title) + _aside(finding.note),
@@ -285,6 +290,14 @@ def _aside(text: str) -> str:
 def _share(value: float) -> str:
     """Percent, with digits left where that is very little."""
     return f"{value:.2%}" if value == 0 or abs(value) >= 1e-4 else f"{value:.1e}"
+
+
+def _value(finding: Finding) -> str:
+    """With its interval, if it has one."""
+    if not isinstance(finding, Claim) or finding.between is None:
+        return _number(finding.value)
+    low, high = map(_number, finding.between)
+    return f"{_number(finding.value)} ({low} to {high})"
 
 
 def _number(value: float) -> str:

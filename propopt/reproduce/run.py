@@ -191,7 +191,7 @@ def panel_results(
 
 
 def _print_panel(result: AnyResult, console: Console) -> None:
-    unmet = [finding for finding in result.findings if not finding.holds]
+    unmet = [finding for finding in result.findings if not finding.verdict.holds]
     holding = len(result.findings) - len(unmet)
     console.print(
         f"  {result.panel.title:<32} {holding:>2} of {len(result.findings):>2} hold "

@@ -22,7 +22,11 @@ _WORDS = {
     Verdict.CONFIRMED: "confirmed",
     Verdict.DIFFERS: "true in a set-up that differs",
     Verdict.NOT_CONFIRMED: "not confirmed",
+    Verdict.UNDECIDED: "undecided by too few replicates",
 }
+_ALWAYS_TOLD = (Verdict.CONFIRMED, Verdict.DIFFERS, Verdict.NOT_CONFIRMED)
+_DECIDES = {Verdict.FAIL: 0, Verdict.NOT_CONFIRMED: 0, Verdict.UNDECIDED: 1}
+"""Which of the verdicts of panels is that of all; those that hold come last."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +49,12 @@ class Conclusion:
 
     @property
     def narrowest(self) -> tuple[str, Finding]:
-        """That which decides: one that does not hold, or else by the least margin."""
-        return min(self.findings, key=lambda pair: (pair[1].holds, pair[1].margin))
+        """That which decides: by its verdict, then by the least margin."""
+
+        def rank(pair: tuple[str, Finding]) -> tuple[int, float]:
+            return _DECIDES.get(pair[1].verdict, 2), pair[1].margin
+
+        return min(self.findings, key=rank)
 
     @property
     def verdict(self) -> Verdict:
@@ -66,7 +74,7 @@ class Conclusion:
     @property
     def n_holding(self) -> int:
         """In how many panels it holds."""
-        return sum(finding.holds for _, finding in self.findings)
+        return sum(finding.verdict.holds for _, finding in self.findings)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -172,7 +180,9 @@ class Tally:
     def in_words(self) -> str:
         """Two sentences, or three."""
         held = self.n_invariants - self.n_failed
-        claims = ", ".join(f"{self.claims.get(v, 0)} {w}" for v, w in _WORDS.items())
+        counts = {v: self.claims.get(v, 0) for v in _WORDS}
+        told = [v for v in _WORDS if counts[v] or v in _ALWAYS_TOLD]
+        claims = ", ".join(f"{counts[v]} {_WORDS[v]}" for v in told)
         changed = f" {self.n_changed} not as on record." * bool(self.n_changed)
         return (
             f"Invariants of ours: {held} of {self.n_invariants} PASS, {self.n_failed} "
@@ -192,6 +202,8 @@ def findings_table(reports: Iterable[FigureReport]) -> pd.DataFrame:
             "value": finding.value,
             "sense": finding.sense,
             "limit": finding.limit,
+            "low": _between(finding)[0],
+            "high": _between(finding)[1],
             "verdict": finding.verdict.value,
             "note": finding.note,
         }
@@ -224,6 +236,12 @@ def read_record(path: Path) -> Record:
     table = pd.read_csv(path, keep_default_na=False)
     keys = table[_KEY].itertuples(index=False, name=None)
     return dict(zip(keys, map(Verdict, table["verdict"]), strict=True))
+
+
+def _between(finding: Finding) -> tuple[float, float]:
+    """The interval of a value that scatters; else the value."""
+    exact = (finding.value, finding.value)
+    return (finding.between or exact) if isinstance(finding, Claim) else exact
 
 
 def _difference(finding: Finding) -> str:

@@ -19,7 +19,7 @@ def file(tmp_path):
     return path
 
 
-def claim(value=1.0, *, statement="it falls", difference="", note=""):
+def claim(value=1.0, *, statement="it falls", difference="", note="", between=None):
     """Holds for values up to one."""
     return Claim(
         statement=statement,
@@ -28,6 +28,7 @@ def claim(value=1.0, *, statement="it falls", difference="", note=""):
         limit=1.0,
         difference=difference,
         note=note,
+        between=between,
     )
 
 
@@ -61,6 +62,11 @@ def test_what_is_no_number_does_not_hold(sense):
         (claim(1.001), "not confirmed"),
         (claim(1.0, difference="few points"), "differs"),
         (claim(1.001, difference="few points"), "not confirmed"),
+        (claim(0.5, between=(0.1, 1.0)), "confirmed"),
+        (claim(0.5, between=(0.1, 1.0), difference="few points"), "differs"),
+        (claim(0.5, between=(0.1, 1.001)), "undecided"),
+        (claim(1.5, between=(1.0, 2.0)), "undecided"),
+        (claim(1.5, between=(1.001, 2.0)), "not confirmed"),
     ],
 )
 def test_verdicts(found, verdict):
@@ -128,6 +134,35 @@ def test_an_invariant_that_fails_is_a_failure_and_told_first(tmp_path, monkeypat
 def test_a_statement_has_to_hold_in_every_panel(tmp_path, monkeypatch):
     _, page = reproduce(monkeypatch, tmp_path, claim(0.5), claim(1.001), claim(0.9))
     assert "| 1.001 | <= 1 | 2 of 3 | panel 1, D = 1 |" in page
+
+
+@pytest.mark.parametrize(
+    ("others", "verdict", "told"),
+    [
+        ([claim(0.9)], "undecided", "0.8 (0.7 to 1.2) | <= 1 | 1 of 2"),
+        ([claim(0.9), claim(1.2)], "not confirmed", "1.2 | <= 1 | 1 of 3"),
+    ],
+)
+def test_a_panel_that_decides_nothing_yields_to_one_that_refutes(
+    others, verdict, told, tmp_path, monkeypatch
+):
+    few = claim(0.8, between=(0.7, 1.2))
+    _, page = reproduce(monkeypatch, tmp_path, few, *others)
+    assert f"| it falls | **{verdict}** (on record: none) | {told} |" in page
+    claims = pd.read_csv(tmp_path / "claims.csv")
+    assert claims["verdict"].tolist() == [verdict]
+    every = pd.read_csv(tmp_path / "statements.csv")
+    assert every[["low", "high"]].iloc[0].tolist() == [0.7, 1.2]
+    assert every[["low", "high"]].iloc[1].tolist() == [0.9, 0.9]
+
+
+def test_what_is_undecided_is_counted_and_is_no_failure(tmp_path, monkeypatch, capsys):
+    found = claim(0.8, between=(0.7, 1.2))
+    code, page = reproduce(monkeypatch, tmp_path, found)
+    assert code == 0
+    assert "0 not confirmed, 1 undecided by too few replicates." in page
+    assert "not confirmed here" not in page
+    assert "undecided: it falls: 0.8" in capsys.readouterr().out
 
 
 def test_set_ups_that_differ_are_told_apart(tmp_path, monkeypatch):

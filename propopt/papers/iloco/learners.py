@@ -46,7 +46,7 @@ def paper_learner(name: LearnerName, task: LearningTask, *, patch: bool = False)
         tree = DecisionTreeClassifier if classes else DecisionTreeRegressor
         return tree(min_samples_leaf=5)
     forest = RandomForestClassifier if classes else RandomForestRegressor
-    return forest(20, min_samples_leaf=5)
+    return forest(10, min_samples_leaf=5)
 
 
 class _KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

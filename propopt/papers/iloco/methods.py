@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from sklearn.exceptions import ConvergenceWarning
 
+from propopt.errors import FewPatchesWarning
 from propopt.interactions import DataSplit, Minipatches, faith_shap, h_statistic
 
 
@@ -33,7 +34,7 @@ LOOKS: Final[Mapping[str, tuple[str, str]]] = {
 """Colour and line of each."""
 
 COMPARED: Final[Mapping[str, Callable[..., Any]]] = {
-    H: partial(h_statistic, n_rows=30, n_background=30),
+    H: partial(h_statistic, n_rows=20, n_background=20),
     FAITH: partial(faith_shap, n_rows=6, n_background=10),
 }
 """Of a fitted learner."""
@@ -59,8 +60,12 @@ def with_seed(learner: Any, seed: int) -> Any:
 
 
 @contextmanager
-def quiet_networks() -> Iterator[None]:
-    """Networks stop after the steps that they are given, on purpose."""
+def quietly() -> Iterator[None]:
+    """Without warnings of what is so on purpose, and told in the pages.
+
+    Networks stop after the steps that they are given, and patches are few.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", FewPatchesWarning)
         yield

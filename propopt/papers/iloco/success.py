@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
-import pandas as pd
 
 from propopt._typing import Points, Values
-from propopt.interactions import ILOCO, Minipatches
+from propopt.interactions import (
+    ILOCO,
+    Minipatches,
+)
 from propopt.papers.iloco.learners import LearnerName, paper_learner
 from propopt.papers.iloco.methods import (
     COMPARED,
@@ -21,39 +23,24 @@ from propopt.papers.iloco.methods import (
     LOOKS,
     RIVALS,
     SPLIT,
-    quiet_networks,
+    quietly,
     schemes,
     with_seed,
 )
 from propopt.papers.iloco.scale import Scale
+from propopt.papers.iloco.shares import (
+    Successes,
+    difference_between,
+    excess_between,
+    share_between,
+)
 from propopt.papers.iloco.simulations import Simulation
 from propopt.papers.lime.lines import DrawnLine, Lines
 from propopt.reproduce.findings import Claim
 from propopt.reproduce.studies import Study
 
 
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Successes:
-    """The share of replicates in which each method finds what it should.
-
-    Parameters
-    ----------
-    places : array (K,)
-        What varies, such as snr, ascending.
-    shares : mapping of arrays (K,)
-        By method.
-    n_replicates : int
-        Of each share.
-    """
-
-    places: Values
-    shares: Mapping[str, Values]
-    n_replicates: int
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row for each place, one column for each method."""
-        return pd.DataFrame({"at": self.places, **self.shares})
+_APART: Final = 0.01
 
 
 @final
@@ -76,23 +63,24 @@ class SuccessCurve:
     scale: Scale
 
     def measure(self) -> Successes:
-        """Replicate r has the seed r at each snr."""
-        with quiet_networks():
-            found = [
-                [self._found(ratio, seed) for seed in range(self.n_replicates)]
-                for ratio in self.scale.ratios
+        """All replicates are independent, those at another snr too."""
+        with quietly():
+            runs = [
+                [self._found(place, run) for run in range(self.n_replicates)]
+                for place in range(len(self.scale.ratios))
             ]
-        return successes_of(self.scale.places, found)
+        return Successes.of(self.scale.places, runs)
 
     @property
     def n_replicates(self) -> int:
         """How many draws each share is of."""
         return self.scale.n_replicates[self.learner]
 
-    def _found(self, ratio: float, seed: int) -> Mapping[str, bool]:
+    def _found(self, place: int, run: int) -> Mapping[str, bool]:
         """By method, whether (1, 2) has the largest score."""
-        rng = np.random.default_rng([seed, 14])
-        X, y = self.simulation.draw(ratio, self.scale.n_rows, rng)
+        rng = np.random.default_rng([run, 14, place])
+        X, y = self.simulation.draw(self.scale.ratios[place], self.scale.n_rows, rng)
+        seed = run + self.n_replicates * place
         return {
             method: int(np.argmax(scores)) == 0
             for method, scores in self._scores(X, y, seed)
@@ -112,21 +100,8 @@ class SuccessCurve:
         return paper_learner(self.learner, self.simulation.task, patch=patch)
 
 
-def successes_of(places: Values, found: list[list[Mapping[str, bool]]]) -> Successes:
-    """Shares over the replicates (inner list) at each place (outer list)."""
-    return Successes(
-        places=places,
-        shares={
-            method: np.array([np.mean([one[method] for one in own]) for own in found])
-            for method in found[0][0]
-        },
-        n_replicates=len(found[0]),
-    )
-
-
-def study_of_curve(curve: SuccessCurve, row: str) -> Study[Successes]:
-    """The panel of a learner and a simulation."""
-    told = curve.scale.told
+def study_of_curve(curve: SuccessCurve, row: str, told: str) -> Study[Successes]:
+    """The panel of a learner and a simulation; ``told`` is in what they differ."""
     return Study(
         column=curve.learner,
         row=row,
@@ -146,43 +121,49 @@ def study_of_curve(curve: SuccessCurve, row: str) -> Study[Successes]:
 
 def grows(found: Successes, *, method: str, difference: str) -> Claim:
     """From chance to certainty."""
-    shares = found.shares[method]
+    shares, runs = found.shares[method], found.found[method]
     return Claim(
         statement=f"{method} finds (1, 2) where snr is large and not where it is 0: "
         "share of replicates at the largest less that at 0",
         value=float(shares[-1] - shares[0]),
         sense=">=",
-        limit=0.7,
-        note=shares_in_words(found, method),
+        limit=0.4,
+        note=found.told(method),
         difference=difference,
+        between=difference_between(runs[-1], runs[0]),
     )
 
 
 def beats_rivals(found: Successes, *, method: str, difference: str) -> Claim:
-    """At all snr together."""
-    best = max(RIVALS, key=lambda rival: float(found.shares[rival].mean()))
+    """At all snr together; not to be worse than either is decided of each."""
+    own = found.found[method]
+    ends = [excess_between(own, found.found[one], len(RIVALS)) for one in RIVALS]
+    means = {one: float(found.shares[one].mean()) for one in RIVALS}
+    best = max(RIVALS, key=means.__getitem__)
     return Claim(
         statement=f"{method} finds (1, 2) at least as often as H-statistic and "
         "Faith-Shap: mean share over snr, less that of the better one",
-        value=float(found.shares[method].mean() - found.shares[best].mean()),
+        value=float(own.mean() - means[best]),
         sense=">=",
         limit=0.0,
-        note=f"{best}: {shares_in_words(found, best)}",
+        note=f"{found.told(method)}; {best}: {found.told(best)}",
         difference=difference,
+        between=(min(low for low, _ in ends), min(high for _, high in ends)),
     )
 
 
 def early(found: Successes, *, difference: str) -> Claim:
     """At the lowest snr above 0."""
-    lowest = float(found.places[found.places > 0][0])
+    place = int(np.flatnonzero(found.places > 0)[0])
     return Claim(
         statement="Faith-Shap finds (1, 2) at a low snr already: share of replicates "
         "at the lowest above 0",
-        value=float(found.shares[FAITH][found.places == lowest][0]),
+        value=float(found.shares[FAITH][place]),
         sense=">=",
         limit=0.5,
-        note=f"snr {lowest:g}",
+        note=f"snr {found.places[place]:g}",
         difference=difference,
+        between=share_between(found.found[FAITH][place]),
     )
 
 
@@ -192,20 +173,16 @@ def success_charts(found: Successes, *, title: str) -> tuple[Lines, ...]:
 
 
 def success_lines(found: Successes, *, title: str, x_label: str) -> Lines:
-    """A line for each method."""
+    """A line for each method, a little apart, so that none hides another."""
+    middle = len(found.found) / 2
     lines = tuple(
         DrawnLine(
-            label=method, x=found.places, y=shares,
+            label=method, x=found.places, y=shares + _APART * (k - middle),
             colour=LOOKS[method][0], line=LOOKS[method][1],
         )
-        for method, shares in found.shares.items()
+        for k, (method, shares) in enumerate(found.shares.items())
     )  # fmt: skip
     return Lines(
         title=title, x_label=x_label, y_label="share of replicates", curves=lines,
-        y_limits=(-0.05, 1.05),
+        y_limits=(-0.06, 1.06),
     )  # fmt: skip
-
-
-def shares_in_words(found: Successes, method: str) -> str:
-    """Of one method, place by place."""
-    return ", ".join(f"{share:.2f}" for share in found.shares[method])
