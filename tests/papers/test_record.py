@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -64,9 +65,17 @@ def test_a_run_has_the_verdicts_on_record(name):
     assert report.changed == []
 
 
-@pytest.mark.parametrize("name", ["tabular-lime", "linear-lime", "text-lime"])
-def test_every_verdict_on_papers_on_lime_stands_in_the_docs(name):
-    text = DOCS.with_name("lime_papers.md").read_text(encoding="utf-8")
+PAGES = {
+    "tabular-lime": "lime_papers.md",
+    "linear-lime": "lime_papers.md",
+    "text-lime": "lime_papers.md",
+    "iloco": "iloco_paper.md",
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_verdict_on_other_papers_stands_in_the_docs(name):
+    text = DOCS.with_name(PAGES[name]).read_text(encoding="utf-8")
     sections = dict(
         re.findall(
             rf"^### {name} (\w+): .*?\n(.*?)(?=^##|\Z)",
@@ -86,3 +95,15 @@ def test_every_verdict_on_papers_on_lime_stands_in_the_docs(name):
         assert len(rows) == 1
     n_rows = sum(section.count("\n| ") - 2 for section in sections.values())
     assert n_rows == len(record)
+
+
+def test_the_docs_count_the_verdicts_on_iloco():
+    text = DOCS.with_name("iloco_paper.md").read_text(encoding="utf-8")
+    counts = Counter(PAPERS["iloco"].record.values())
+    told = re.sub(r"\s+", " ", text)
+    assert (
+        f"{counts[Verdict.CONFIRMED]} are confirmed, {counts[Verdict.DIFFERS]} hold "
+        "in a set-up that differs, "
+        f"**{counts[Verdict.NOT_CONFIRMED]} are not confirmed**, and "
+        f"{counts[Verdict.UNDECIDED]} are undecided at this scale"
+    ) in told
