@@ -158,7 +158,7 @@ class MinipatchesSection(SchemeSection):
 
     def is_whole(self, source: LeftOut) -> bool:
         assert isinstance(source, PatchErrors)
-        return len(source.patches) == self.n_patches
+        return len(source.patches) == self.build().n_patches
 
     def check(self, n_rows: int, features: Features, order: int) -> None:
         check_order(self.build().usable(n_rows, features), order)
