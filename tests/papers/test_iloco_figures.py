@@ -76,7 +76,7 @@ RANK = {
 
 def test_twenty_replicates_stand_behind_every_share_that_is_judged():
     assert min(REDUCED.n_replicates.values()) >= 20
-    assert min(REDUCED.n_orders, REDUCED.n_coverage, tables.TABLE_DRAWS) >= 20
+    assert min(REDUCED.n_orders, REDUCED.n_coverage, tables.FRIEDMAN_DRAWS) >= 20
 
 
 def test_the_full_scale_has_the_same_figures_and_no_verdicts_on_record():

@@ -40,7 +40,7 @@ from propopt.reproduce.studies import Study, draw_charts
 _N_PATCHES: Final = 1500
 _N_DRAWN: Final = 3000
 _DRAWN: Final = 14
-TABLE_DRAWS: Final = 24
+FRIEDMAN_DRAWS: Final = 24
 """Replicates of Friedman's function."""
 _N_ROWS: Final = 300
 _TEN: Final = 10
@@ -220,7 +220,7 @@ def some_are_found(found: Scored, *, name: str) -> Claim:
 def friedman_places() -> Successes:
     """Whether x0 and x1 come first, by sin(π x0 x1), in each draw."""
     with quietly():
-        runs = [_first_of_friedman(seed) for seed in range(TABLE_DRAWS)]
+        runs = [_first_of_friedman(seed) for seed in range(FRIEDMAN_DRAWS)]
     return Successes.of(np.zeros(1), [runs])
 
 
