@@ -127,7 +127,7 @@ def grows(found: Successes, *, method: str, difference: str) -> Claim:
         "share of replicates at the largest less that at 0",
         value=float(shares[-1] - shares[0]),
         sense=">=",
-        limit=0.4,
+        limit=0.5,
         note=found.told(method),
         difference=difference,
         between=difference_between(runs[-1], runs[0]),
