@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from propopt._typing import Array
 from propopt.interactions.features import Features
 from propopt.interactions.inference.scores import set_scores
 from propopt.interactions.left_out import inclusion_exclusion
@@ -65,3 +66,29 @@ def test_scores_of_pairs(
     found = set_scores(source, PAIRS)
     np.testing.assert_allclose(found.estimates, means, atol=5e-7)
     assert found.standard_errors[0] == pytest.approx(se, abs=5e-7)
+
+
+def score_without(patch: int) -> float:
+    """Of the pair (0, 1) by squared errors, a patch left out, row by row."""
+    rows, columns = np.repeat(np.arange(3), 4), np.tile(np.arange(4), 3)
+    total = 0.0
+    for k in range(3):
+        used = (rows != k) & (np.arange(12) != patch)
+        predicted = V.ravel() + k * (columns + 1.0)
+
+        def error(
+            *left_out: int, at: int = k, used: Array = used, all_: Array = predicted
+        ) -> float:
+            own = used & ~np.isin(columns, left_out)
+            return float((Y[at] - all_[own].mean()) ** 2)
+
+        total += error(0) + error(1) - error(0, 1) - error()
+    return total / 3
+
+
+def test_the_error_of_patches_is_the_jackknife_over_them() -> None:
+    # √((G − 1)/G Σ_g (z̄_(−g) − mean)²), each of the 12 patches a group of its own
+    left_out = np.array([score_without(patch) for patch in range(12)])
+    expected = np.sqrt(11 / 12 * ((left_out - left_out.mean()) ** 2).sum())
+    found = set_scores(example(SquaredError()), PAIRS)
+    assert found.monte_carlo[0] == pytest.approx(expected, rel=1e-12)
