@@ -7,10 +7,8 @@ from . import interactions as interactions
 from . import lime as lime
 from . import losses as losses
 from . import metrics as metrics
-from . import papers as papers
 from . import plots as plots
 from . import problems as problems
-from . import reproduce as reproduce
 from . import solvers as solvers
 from .certificate import Certificate as Certificate
 from .certificate import certify as certify

@@ -20,8 +20,6 @@ from propopt.output.text import printable, printable_lines
 
 
 DONE, BAD_INPUT, SOLVER_FAILURE, REFUTED, UNWRITTEN, INTERRUPTED = 0, 2, 3, 4, 5, 130
-_PLACES = {"properties": "paper"}
-"""Folders of results that are not called as their papers are."""
 _RISING = (DONE, REFUTED, SOLVER_FAILURE, UNWRITTEN, BAD_INPUT, INTERRUPTED)
 """Of several files, the gravest code is returned."""
 
@@ -29,20 +27,27 @@ _RISING = (DONE, REFUTED, SOLVER_FAILURE, UNWRITTEN, BAD_INPUT, INTERRUPTED)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``propopt`` and return its exit code.
 
-    0: done; 2: bad input; 3: a solver failed or missed the tolerance; 4: a statement of
-    the paper fails; 5: what was found could not be written; 130: interrupted.
+    0: done; 2: bad input; 3: a solver failed or missed the tolerance; 5: what was found
+    could not be written; 130: interrupted.
     """
+    return run_command(_parser, arguments)
+
+
+def run_command(
+    parser: Callable[[], argparse.ArgumentParser], arguments: Sequence[str] | None
+) -> int:
+    """The exit code of the command that a parser finds, with complaints in words."""
     with patient_streams() as (out, _), _termination_interrupts():
-        options = _parser().parse_args(arguments)
+        options = parser().parse_args(arguments)
         command: Callable[[argparse.Namespace], int] = options.command
         code = _guarded(partial(command, options))
-        return _gravest([code, _said(out)])
+        return gravest([code, _said(out)])
 
 
 def check(options: argparse.Namespace) -> int:
     """``propopt check FILE...``: say whether problem files are valid."""
     checks = [partial(_check, file, options) for file in options.files]
-    return _gravest([_guarded(work) for work in checks])
+    return gravest([_guarded(work) for work in checks])
 
 
 def schema(options: argparse.Namespace) -> int:
@@ -88,48 +93,6 @@ def _interactions_files(options: argparse.Namespace) -> int:
     return _run_all(files, partial(_interactions, options=options))
 
 
-def reproduce(options: argparse.Namespace) -> int:
-    """``propopt reproduce [PAPER] FIGURE...``: papers' figures and statements."""
-    if not options.figures and options.paper is None:
-        print("\n".join(po.papers.catalogue()))
-        return DONE
-    chosen = po.papers.read_choices(options.figures, options.paper)
-    if len(chosen) > 1 and options.csv is not None:
-        raise InvalidInput("--csv is a table for one paper; name one")
-    codes = []
-    for paper, figures in chosen:
-        own = _PLACES.get(paper.name, paper.name)
-        folder = Path(options.output or "results")
-        if len(chosen) > 1 or not options.output:
-            folder = folder / own
-        codes.append(_reproduce(paper, figures, folder, options))
-        if codes[-1] == INTERRUPTED:
-            break
-    return _gravest(codes)
-
-
-def _reproduce(
-    paper: po.reproduce.Paper,
-    figures: Sequence[str],
-    folder: Path,
-    options: argparse.Namespace,
-) -> int:
-    """The code of one paper."""
-    report = po.reproduce.reproduce_paper(
-        paper.at_full_scale if options.full else paper,
-        figures,
-        folder,
-        csv=options.csv,
-        target=options.target,
-        task=options.task,
-        n_jobs=options.jobs,
-        quiet=options.quiet,
-    )
-    if report.interrupted:
-        return INTERRUPTED
-    return REFUTED if report.n_failed else DONE
-
-
 def _check(file: str, options: argparse.Namespace) -> int:
     checked = po.problems.read_problem(file, _code(options))
     checked.check_data()
@@ -156,7 +119,7 @@ def _run_all(
         codes.append(_guarded(partial(_blamed, file, run)))
         if codes[-1] == INTERRUPTED:
             break
-    return _gravest(codes)
+    return gravest(codes)
 
 
 def _blamed(
@@ -269,11 +232,13 @@ def _termination_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
-def _gravest(codes: Sequence[int]) -> int:
+def gravest(codes: Sequence[int]) -> int:
+    """The code that several commands end with."""
     return max(codes, key=_RISING.index)
 
 
-def _jobs(text: str) -> int:
+def worker_count(text: str) -> int:
+    """A number of workers from the command line."""
     if text.lstrip("-").isdigit() and int(text) != 0:
         return int(text)
     raise argparse.ArgumentTypeError(
@@ -287,17 +252,19 @@ def _row(text: str) -> int:
     raise argparse.ArgumentTypeError(f"expected the number of a row, got {text!r}")
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """Complains without acting on the terminal."""
+
     def error(self, message: str) -> NoReturn:
         super().error(printable_lines(message))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="propopt",
         description="Explanations optimized for the properties you choose, with proof.",
-        epilog="Exit codes: 0 done, 2 bad input, 3 solver failure, 4 a statement of "
-        "the paper fails, 5 not written, 130 interrupted.",
+        epilog="Exit codes: 0 done, 2 bad input, 3 solver failure, 5 not written, "
+        "130 interrupted.",
     )
     parser.add_argument(
         "--version", action="version", version=f"propopt {po.__version__}"
@@ -309,7 +276,6 @@ def _parser() -> argparse.ArgumentParser:
         ("explain", "one explanation with stated defaults", _add_explain),
         ("lime", "what LIME tends to at rows, and what it hides", _add_lime),
         ("interactions", "how much features matter jointly", _add_interactions),
-        ("reproduce", "figures and statements of papers", _add_reproduce),
         ("check", "check problem files without running them", _add_check),
         ("schema", "print the JSON Schema of problem files", _add_schema),
     ):
@@ -320,7 +286,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_sweep(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("files", nargs="+", metavar="FILE", help="YAML problem file")
     _add_output(sub)
-    sub.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="parallel workers")
+    sub.add_argument("-j", "--jobs", type=worker_count, metavar="N", help="workers")
     sub.add_argument("--solver", metavar="NAME", help="instead of the one in the file")
     _add_allow_code(sub)
     sub.set_defaults(command=_sweep_files)
@@ -330,7 +296,7 @@ def _add_explain(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("files", nargs="*", metavar="FILE", help="YAML problem file")
     _add_output(sub)
     _add_allow_code(sub)
-    table = _add_table_arguments(
+    table = add_table_arguments(
         sub, "a table of your own, and a network that learns it"
     )
     table.add_argument(
@@ -358,7 +324,7 @@ def _add_lime(sub: argparse.ArgumentParser) -> None:
 def _add_interactions(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("files", nargs="+", metavar="FILE", help="YAML problem file")
     _add_output(sub)
-    sub.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="parallel workers")
+    sub.add_argument("-j", "--jobs", type=worker_count, metavar="N", help="workers")
     sub.add_argument(
         "--resume",
         metavar="DIR",
@@ -396,37 +362,10 @@ def _add_allow_code(sub: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_reproduce(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument(
-        "figures",
-        nargs="*",
-        metavar="FIGURE",
-        help="fig1, fig2, fig3, fig4, fig5, fig6, appendix, tables, or all; of another "
-        "paper after its name (tabular-lime, linear-lime, text-lime, iloco), which "
-        "alone means all; one paper after another; nothing lists papers and figures",
-    )
-    sub.add_argument(
-        "-o",
-        "--output",
-        metavar="DIR",
-        help="default: results/paper, of another paper results/NAME; of several "
-        "papers each has its folder in it",
-    )
-    sub.add_argument("--paper", metavar="NAME", help="default: properties")
-    sub.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="panels at once")
-    sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
-    sub.add_argument(
-        "--full",
-        action="store_true",
-        help="at the scale of the paper, of one that takes minutes by default (iloco)",
-    )
-    _add_table_arguments(sub, "a table of your own, beside those of tables")
-    sub.set_defaults(command=reproduce)
-
-
-def _add_table_arguments(
+def add_table_arguments(
     sub: argparse.ArgumentParser, title: str
 ) -> argparse._ArgumentGroup:
+    """The options of a table of the user's own."""
     table = sub.add_argument_group(title)
     table.add_argument("--csv", metavar="FILE", help="a table of numbers and text")
     table.add_argument("--target", metavar="COLUMN", help="the column to learn")

@@ -34,10 +34,8 @@ NAMESPACES = (
     "lime",
     "losses",
     "metrics",
-    "papers",
     "plots",
     "problems",
-    "reproduce",
     "solvers",
 )
 PACKAGES = tuple(getattr(po, name) for name in NAMESPACES)

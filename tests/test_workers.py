@@ -144,7 +144,7 @@ SLEEPERS = """\
 import os, sys, time
 from pathlib import Path
 import numpy as np, propopt as po
-from propopt.reproduce.run import panel_results
+from papers.engine.run import panel_results
 from propopt.solvers import Solver
 
 class Sleeper(Solver):

@@ -10,6 +10,7 @@ import pytest
 from command_line import names
 
 import propopt as po
+from papers.__main__ import main as reproduce
 from propopt.cli import main
 from propopt.structures.subsets import NoSetFunction
 
@@ -109,5 +110,5 @@ def test_short_texts_and_repeated_ones_are_categories(notes):
 
 def test_a_paper_about_tables_refuses_documents(notes, tmp_path, capsys):
     asked = ["tables", "--csv", str(notes), "--target", "mood", "-o", str(tmp_path)]
-    assert main(["reproduce", *asked]) == 2
+    assert reproduce(asked) == 2
     assert "the paper is about tables of numbers" in capsys.readouterr().err

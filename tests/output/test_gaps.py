@@ -12,10 +12,10 @@ import reproduction
 from command_line import FILE, write
 
 import propopt as po
+from papers.engine.statements import certified
 from propopt.cli import main
 from propopt.estimates import Estimate
 from propopt.output.gaps import target_error_cell, targets_in_words
-from propopt.reproduce.statements import certified
 
 
 BLOCKS = np.random.default_rng(0).normal(1.0, 0.1, (10, 9, 2))

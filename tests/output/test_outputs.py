@@ -13,10 +13,11 @@ import pytest
 from command_line import names, swept
 
 import propopt as po
+from papers.engine import reproduce_paper
+from papers.properties.paper import PROPERTIES
 from propopt.cli import main
 from propopt.errors import InvalidInput, Unwritten
 from propopt.output.files import require_free_name, writable_folder, written_whole
-from propopt.papers.properties.paper import PROPERTIES
 
 
 ROOT = Path(__file__).parents[2]
@@ -159,7 +160,7 @@ def test_a_table_of_reproduce_is_not_written_over(tmp_path):
     table.write_text("a,y\n1,2\n")
     kept = pytest.raises(InvalidInput, match=r"claims\.csv: it is read here")
     with kept:
-        po.reproduce.reproduce_paper(
+        reproduce_paper(
             PROPERTIES, ["tables"], tmp_path, csv=table, target="y", quiet=True
         )
     assert table.read_text() == "a,y\n1,2\n"
@@ -186,7 +187,7 @@ def test_a_device_is_no_folder(file, capsys):
 def test_names_are_tried_before_figures_are_made(tmp_path):
     (tmp_path / "statements.csv").mkdir()
     with pytest.raises(InvalidInput, match=r"statements\.csv: a folder is called so"):
-        po.reproduce.reproduce_paper(PROPERTIES, ["fig2"], tmp_path, quiet=True)
+        reproduce_paper(PROPERTIES, ["fig2"], tmp_path, quiet=True)
 
 
 def test_trying_leaves_nothing_behind(tmp_path):

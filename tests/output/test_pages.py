@@ -9,11 +9,11 @@ import matplotlib as mpl
 import pandas as pd
 from reproduction import paper
 
-import propopt as po
-from propopt.papers.properties.own_table import panel_of_table
-from propopt.reproduce.charts import draw_fronts
-from propopt.reproduce.figure import PaperFigure
-from propopt.reproduce.panels import Panel
+from papers.engine import reproduce_paper
+from papers.engine.charts import draw_fronts
+from papers.engine.figure import PaperFigure
+from papers.engine.panels import Panel
+from papers.properties.own_table import panel_of_table
 
 
 FILE = """\
@@ -40,7 +40,7 @@ def test_panels_are_named_as_text(tmp_path):
         draw=partial(draw_fronts, size=(2.0, 2.0)),
     )
     with mpl.rc_context({"svg.fonttype": "none"}):  # text, not outlines
-        po.reproduce.reproduce_paper(paper(made), ["tiny"], tmp_path, quiet=True)
+        reproduce_paper(paper(made), ["tiny"], tmp_path, quiet=True)
     page = (tmp_path / "tiny.md").read_text("utf-8")
     assert r"### \<b>\*x\* \$a\$, \$b\$" in page
     drawn = ElementTree.fromstring((tmp_path / "tiny.svg").read_text("utf-8"))

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 import propopt as po
+from papers.__main__ import main as reproduce
 from propopt.cli import main
 from propopt.output.progress import PlainConsole, progress_bar
 from propopt.output.text import drawn, in_html, in_markdown, printable, printable_lines
@@ -94,8 +95,8 @@ def test_status_and_bars_print_names_as_text(monkeypatch):
 def test_names_in_complaints_are_text(tmp_path, capsys):
     table = tmp_path / "table.csv"
     pd.DataFrame([[1, 2]], columns=["a\x1b[31m[bold]", "b"]).to_csv(table, index=False)
-    arguments = ["reproduce", "tables", "--csv", str(table), "--target", "y"]
-    assert main([*arguments, "-o", str(tmp_path / "out")]) == 2
+    arguments = ["tables", "--csv", str(table), "--target", "y"]
+    assert reproduce([*arguments, "-o", str(tmp_path / "out")]) == 2
     assert r"it has a\x1b[31m[bold], b" in capsys.readouterr().err
 
 

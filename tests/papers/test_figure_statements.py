@@ -17,15 +17,15 @@ from reproduction import (
     with_optima,
 )
 
-from propopt.papers.properties import cubic
-from propopt.papers.properties.fig2 import zero_where_theory_says
-from propopt.papers.properties.fig3 import matches_where_no_worse
-from propopt.papers.properties.fig4 import (
+from papers.engine import Claim
+from papers.properties import cubic
+from papers.properties.fig2 import zero_where_theory_says
+from papers.properties.fig3 import matches_where_no_worse
+from papers.properties.fig4 import (
     shap_has_its_closed_form,
     shap_is_not_robust,
     shap_is_unfaithful,
 )
-from propopt.reproduce import Claim
 
 
 SPARSE = FILE.replace("sweep:\n  pairwise_robustness: [0.1, 1, 10]", "sweep: WEIGHTS")

@@ -12,9 +12,10 @@ import pytest
 from scipy.stats import binom
 from sklearn.base import clone
 
-from propopt.errors import InvalidInput
-from propopt.papers import PAPERS
-from propopt.papers.iloco import (
+from papers import PAPERS
+from papers.engine import Verdict
+from papers.engine.tally import FigureReport
+from papers.iloco import (
     coverage,
     learners,
     masked,
@@ -26,11 +27,10 @@ from propopt.papers.iloco import (
     tables,
     timing,
 )
-from propopt.papers.iloco.methods import FAITH, FIFTH, HALF, PAIRS, SPLIT, TRIPLES, H
-from propopt.papers.iloco.misprints import designs, ideal, patches
-from propopt.papers.iloco.scale import FULL, REDUCED
-from propopt.reproduce import Verdict
-from propopt.reproduce.tally import FigureReport
+from papers.iloco.methods import FAITH, FIFTH, HALF, PAIRS, SPLIT, TRIPLES, H
+from papers.iloco.misprints import designs, ideal, patches
+from papers.iloco.scale import FULL, REDUCED
+from propopt.errors import InvalidInput
 
 
 PAPER = PAPERS["iloco"]

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from reproduction import INDUCTIVE, read, solved, swept, with_baselines, with_losses
 
-from propopt.papers.properties import held_out, induction
-from propopt.papers.properties.paper import PROPERTIES
-from propopt.reproduce import statements
-from propopt.reproduce.findings import Claim, Invariant
-from propopt.reproduce.panels import Panel
+from papers.engine import statements
+from papers.engine.findings import Claim, Invariant
+from papers.engine.panels import Panel
+from papers.properties import held_out, induction
+from papers.properties.paper import PROPERTIES
 
 
 HOLD = [

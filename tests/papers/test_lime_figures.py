@@ -11,10 +11,10 @@ import pytest
 from figures_on_record import drawn_as_on_record
 from lime_runs import LIMIT, exact_runs, with_parts
 
-from propopt.papers import PAPERS
-from propopt.papers.linear_lime import columns, gains, normals, tables
-from propopt.papers.linear_lime import errors as linear_errors
-from propopt.papers.tabular_lime import (
+from papers import PAPERS
+from papers.linear_lime import columns, gains, normals, tables
+from papers.linear_lime import errors as linear_errors
+from papers.tabular_lime import (
     arrows,
     bandwidth,
     bins,
@@ -26,8 +26,8 @@ from propopt.papers.tabular_lime import (
     trees,
     wine,
 )
-from propopt.papers.tabular_lime import errors as tabular_errors
-from propopt.papers.tabular_lime.diabetes import signs_differ
+from papers.tabular_lime import errors as tabular_errors
+from papers.tabular_lime.diabetes import signs_differ
 
 
 QUICK = [

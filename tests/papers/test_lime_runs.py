@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from lime_runs import LIMIT, WRONG, exact_runs, with_parts
 
-from propopt.lime import GaussianLaw
-from propopt.lime.expectations import ExactLimits
-from propopt.papers.lime import functions, statements
-from propopt.papers.lime.runs import (
+from papers.lime import functions, statements
+from papers.lime.runs import (
     RunSettings,
     expected_at,
     fit_bits,
     run_lime,
     with_intercept,
 )
-from propopt.papers.tabular_lime.setups import uniform_data, uniform_law
+from papers.tabular_lime.setups import uniform_data, uniform_law
+from propopt.lime import GaussianLaw
+from propopt.lime.expectations import ExactLimits
 
 
 each_way = pytest.mark.parametrize("wrong", WRONG)

@@ -1,4 +1,4 @@
-"""``propopt reproduce tables --csv FILE``: a table of the user's beside the paper's."""
+"""``python -m papers tables --csv FILE``: a table of the user's beside the paper's."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from propopt.cli import main
-from propopt.papers.properties.own_table import panel_of_table
-from propopt.reproduce.panels import Panel
+from papers.__main__ import main
+from papers.engine.panels import Panel
+from papers.properties.own_table import panel_of_table
 
 
 def write_table(folder, target):
@@ -68,7 +68,7 @@ def test_a_table_too_short_is_refused_before_any_work(tmp_path, capsys):
     csv = tmp_path / "short.csv"
     csv.write_text("a,y\n1,2\n2,3\n3,4\n")
     own = ["--csv", str(csv), "--target", "y", "-o", str(tmp_path)]
-    assert main(["reproduce", "tables", *own]) == 2
+    assert main(["tables", *own]) == 2
     told = capsys.readouterr().err
     assert f"--csv: {csv}: objective.pairwise_robustness" in told
 
@@ -93,6 +93,6 @@ def test_bad_arguments_are_refused_before_any_work(
     options, message, tmp_path, capsys, monkeypatch
 ):
     monkeypatch.setattr(Panel, "run", None)
-    assert main(["reproduce", *options, "-o", str(tmp_path)]) == 2
+    assert main([*options, "-o", str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert any(part in error for part in message.split("|"))

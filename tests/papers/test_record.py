@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from propopt.papers import PAPERS
-from propopt.papers.properties.induction import PROTOCOL
-from propopt.papers.properties.paper import PROPERTIES
-from propopt.reproduce import Verdict
-from propopt.reproduce.tally import FigureReport
+from papers import PAPERS
+from papers.engine import Verdict
+from papers.engine.tally import FigureReport
+from papers.properties.induction import PROTOCOL
+from papers.properties.paper import PROPERTIES
 
 
 DOCS = Path(__file__).parents[2] / "docs" / "paper.md"

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from figures_on_record import drawn_as_on_record
 
-from propopt.papers import PAPERS
-from propopt.papers.lime.runs import RunSettings
-from propopt.papers.text_lime import (
+from papers import PAPERS
+from papers.lime.runs import RunSettings
+from papers.text_lime import (
     bandwidth,
     bounds,
     constants,

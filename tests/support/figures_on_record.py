@@ -5,8 +5,8 @@ from __future__ import annotations
 from io import BytesIO
 from typing import Any
 
-from propopt.reproduce.paper import Paper
-from propopt.reproduce.tally import FigureReport
+from papers.engine.paper import Paper
+from papers.engine.tally import FigureReport
 
 
 def drawn_as_on_record(paper: Paper, name: str) -> tuple[Any, ...]:

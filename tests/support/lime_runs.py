@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from propopt.papers.lime.runs import Runs
+from papers.lime.runs import Runs
 
 
 LIMIT = np.array([1.0, 2.0, -3.0, 0.5, 4.0])

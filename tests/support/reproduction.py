@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from papers.engine.charts import draw_fronts
+from papers.engine.figure import PaperFigure
+from papers.engine.files import ProblemFiles
+from papers.engine.panels import Panel, Solved, Statement
+from papers.engine.paper import Paper
 from propopt.problems import Problem, ProblemFile, read_problem
-from propopt.reproduce.charts import draw_fronts
-from propopt.reproduce.figure import PaperFigure
-from propopt.reproduce.files import ProblemFiles
-from propopt.reproduce.panels import Panel, Solved, Statement
-from propopt.reproduce.paper import Paper
 from propopt.results.explanation import Explanation
 
 
@@ -92,7 +92,7 @@ def paper(made: PaperFigure, recorded: Path | None = None) -> Paper:
         name="small",
         title="A paper",
         figures={"tiny": lambda: made},
-        problems=ProblemFiles(checkout="none", installed=Path("none")),
+        problems=ProblemFiles(Path("none")),
         recorded=recorded,
     )
 

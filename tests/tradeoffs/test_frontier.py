@@ -7,7 +7,7 @@ import pytest
 from reproduction import solved, with_baseline
 
 import propopt as po
-from propopt.reproduce import statements as statements
+from papers.engine import statements as statements
 from propopt.tradeoffs.frontier import Frontier
 
 

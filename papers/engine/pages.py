@@ -1,0 +1,304 @@
+"""What is written: a page per figure, an index, and a table of all findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from papers.engine.findings import Claim, Finding, Verdict
+from papers.engine.panels import PanelResult
+from papers.engine.studies import StudyResult
+from papers.engine.tally import (
+    Conclusion,
+    FigureReport,
+    Tally,
+    claims_table,
+    findings_table,
+)
+from propopt.output.files import written_whole
+from propopt.output.markdown import markdown_list, markdown_table, write_markdown
+from propopt.output.svg import write_svg
+from propopt.output.text import in_markdown
+
+
+def write_figure(report: FigureReport, folder: Path) -> None:
+    """``<name>.svg`` and ``<name>.md``."""
+    drawing = report.figure.draw(report.results)
+    write_svg(drawing, folder / f"{report.name}.svg", salt=report.name)
+    write_markdown(folder / f"{report.name}.md", _page(report))
+
+
+def write_index(reports: Sequence[FigureReport], folder: Path, title: str = "") -> None:
+    """``README.md``, ``claims.csv`` and, with every finding, ``statements.csv``."""
+    write_markdown(folder / "README.md", _index(reports, title))
+    for name, table in (
+        ("claims", claims_table(reports)),
+        ("statements", findings_table(reports)),
+    ):
+        with written_whole(folder / f"{name}.csv") as draft:
+            table.to_csv(draft, index=False)
+
+
+def written_files(names: Iterable[str]) -> list[str]:
+    """What a run of these figures writes."""
+    pages = [f"{name}{suffix}" for name in names for suffix in (".svg", ".md")]
+    return [*pages, "README.md", "claims.csv", "statements.csv"]
+
+
+def _page(report: FigureReport) -> Iterator[str]:
+    yield f"# {report.name}: {report.figure.title}"
+    yield f"![{report.figure.title}]({report.name}.svg)"
+    yield report.figure.about
+    yield from _state(report)
+    yield from _statements(report, "##")
+    yield "## Each panel"
+    rows = [
+        (
+            in_markdown(title),
+            f.statement.rsplit(": ", 1)[0],
+            str(f.verdict),
+            _value(f),
+            f.note,
+        )
+        for title, f in report.findings
+    ]
+    yield markdown_table(("panel", "statement", "verdict", "measured", "note"), rows)
+    yield from _sweeps([r for r in report.results if isinstance(r, PanelResult)])
+    yield from _studies([r for r in report.results if isinstance(r, StudyResult)])
+    yield from _warnings(report)
+
+
+def _sweeps(results: Sequence[PanelResult]) -> Iterator[str]:
+    if not results:
+        return
+    yield "## Distances of the baselines"
+    yield (
+        "`excess`: the least relative excess of a baseline's objective over the "
+        "optimum, over the weights of the sweep (of an inductive explanation: under "
+        "its own weights). `saved`: the share of its "
+        "faithfulness loss that the optimum saves without being worse in another loss."
+    )
+    for result in results:
+        yield from _distances(result)
+
+
+def _studies(results: Sequence[StudyResult]) -> Iterator[str]:
+    told = [result for result in results if len(result.numbers) > 0]
+    if told:
+        yield "## Numbers"
+    for result in told:
+        yield f"### {in_markdown(result.panel.title)}"
+        rows = result.numbers.itertuples(index=False, name=None)
+        head = [str(name) for name in result.numbers]
+        yield markdown_table(head, ([_told_cell(cell) for cell in r] for r in rows))
+
+
+def _told_cell(value: object) -> str:
+    return _number(value) if isinstance(value, float) else in_markdown(str(value))
+
+
+def _state(report: FigureReport) -> Iterator[str]:
+    seconds = sum(result.seconds for result in report.results)
+    n = len(report.results)
+    yield (
+        f"{n} panel{'s' if n > 1 else ''}, {report.seconds:.0f} s "
+        f"({seconds:.0f} s summed over panels)."
+    )
+    if not report.complete:
+        yield (
+            f"**Interrupted**: {len(report.results)} of {len(report.figure.panels)} "
+            "panels are here."
+        )
+
+
+def _distances(result: PanelResult) -> Iterator[str]:
+    yield f"### {in_markdown(result.panel.title)}"
+    table = result.distances
+    losses = [str(c) for c in table if str(c).startswith("loss.")]
+    shares = [name for name in ("excess", "saved") if name in table]
+    head = ("method", *(c.removeprefix("loss.") for c in losses), *shares)
+    rows = [
+        (
+            _method(row),
+            *(_number(row[c]) for c in losses),
+            *(_share(row[name]) for name in shares),
+        )
+        for _, row in table.iterrows()
+    ]
+    yield markdown_table(head, rows)
+
+
+_SETTINGS = {
+    "scale": "δ",
+    "units": "units",
+    "rule": "rule",
+    "own_gradients": "own gradients",
+    "n_inducing": "inputs",
+    "robustness": "robust",
+    "smoothness": "smooth",
+}
+
+
+def _method(row: pd.Series) -> str:
+    settings = [
+        f"{label} = {row[f'parameter.{name}']}"
+        for name, label in _SETTINGS.items()
+        if f"parameter.{name}" in row and not pd.isna(row[f"parameter.{name}"])
+    ]
+    return ", ".join([row["method"], *settings])
+
+
+def _warnings(report: FigureReport) -> Iterator[str]:
+    lines = [
+        f"{in_markdown(r.panel.title)}: {in_markdown(text)}"
+        for r in report.results
+        for text in r.warnings
+    ]
+    if lines:
+        yield "## Warnings"
+        yield markdown_list(lines)
+
+
+def _index(reports: Sequence[FigureReport], title: str) -> Iterator[str]:
+    yield "# The paper's figures, made anew"
+    yield f"**{Tally.of(reports).in_words()}**"
+    if title:
+        yield f"The paper: {title}."
+    yield from _remarkable(reports)
+    yield _LEGEND
+    rows = [
+        (
+            f"[{r.name}]({r.name}.md)",
+            r.figure.title + ("" if r.complete else " (interrupted)"),
+            str(len(r.results)),
+            *_counts(r),
+            f"{r.seconds:.0f}",
+        )
+        for r in reports
+    ]
+    yield markdown_table(
+        ("figure", "", "panels", "PASS", *map(str, _OF_CLAIMS), "seconds"), rows
+    )
+    for report in reports:
+        yield f"## {report.name}: {report.figure.title}"
+        yield f"![{report.figure.title}]({report.name}.svg)"
+        yield from _statements(report, "###")
+
+
+_OF_CLAIMS = (
+    Verdict.CONFIRMED,
+    Verdict.DIFFERS,
+    Verdict.NOT_CONFIRMED,
+    Verdict.UNDECIDED,
+)
+_LEGEND = """\
+An invariant is a promise of ours (certificates, dominance, closed forms), checked in
+every panel; if one fails, something is broken. A statement of the paper is *confirmed*
+if it holds in every panel, it *differs* if it holds but in a set-up that is not the
+paper's in something that bears on it, and else it is *not confirmed*. Where a number
+scatters over replicates, the interval of it is told; a limit within the interval leaves
+the statement *undecided*. A row has the panel where it is narrowest. Every finding
+stands in `statements.csv`."""
+
+
+def _remarkable(reports: Sequence[FigureReport]) -> Iterator[str]:
+    """What must not be overlooked: failures, changes, and what is not confirmed."""
+    failed = [
+        f"{s.figure}: {s.text}: {_measured(s)}"
+        for report in reports
+        for s in report.invariants
+        if s.verdict is Verdict.FAIL
+    ]
+    changed = [
+        f"{s.figure}: {s.text}: {_told(s)}"
+        for report in reports
+        for s in report.changed
+    ]
+    refuted = [
+        f"{s.figure}: {s.text}{_aside(s.difference)}: {_measured(s)}"
+        for report in reports
+        for s in report.claims
+        if s.verdict is Verdict.NOT_CONFIRMED
+    ]
+    for title, lines in (
+        ("Invariants that fail", failed),
+        ("Verdicts that are not those on record", changed),
+        ("Statements of the paper that are not confirmed here", refuted),
+    ):
+        if lines:
+            yield f"{title}:"
+            yield markdown_list(lines)
+
+
+def _counts(report: FigureReport) -> Iterator[str]:
+    tally = Tally.of([report])
+    yield f"{tally.n_invariants - tally.n_failed} of {tally.n_invariants}"
+    for verdict in _OF_CLAIMS:
+        yield str(tally.claims.get(verdict, 0))
+
+
+def _statements(report: FigureReport, level: str) -> Iterator[str]:
+    """What the paper states, then what theory promises."""
+    if report.claims:
+        yield f"{level} Statements of the paper"
+        yield markdown_table(
+            ("statement", "verdict", *_HEAD, "set-up differs in"),
+            (
+                (s.text, _told(s), *_decided(s), s.difference or "–")
+                for s in report.claims
+            ),
+        )
+    if report.invariants:
+        yield f"{level} Invariants"
+        yield markdown_table(
+            ("invariant", "verdict", *_HEAD),
+            ((s.text, str(s.verdict), *_decided(s)) for s in report.invariants),
+        )
+
+
+_HEAD = ("measured", "has to be", "panels", "narrowest in")
+
+
+def _decided(statement: Conclusion) -> tuple[str, ...]:
+    title, finding = statement.narrowest
+    return (
+        _value(finding),
+        finding.condition,
+        f"{statement.n_holding} of {len(statement.findings)}",
+        in_markdown(title) + _aside(finding.note),
+    )
+
+
+def _told(statement: Conclusion) -> str:
+    """The verdict, loudly if it is not the one on record."""
+    if statement.verdict == statement.recorded:
+        return str(statement.verdict)
+    return f"**{statement.verdict}** (on record: {statement.recorded or 'none'})"
+
+
+def _measured(statement: Conclusion) -> str:
+    value, condition, panels, where = _decided(statement)
+    return f"{value}, expected {condition}; holds in {panels} panels; {where}"
+
+
+def _aside(text: str) -> str:
+    return f" ({text})" if text else ""
+
+
+def _share(value: float) -> str:
+    """Percent, with digits left where that is very little."""
+    return f"{value:.2%}" if value == 0 or abs(value) >= 1e-4 else f"{value:.1e}"
+
+
+def _value(finding: Finding) -> str:
+    """With its interval, if it has one."""
+    if not isinstance(finding, Claim) or finding.between is None:
+        return _number(finding.value)
+    low, high = map(_number, finding.between)
+    return f"{_number(finding.value)} ({low} to {high})"
+
+
+def _number(value: float) -> str:
+    return f"{value + 0.0:.4g}"  # no −0

@@ -1,0 +1,201 @@
+"""A panel: one problem, solved, and what follows for its statements."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+import pandas as pd
+
+from papers.engine.findings import Claim, Finding
+from propopt._typing import Array
+from propopt.errors import InvalidInput
+from propopt.problems import Problem, ProblemFile, read_problem
+from propopt.results.explanation import Explanation
+from propopt.tradeoffs.frontier import Enclosure, Frontier
+from propopt.tradeoffs.table import TradeOffs
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A problem and its trade-offs.
+
+    Parameters
+    ----------
+    problem, trade_offs
+        The problem, and what its sweep gave.
+    redrawn : tuple of Solved
+        The same with its random inputs drawn by other seeds.
+    """
+
+    problem: Problem
+    trade_offs: TradeOffs
+    redrawn: tuple[Solved, ...] = ()
+
+    @property
+    def draws(self) -> tuple[Solved, ...]:
+        """This, and the same with other random inputs."""
+        return (self, *self.redrawn)
+
+    def of_method(self, method: str) -> list[Explanation]:
+        """The baselines of a method, in order."""
+        return [b for b in self.trade_offs.baselines if b.method == method]
+
+    @cached_property
+    def enclosures(self) -> tuple[Enclosure, ...]:
+        """For each baseline the most faithful explanation at its other losses."""
+        frontier = Frontier(
+            self.problem.objective,
+            self.trade_offs.optimized,
+            self.problem.tolerance,
+        )
+        return tuple(frontier.enclose(b.losses) for b in self.trade_offs.baselines)
+
+
+Statement: TypeAlias = Callable[[Solved], Finding]
+"""What is said of a solved problem: its finding."""
+
+
+class ClaimStatement(Protocol):
+    """A statement of the paper, which is told in what the set-up differs."""
+
+    def __call__(self, solved: Solved, *, difference: str = ...) -> Claim: ...
+
+
+Rivals: TypeAlias = Callable[[Problem, TradeOffs], tuple[Explanation, ...]]
+Pictures: TypeAlias = Callable[[Solved], Mapping[str, Array]]
+Distances: TypeAlias = Callable[[Solved], pd.DataFrame]
+
+
+def no_rivals(problem: Problem, trade_offs: TradeOffs) -> tuple[Explanation, ...]:
+    """No further baselines."""
+    del problem, trade_offs
+    return ()
+
+
+def no_pictures(solved: Solved) -> Mapping[str, Array]:
+    """Nothing but losses is drawn."""
+    del solved
+    return {}
+
+
+def enclosed_distances(solved: Solved) -> pd.DataFrame:
+    """``TradeOffs.distances()``, and the share given away at equal other losses."""
+    table = solved.trade_offs.distances()
+    return table.assign(saved=[enclosure.saved for enclosure in solved.enclosures])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """What one panel of a figure shows.
+
+    Parameters
+    ----------
+    column, row : str
+        Where it stands: the function, and the set-up.
+    problem : path, ProblemFile or Problem
+        A problem file, or a problem made of objects.
+    statements : tuple
+        The statements to check.
+    rivals : callable
+        Baselines besides those of the file, rivals when the optima are known.
+    pictures : callable
+        Arrays that the drawing needs besides the losses.
+    distances : callable
+        The table of baselines, with what each gives away against the optima.
+    seeds : tuple of int
+        The problem is solved once more for each, with its random inputs drawn anew, so
+        that statements can tell their spread; a file says how.
+    """
+
+    column: str
+    row: str
+    problem: Path | ProblemFile | Problem
+    statements: tuple[Statement, ...]
+    rivals: Rivals = no_rivals
+    pictures: Pictures = no_pictures
+    distances: Distances = enclosed_distances
+    seeds: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.seeds and isinstance(self.problem, Problem):
+            raise InvalidInput(
+                "seeds: a problem made of objects has no inputs to draw anew; give the "
+                "panel a problem file"
+            )
+
+    @property
+    def title(self) -> str:
+        """Column and row."""
+        return ", ".join(filter(None, (self.column, self.row)))
+
+    def run(self) -> PanelResult:
+        """Solve the problem and check the statements; warnings are kept."""
+        began = time.perf_counter()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            solved = self._solved()
+            findings = tuple(statement(solved) for statement in self.statements)
+            pictures = self.pictures(solved)
+        return PanelResult(
+            panel=self,
+            axes=solved.problem.axes,
+            table=solved.trade_offs.to_frame(),
+            distances=self.distances(solved),
+            findings=findings,
+            pictures=pictures,
+            warnings=tuple(dict.fromkeys(str(w.message) for w in caught)),
+            seconds=time.perf_counter() - began,
+        )
+
+    def _solved(self) -> Solved:
+        first, *others = map(self._solve, self._problems())
+        return replace(first, redrawn=tuple(others))
+
+    def _problems(self) -> Iterator[Problem]:
+        """The problem, and the same with its random inputs drawn anew.
+
+        Copies compute: nothing of that is sent home with the panel.
+        """
+        if isinstance(self.problem, Problem):
+            yield copy(self.problem)
+        else:
+            file = self._file(self.problem)
+            yield file.build()
+            yield from (file.with_seed(seed).build() for seed in self.seeds)
+
+    def _file(self, problem: Path | ProblemFile) -> ProblemFile:
+        return read_problem(problem) if isinstance(problem, Path) else copy(problem)
+
+    def _solve(self, problem: Problem) -> Solved:
+        trade_offs = problem.sweep(problem.baselines(), progress=False)
+        if trade_offs.interrupted:
+            raise KeyboardInterrupt
+        rivals = [
+            rival.measured(problem.objective)
+            for rival in self.rivals(problem, trade_offs)
+        ]
+        return Solved(
+            problem,
+            replace(trade_offs, baselines=(*trade_offs.baselines, *rivals)),
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PanelResult:
+    """What a panel found: tables and numbers, light enough to be sent home."""
+
+    panel: Panel
+    axes: tuple[str, str]
+    table: pd.DataFrame
+    distances: pd.DataFrame
+    findings: tuple[Finding, ...]
+    pictures: Mapping[str, Array] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    seconds: float = 0.0

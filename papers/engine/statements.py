@@ -1,0 +1,164 @@
+"""Statements that hold for every function and every model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from papers.engine.findings import Claim, Invariant
+from papers.engine.panels import Solved, Statement
+from propopt.output.gaps import targets_in_words
+from propopt.results.explanation import Explanation
+from propopt.tradeoffs.table import TradeOffs
+
+
+_ROUNDING = 1e-12
+_RIVALS = ("smoothgrad", "lime")
+
+
+def none_beats(solved: Solved) -> Invariant:
+    """F_c(b) >= F_c* − gap for every baseline b and all weights c of the sweep."""
+    margins = [
+        (_above(baseline, best), baseline)
+        for baseline in solved.trade_offs.baselines
+        for best in solved.trade_offs.optimized
+    ]
+    least, baseline = min(margins, key=lambda pair: pair[0])
+    return Invariant(
+        statement="no baseline beats the optimum less its certified gap, for any weight"
+        ": least 1 − (F* − gap)/F(baseline)",
+        value=least,
+        sense=">=",
+        limit=-_ROUNDING,
+        note=named(baseline),
+    )
+
+
+def certified(solved: Solved) -> Invariant:
+    """Every optimum is there, and its certified gap is within the tolerance.
+
+    A curve claims the losses of its points. At both ends and at three points between
+    they are compared with those of the attributions, which are certified themselves.
+    """
+    gaps = [gap for one in solved.draws for gap in _gaps(one.trade_offs)]
+    missing = sum(len(one.trade_offs.failures) for one in solved.draws)
+    return Invariant(
+        statement="every optimum is certified, that of a curve from the attributions "
+        "at its ends and three points: largest relative gap",
+        value=float("inf") if missing else float(max(gaps)),
+        sense="<=",
+        limit=solved.problem.tolerance,
+        note="; ".join(_optima(solved, len(gaps), missing)),
+    )
+
+
+def _optima(solved: Solved, count: int, missing: int) -> Iterator[str]:
+    """How many optima there are, and what is known of their targets."""
+    yield f"{count} optima" + (f", {missing} not solved" * bool(missing))
+    yield from targets_in_words(
+        best for one in solved.draws for best in one.trade_offs.optimized
+    )
+
+
+def dominated(solved: Solved) -> Invariant:
+    """At the other losses of a baseline, the optimum is at least as faithful."""
+    pairs = zip(solved.enclosures, solved.trade_offs.baselines, strict=True)
+    rivals = [(e.saved, b) for e, b in pairs if e.cost > 0]
+    saved, closest = min(rivals, key=lambda pair: pair[0])
+    return Invariant(
+        statement="every baseline lies above the front or on it: least share of its "
+        "faithfulness loss that the optimum at equal other losses saves",
+        value=saved,
+        sense=">=",
+        limit=-1e-6,
+        note=f"closest: {named(closest)}",
+    )
+
+
+def give_away(solved: Solved, *, difference: str = "") -> Claim:
+    """SmoothGrad and LIME are worse than they could be, by more than rounding."""
+    pairs = zip(solved.enclosures, solved.trade_offs.baselines, strict=True)
+    rivals = [(e.saved, b) for e, b in pairs if b.method in _RIVALS and e.cost > 0]
+    saved, closest = min(rivals, key=lambda pair: pair[0])
+    return Claim(
+        statement="SmoothGrad and LIME lie above the front, not on it: least share of "
+        "its faithfulness loss that the optimum at equal other losses saves",
+        value=saved,
+        sense=">=",
+        limit=solved.problem.tolerance,
+        note=f"closest: {named(closest)}",
+        difference=difference,
+    )
+
+
+def falls_with_its_weight(solved: Solved, *, loss: str) -> Invariant:
+    """A loss never grows with its own weight, the other weights being the same."""
+    rises = rises_with_weight(solved.trade_offs.optimized, loss)
+    return Invariant(
+        statement=f"{loss.replace('_', ' ')} loss falls as its weight grows: largest "
+        "relative rise",
+        value=max(rises),
+        sense="<=",
+        limit=1e-6,
+        note=f"{len(rises)} steps",
+    )
+
+
+EVERYWHERE: tuple[Statement, ...] = (certified, none_beats, dominated)
+
+
+def rises_with_weight(outcomes: Iterable[Explanation], loss: str) -> list[float]:
+    """Each relative rise of a loss as its own weight grows, others being the same."""
+    runs: dict[tuple[float, ...], list[Explanation]] = {}
+    for outcome in outcomes:
+        others = tuple(c for name, c in outcome.weights.items() if name != loss)
+        runs.setdefault(others, []).append(outcome)
+    return [rise for run in runs.values() for rise in _rises(run, loss)]
+
+
+def named(baseline: Explanation) -> str:
+    """A baseline with the setting that tells it from its like."""
+    for setting in ("scale", "units"):
+        if setting in baseline.parameters:
+            return f"{baseline.method} {setting}={baseline.parameters[setting]}"
+    return baseline.method
+
+
+def _above(baseline: Explanation, best: Explanation) -> float:
+    """1 − (F* − gap)/F(baseline) for the weights of an optimum.
+
+    Infinite where the baseline has no loss and so is an optimum itself: that it equals
+    another says nothing.
+    """
+    value = sum(c * baseline.losses[name] for name, c in best.weights.items())
+    bound = best.certificate.lower_bound if best.certificate else 0.0
+    if value > 0.0:
+        return 1.0 - bound / value
+    return -bound if bound > 0.0 else float("inf")
+
+
+def _rises(run: list[Explanation], loss: str) -> list[float]:
+    """Each relative rise of a loss from one weight of its own to the next."""
+    ordered = sorted(run, key=lambda best: best.weights[loss])
+    values = [best.losses[loss] for best in ordered]
+    return [b / a - 1.0 if a > 0.0 else b for a, b in pairwise(values)]
+
+
+def _gaps(trade_offs: TradeOffs) -> list[float]:
+    """The gap of each optimum, or by how much attributions contradict its curve."""
+    claims = [best.objective for best in trade_offs.optimized]
+    trade_offs.prove()
+    pairs = zip(trade_offs.optimized, claims, strict=True)
+    return [max(_gap(best), _contradiction(best, claim)) for best, claim in pairs]
+
+
+def _gap(best: Explanation) -> float:
+    return float("inf") if best.gap is None else best.gap
+
+
+def _contradiction(best: Explanation, claim: float | None) -> float:
+    """|claim − F| on the scale of the gap; zero where attributions were not read."""
+    proof, value = best.certificate, best.objective
+    if proof is None or claim is None or value is None or claim == value:
+        return 0.0
+    return abs(claim - value) / proof.scale if proof.scale else float("inf")

@@ -1,0 +1,133 @@
+"""Where the paper errs: statements that do not hold, each with a number."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import Final
+
+import numpy as np
+
+from papers.engine.figure import PaperFigure
+from papers.engine.findings import Claim, Invariant
+from papers.engine.studies import Study, draw_charts
+from papers.lime import functions
+from papers.lime.charts import Histogram
+from papers.lime.lines import DrawnLine, Lines
+from papers.lime.statements import equals
+from papers.linear_lime.gains import distances_study, signs_study
+from papers.linear_lime.normals import normal_law
+from propopt._typing import Array, Values
+from propopt.lime import gains
+from propopt.lime.expectations import ExactLimits
+
+
+_CLAIMED: Final = 4 * 20**2 * np.exp(-2 * 200 * 0.2**2)
+"""Lemma 8.4: 4 d² exp(−2 n t²) with d = 20, n = 200 and t = 0.2."""
+
+
+def false_statements_figure() -> PaperFigure:
+    """Four of them."""
+    return PaperFigure(
+        title="Statements that do not hold",
+        about="Gains g_j, by which LIME multiplies slopes, at rows in the middle of "
+        "the four bins and beside; coefficients by the kernel width with the paper's "
+        "distance and with the package's; deviations of Σ_n from its mean, d = 20, "
+        "n = 200, ν = 50, 300 times; and the mean weight of a sample, ν = 10.",
+        panels=(
+            signs_study(),
+            distances_study(),
+            Study(
+                column="Lemma 8.4",
+                measure=deviations,
+                statements=(measured_is_known, lemma_8_4),
+                charts=_deviation_charts,
+            ),
+            Study(
+                column="mean weight",
+                measure=mean_weights,
+                statements=(weights_are_known, weight_is_one),
+                charts=_weight_charts,
+            ),
+        ),
+        draw=partial(draw_charts, size=(4.6, 3.0)),
+    )
+
+
+@cache
+def deviations() -> Values:
+    """‖Σ̂ − Σ‖ of 300 times 200 samples, (300,)."""
+    law, row = normal_law(50.0, 20), np.full((1, 20), 0.1)
+    rng = np.random.default_rng(0)
+    draws = law.draw(np.tile(row, (300, 1)), 200, rng)
+    Z = np.concatenate([np.ones((300, 200, 1)), draws.bits], axis=2)
+    found = np.einsum("rs,rsi,rsj->rij", draws.weights, Z, Z, optimize=True) / 200
+    limits = ExactLimits(functions.linear_function(np.zeros(20)), law).of(row)
+    a = np.r_[1.0, limits.alpha[0]]
+    mean = np.outer(a, a)
+    np.fill_diagonal(mean, a)
+    mean *= np.exp(limits.log_weight[0])
+    return np.asarray(np.linalg.norm(found - mean, ord=2, axis=(1, 2)))
+
+
+def measured_is_known(found: Values) -> Invariant:
+    """0.89 of 300, within five standard errors of both."""
+    share = float(np.mean(found >= 0.2))
+    return equals("share of deviations of at least 0.2 is 0.89", share, 0.89, 0.13)
+
+
+def lemma_8_4(found: Values) -> Claim:
+    """The probability that it claims."""
+    return Claim(
+        statement="Lemma 8.4: P(‖Σ_n − Σ‖ ≥ t) ≤ 4 d² exp(−2 n t²): share of 300",
+        value=float(np.mean(found >= 0.2)),
+        sense="<=",
+        limit=float(_CLAIMED),
+    )
+
+
+def mean_weights() -> Array:
+    """d, and the mean weight of a sample at ν = 10 and ξ = μ, (2, K)."""
+    dimensions = np.array([10, 30, 100, 300, 1000])
+    logs = [
+        gains(normal_law(10.0, d), np.zeros((1, d))).log_weight[0] for d in dimensions
+    ]
+    return np.stack([dimensions, np.exp(logs)])
+
+
+def weights_are_known(found: Array) -> Invariant:
+    """In 10, 100 and 1000 dimensions."""
+    known = np.array([0.951, 0.608, 0.0069])
+    return equals("C is 0.951, 0.608, 0.0069", found[1, [0, 2, 4]], known, 5e-4)
+
+
+def weight_is_one(found: Array) -> Claim:
+    """For ν much larger than σ."""
+    return Claim(
+        statement="C_d ≈ 1 for ν ≫ σ in any dimension: at ν = 10 σ, d = 1000",
+        value=float(found[1, -1]),
+        sense=">=",
+        limit=0.9,
+    )
+
+
+def _deviation_charts(found: Values) -> tuple[Histogram, ...]:
+    return (
+        Histogram(
+            title=f"{np.mean(found >= 0.2):.0%} beyond t, claimed {_CLAIMED:.1e}",
+            x_label="‖Σ_n − Σ‖",
+            values=found,
+            marks={"t": 0.2},
+        ),
+    )
+
+
+def _weight_charts(found: Array) -> tuple[Lines, ...]:
+    return (
+        Lines(
+            title="mean weight of a sample, ν = 10 σ",
+            x_label="dimensions",
+            y_label="C",
+            curves=(DrawnLine(label="", x=found[0], y=found[1], line="o-"),),
+            log=True,
+        ),
+    )

@@ -1,0 +1,203 @@
+"""Signs of coefficients, and the two distances: where the paper errs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from papers.engine.findings import Claim, Invariant
+from papers.engine.studies import Study
+from papers.lime import functions
+from papers.lime.charts import RUNS, THEORY
+from papers.lime.lines import DrawnLine, Lines
+from papers.lime.statements import equals
+from papers.linear_lime.normals import ON, normal_law, normal_row
+from propopt._typing import Array
+from propopt.lime import GaussianLaw, TabularLaw, critical_bandwidths, gains
+from propopt.lime.expectations import ExactLimits
+
+
+_WIDTHS = np.geomspace(0.1, 20.0, 150)
+_GAINS = np.array([-1.6948, -0.4329, 0.4329, 1.6948])
+_ROWS = np.array([0.1, 0.3, 0.34, 0.432, 0.6, -0.432, 1.0, -2.0])
+_CRITICAL = np.array([np.nan, np.nan, 0.0904, 0.5301, 0.8827, 0.5301, np.nan, np.nan])
+_SLOPES = np.array([10.0, -10.0, 3.0, 0.0])
+_ROW = np.array([0.9607, 0.0892, -0.3, 1.0])
+_NARROW = np.array([4.91, -3.99, -0.46, 0.0])
+_WIDE = np.array([16.85, -4.32, -1.29, 0.0])
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TwoDistances:
+    """Coefficients of a linear function by the kernel width, with two distances.
+
+    Parameters
+    ----------
+    of_numbers, of_bits : array (K, 4)
+        Samples weighted by ‖x − ξ‖, and by ‖1 − z‖ as in the package.
+    """
+
+    of_numbers: Array
+    of_bits: Array
+
+
+def signs_study() -> Study[Array]:
+    """Gains by the row."""
+    return Study(
+        column="signs",
+        measure=gains_by_row,
+        statements=(wide_gains_are_known, roots_are_known, keep_signs, one_row),
+        charts=_gain_charts,
+    )
+
+
+def distances_study() -> Study[TwoDistances]:
+    """Coefficients by the width."""
+    return Study(
+        column="distances",
+        measure=distances,
+        statements=(ends_are_known, bits_do_not_see_the_width, behave_alike),
+        charts=_distance_charts,
+    )
+
+
+def gains_by_row() -> Array:
+    """G at 200 rows in (−2, 2), for ν = 0.5, 1 and 1e4, (3, 200)."""
+    rows = np.linspace(-2.0, 2.0, 200)[:, None]
+    widths = (0.5, 1.0, 1e4)
+    return np.stack([gains(normal_law(nu, 1), rows).gain[:, 0] for nu in widths])
+
+
+def wide_gains_are_known(found: Array) -> Invariant:
+    """In the four bins, ν → ∞."""
+    del found
+    rows = np.array([[-1.0], [-0.3], [0.3], [1.0]])
+    wide = gains(normal_law(1e5, 1), rows).gain[:, 0]
+    return equals("g for ν → ∞ is ∓1.6948, ∓0.4329", wide, _GAINS, 5e-5)
+
+
+def roots_are_known(found: Array) -> Invariant:
+    """Where there is a critical width, and which: −1 stands for none."""
+    del found
+    widths = critical_bandwidths(normal_law(1.0, 8), _ROWS[None, :]).widths[0]
+    return equals(
+        "critical widths at eight rows, −1 for none",
+        np.nan_to_num(widths, nan=-1.0),
+        np.nan_to_num(_CRITICAL, nan=-1.0),
+        1e-4,
+    )
+
+
+def keep_signs(found: Array) -> Claim:
+    """Read off "proportional to the partial derivatives"."""
+    return Claim(
+        statement="coefficients have the signs of slopes: least gain, ν = 1",
+        value=float(found[1].min()),
+        sense=">=",
+        limit=0.0,
+        note=f"below zero at {np.mean(found[1] < 0):.0%} of rows in (−2, 2)",
+    )
+
+
+def one_row(found: Array) -> Claim:
+    """The row of figure 4 has no critical width at all."""
+    del found
+    widths = critical_bandwidths(normal_law(1.0), normal_row(ON)[None, :]).widths
+    return Claim(
+        statement="figures 4 and 7 have one set-up: distance of the critical width of "
+        "the row of figure 4 from 0.53",
+        value=float(np.nan_to_num(abs(widths[0, 1] - 0.53), nan=np.inf)),
+        sense="<=",
+        limit=0.01,
+        note="β_2 = −4.1 at ν = 1 needs ξ_2 = 0.0892, which has none",
+    )
+
+
+def distances() -> TwoDistances:
+    """The bins of both laws hold a quarter of N(0, 1) each."""
+    f = functions.linear_function(_SLOPES)
+    numbers = GaussianLaw.of(np.zeros(4), 1.0, 1.0)
+    rows = np.random.RandomState(0).normal(size=(2000, 4))
+    bits = TabularLaw.from_data(rows, kernel_width=1.0)
+    points = np.tile(_ROW, (len(_WIDTHS), 1))
+    of_numbers, of_bits = (
+        ExactLimits(f, law).of(points, _WIDTHS).coefficients for law in (numbers, bits)
+    )
+    return TwoDistances(of_numbers=of_numbers, of_bits=of_bits)
+
+
+def ends_are_known(found: TwoDistances) -> Invariant:
+    """At ν = 0.3 and 10."""
+    del found
+    exact = ExactLimits(
+        functions.linear_function(_SLOPES), GaussianLaw.of(np.zeros(4), 1.0, 1.0)
+    )
+    limits = exact.of(np.tile(_ROW, (2, 1)), np.array([0.3, 10.0])).coefficients
+    return equals(
+        "coefficients at ν = 0.3 and 10, with the paper's distance, are known",
+        limits,
+        np.stack([_NARROW, _WIDE]),
+        6e-3,
+    )
+
+
+def bits_do_not_see_the_width(found: TwoDistances) -> Invariant:
+    """Without ridge."""
+    spread = np.ptp(found.of_bits, axis=0)
+    return equals("with distances of bits they do not depend on ν", spread, 0.0, 1e-9)
+
+
+def behave_alike(found: TwoDistances) -> Claim:
+    """β_1 at the narrowest width over that at the widest, of both."""
+    ratios = [b[0, 0] / b[-1, 0] for b in (found.of_numbers, found.of_bits)]
+    return Claim(
+        statement="both distances behave alike: β_1 at ν = 0.1 over that at ν = 20, "
+        "by how much they differ",
+        value=float(abs(ratios[0] - ratios[1])),
+        sense="<=",
+        limit=0.1,
+        note="{:.2f} and {:.2f}".format(*ratios),
+    )
+
+
+def _gain_charts(found: Array) -> tuple[Lines, ...]:
+    rows = np.linspace(-2.0, 2.0, 200)
+    colours = {"ν = 0.5": RUNS, "ν = 1": THEORY, "ν → ∞": "0.4"}
+    return (
+        Lines(
+            title="what LIME makes of a slope of 1",
+            x_label="ξ_j",
+            y_label="gain g_j",
+            curves=tuple(
+                DrawnLine(label=name, x=rows, y=gain, colour=colour)
+                for (name, colour), gain in zip(colours.items(), found, strict=True)
+            ),
+            marks={"ends of bins": (-0.6745, 0.0, 0.6745)},
+        ),
+    )
+
+
+def _distance_charts(found: TwoDistances) -> tuple[Lines, ...]:
+    both = {"‖x − ξ‖": (found.of_numbers, THEORY), "‖1 − z‖": (found.of_bits, RUNS)}
+    return (
+        Lines(
+            title="two distances",
+            x_label="ν",
+            y_label="coefficient",
+            curves=tuple(
+                DrawnLine(
+                    label=f"β_{j + 1}, {name}",
+                    x=_WIDTHS,
+                    y=curves[:, j],
+                    colour=colour,
+                    line=line,
+                )
+                for name, (curves, colour) in both.items()
+                for j, line in enumerate(("-", "--"))
+            ),
+            log=True,
+        ),
+    )

@@ -1,0 +1,222 @@
+"""A product of two columns: the default width, and coefficients for ν → 0."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Final
+
+import numpy as np
+
+from papers.engine.findings import Claim, Invariant
+from papers.engine.studies import Study
+from papers.lime import functions
+from papers.lime.charts import EXPECTED, THEORY, Histogram
+from papers.lime.lines import DrawnLine, Lines
+from papers.lime.runs import Runs, RunSettings, run_lime, with_intercept
+from papers.lime.statements import BAND, FORMULA, equals, mean_is_expected
+from papers.tabular_lime.formulas import printed_limit, truncated
+from papers.tabular_lime.setups import uniform_law
+from propopt._typing import Array, Values
+from propopt.lime.expectations import ExactLimits
+from propopt.lime.finite import expected
+from propopt.lime.laws import TabularLaw
+from propopt.lime.paths import sign_changes
+from propopt.structures.products import SumOfProducts
+
+
+_ROW = np.array([0.9, 0.1])
+_WIDTHS = np.geomspace(0.05, 20.0, 200)
+_NARROW: Final = (0.2, 0.15, 0.12, 0.1)
+_ZERO: Final = math.sqrt(-0.5 / math.log(7 / 39))
+"""Where the mean of x2 − 0.3 is 0: −0.175 in its bin, and 0.975 ε in the others."""
+
+
+def width_study() -> Study[Runs]:
+    """The package's default, and the paper's."""
+    return Study(
+        column="default width",
+        measure=product_runs,
+        statements=(mean_is_expected, default_width),
+        charts=_width_charts,
+        numbers=Runs.to_frame,
+    )
+
+
+def narrow_study() -> Study[Array]:
+    """ν → 0."""
+    return Study(
+        column="ν → 0",
+        measure=product_curves,
+        statements=(
+            limit_is_known,
+            zero_is_known,
+            ridge_is_known,
+            vanishes_when_narrow,
+            keeps_its_digits,
+            digits_as_printed,
+        ),
+        charts=_curve_charts,
+    )
+
+
+def product_runs() -> Runs:
+    """With the width that the package has, 0.75 √D."""
+    f, law = _product()
+    return run_lime(f.value, f, law, _ROW, RunSettings(n_samples=100_000, n_runs=40))
+
+
+def default_width(runs: Runs) -> Claim:
+    """Against the limit at the paper's width, where ridge and first row are nothing."""
+    paper = _limit(math.sqrt(0.75 * 2))
+    errors = runs.spread / np.sqrt(len(runs.estimates))
+    return Claim(
+        statement="the package's width is √(0.75 D): largest |z| of the mean over runs "
+        "against the limit there",
+        value=float((np.abs(runs.mean - paper) / errors).max()),
+        sense="<=",
+        limit=BAND,
+        note=f"largest difference {np.abs(runs.mean - paper).max():.2g}",
+    )
+
+
+def product_curves() -> Array:
+    """β_1 at all widths: the limit, and the mean of runs of 5000, (2, K)."""
+    limits = _exact().of(np.tile(_ROW, (len(_WIDTHS), 1)), _WIDTHS)
+    value = np.full(len(_WIDTHS), _product()[0].value(_ROW[None, :])[0])
+    mean = expected(limits, value, 5000, first_row=False)
+    return np.stack([limits.coefficients[:, 0], mean.coefficients[:, 0]])
+
+
+def limit_is_known(curves: Array) -> Invariant:
+    """At both ends."""
+    del curves
+    found = np.array([_limit(0.2)[1], _limit(1e6)[1]])
+    known = np.array([-0.0875, 0.1])
+    return equals("β_1 is −0.0875 at ν = 0.2, 0.1 for ν → ∞", found, known, 1e-4)
+
+
+def zero_is_known(curves: Array) -> Invariant:
+    """Where the coefficient changes its sign."""
+    del curves
+    roots = sign_changes(_exact(), _ROW)[0].crossings
+    root = float(roots[0]) if len(roots) == 1 else math.nan
+    return equals(f"β_1 = 0 at ν = {_ZERO:.4f} alone", root, _ZERO, 1e-4)
+
+
+def ridge_is_known(curves: Array) -> Invariant:
+    """What is left at ν = 0.2 of 5000 samples."""
+    del curves
+    limits = _exact().of(_ROW[None, :], np.array([0.2]))
+    value = _product()[0].value(_ROW[None, :])
+    found = expected(limits, value, 5000).coefficients[0]
+    known = np.array([-0.00031, -0.0015])
+    return equals(f"ridge leaves {known} at ν = 0.2 and n = 5000", found, known, 5e-5)
+
+
+def vanishes_when_narrow(curves: Array) -> Claim:
+    """Without ridge it does not."""
+    return Claim(
+        statement="coefficients vanish as ν → 0: |β_1| at ν = 0.05, over that for "
+        "ν → ∞",
+        value=float(abs(curves[0, 0] / curves[0, -1])),
+        sense="<=",
+        limit=0.01,
+        note=f"{curves[0, 0]:.4f}; with ridge, of 5000 samples, {curves[1, 0]:.1e}",
+    )
+
+
+def keeps_its_digits(curves: Array) -> Invariant:
+    """E_Q[f | z_1 = 1] − E_Q[f | z_1 = 0], against the product of means by hand."""
+    del curves
+    found = np.array([_limit(width)[1] for width in _NARROW])
+    off = found / [_by_hand(width) for width in _NARROW] - 1.0
+    return equals(
+        f"the difference of means keeps its digits at ν = {_NARROW}", off, 0.0, 1e-12
+    )
+
+
+def digits_as_printed(curves: Array) -> Claim:
+    """Each term is 1 / ε times as large as their sum."""
+    del curves
+    off = [abs(_as_printed(width) / _by_hand(width) - 1.0) for width in _NARROW]
+    return Claim(
+        statement="Eq. 5 as printed gives the limit in double precision: difference "
+        "at ν = 0.12, of the limit",
+        value=float(off[_NARROW.index(0.12)]),
+        sense="<=",
+        limit=FORMULA,
+        note=", ".join(
+            f"{x:.1e} at ν = {w}" for x, w in zip(off, _NARROW, strict=True)
+        ),
+    )
+
+
+def _by_hand(width: float) -> float:
+    """β_1: how much more x1 is in its bin, times the weighted mean of x2 − 0.3."""
+    eps = math.exp(-0.5 / width**2)
+    first, second = _bin_means()
+    gap = first[3] - first[:3].mean()
+    return float(gap * (second[0] + eps * second[1:].sum()) / (1.0 + 3.0 * eps))
+
+
+def _as_printed(width: float) -> float:
+    _, law = _product()
+    cells = np.multiply.outer(*_bin_means())
+    return float(printed_limit(cells, law.with_width(width), _ROW)[0])
+
+
+def _bin_means() -> tuple[Values, Values]:
+    """Of x1 and of x2 − 0.3 in their four bins, on SciPy's truncated normals."""
+    _, law = _product()
+    first, second = (truncated(column).mean() for column in law.columns)
+    return first, second - 0.3
+
+
+@cache
+def _product() -> tuple[SumOfProducts, TabularLaw]:
+    """x1 (x2 − 0.3), and bins of columns that are even over [0, 1]."""
+    even = np.linspace(0.0, 1.0, 100_001)
+    f = functions.bilinear_function(0, 1, offset=-0.3, n_columns=2)
+    return f, uniform_law(np.repeat(even[:, None], 2, axis=1))
+
+
+def _exact() -> ExactLimits:
+    return ExactLimits(*_product())
+
+
+def _limit(width: float) -> Values:
+    return with_intercept(_exact().of(_ROW[None, :], np.array([width])))
+
+
+def _width_charts(runs: Runs) -> tuple[Histogram, ...]:
+    return (
+        Histogram(
+            title="40 runs of the package's law",
+            x_label="β_1",
+            values=runs.estimates[:, 1],
+            marks={
+                "theory at √(0.75 D)": float(_limit(math.sqrt(1.5))[1]),
+                "theory at 0.75 √D": float(runs.limit[1]),
+            },
+        ),
+    )
+
+
+def _curve_charts(curves: Array) -> tuple[Lines, ...]:
+    limit, mean = curves
+    return (
+        Lines(
+            title="x1 (x2 − 0.3) at (0.9, 0.1)",
+            x_label="ν",
+            y_label="β_1",
+            curves=(
+                DrawnLine(label="theory", x=_WIDTHS, y=limit, colour=THEORY),
+                DrawnLine(
+                    label="with ridge, n = 5000", x=_WIDTHS, y=mean, colour=EXPECTED
+                ),
+            ),
+            marks={"zero": (_ZERO,)},
+            log=True,
+        ),
+    )

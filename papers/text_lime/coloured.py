@@ -1,0 +1,76 @@
+"""A text with its words marked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from papers.lime.charts import OTHER, RUNS
+from propopt._typing import Values
+from propopt.output.text import drawn
+from propopt.tables.text import Document
+
+
+_WIDTH: Final = 92
+"""Letters in a line."""
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ColouredText:
+    """A text whose words stand on colours, by the sign and size of their weights.
+
+    Parameters
+    ----------
+    title : str
+        Above the chart.
+    document : Document
+        The text.
+    weights : array (d,)
+        Of its words; 0 for no mark.
+    """
+
+    title: str
+    document: Document
+    weights: Values
+
+    def draw(self, axes: Axes) -> None:
+        """In lines; what is against is underlined, too."""
+        largest = float(np.abs(self.weights).max()) or 1.0
+        line, start = 0, 0
+        for word, piece, weight in self._pieces():
+            if start + len(piece) > _WIDTH:
+                line, start = line + 1, 0
+            axes.text(
+                start, line, drawn(piece), family="monospace", fontsize=9, va="center"
+            )
+            _mark(axes, (start, line), len(word), weight / largest)
+            start += len(piece) + 1
+        axes.set_xlim(-1.0, _WIDTH + 1.0)
+        axes.set_ylim(max(line + 1.0, 5.0), -1.0)
+        axes.set_axis_off()
+
+    def _pieces(self) -> list[tuple[str, str, float]]:
+        """Words, the same with what stands between it and the next, and weights."""
+        text, found = self.document.text, self.document.occurrences
+        ends = [*(o.start for o in found[1:]), len(text)]
+        return [
+            (o.word, text[o.start : end].strip(), float(self.weights[place]))
+            for o, end, place in zip(found, ends, self.document.places, strict=True)
+        ]
+
+
+def _mark(axes: Axes, place: tuple[int, int], length: int, share: float) -> None:
+    if share == 0.0:
+        return
+    x, y = place
+    colour = RUNS if share > 0.0 else OTHER
+    ends = [x - 0.2, x + length - 0.2]
+    low, high = [y - 0.4] * 2, [y + 0.4] * 2
+    strength = 0.15 + 0.5 * abs(share)
+    axes.fill_between(ends, low, high, color=colour, alpha=strength, lw=0)
+    if share < 0.0:
+        axes.plot(ends, high, color=colour, lw=2.0)

@@ -1,0 +1,181 @@
+"""What is checked of every panel holds for true results, not for wrong ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from functools import partial
+
+import pytest
+from reproduction import (
+    FILE,
+    read,
+    solved,
+    swept,
+    with_baseline,
+    with_baselines,
+    with_optima,
+)
+
+from papers.engine import Invariant, statements
+
+
+@pytest.mark.parametrize("statement", statements.EVERYWHERE)
+def test_invariants_hold_for_a_true_sweep(statement):
+    found = statement(solved())
+    assert found.holds
+    assert isinstance(found, Invariant)
+
+
+def test_a_baseline_that_beats_the_optimum_fails():
+    losses = {"gradient_matching": 1.0, "pairwise_robustness": 0.0}
+    cheat = with_baseline(solved(), losses=losses)
+    assert not statements.none_beats(cheat).holds
+    assert not statements.dominated(cheat).holds
+
+
+def test_a_baseline_just_below_the_front_fails():
+    best = solved().trade_offs.optimized[1]
+    below = {name: 0.999 * value for name, value in best.losses.items()}
+    assert not statements.dominated(with_baseline(solved(), losses=below)).holds
+    assert not statements.none_beats(with_baseline(solved(), losses=below)).holds
+
+
+def test_a_baseline_on_the_front_is_dominated_and_gives_nothing_away():
+    best = solved().trade_offs.optimized[1]
+    on_front = with_baseline(solved(), losses=dict(best.losses))
+    found = statements.dominated(on_front)
+    assert found.holds
+    assert found.value == pytest.approx(0.0, abs=1e-6)
+    assert not statements.give_away(on_front).holds
+
+
+def test_a_baseline_a_little_above_the_front_gives_that_away():
+    best = solved().trade_offs.optimized[1]
+    losses = dict(best.losses)
+    losses["gradient_matching"] *= 1.001
+    found = statements.give_away(with_baseline(solved(), losses=losses))
+    assert found.holds
+    assert found.value == pytest.approx(0.001, rel=0.01)
+
+
+def test_what_is_given_away_is_a_statement_on_smoothgrad_and_lime_alone():
+    best = solved().trade_offs.optimized[1]
+
+    def on_front(one):
+        losses = dict(best.losses)
+        return dataclasses.replace(one, losses=losses) if one is gradient else one
+
+    (gradient,) = solved().of_method("gradient")
+    assert statements.give_away(with_baselines(solved(), on_front)).holds
+
+
+def test_an_optimum_whose_bound_is_a_thousandth_off_fails():
+    def loosened(best):
+        loose = dataclasses.replace(
+            best.certificate, lower_bound=0.999 * best.certificate.value
+        )
+        return dataclasses.replace(best, certificate=loose)
+
+    assert not statements.certified(with_optima(solved(), loosened)).holds
+
+
+def test_a_weight_that_was_not_solved_fails():
+    missing = dataclasses.replace(solved().trade_offs, failures=("no answer",))
+    broken = dataclasses.replace(solved(), trade_offs=missing)
+    assert not statements.certified(broken).holds
+
+
+def claiming_that(best, **claims):
+    """The same point of a curve with other claims; attributions stay to be read."""
+    deferred = vars(best)["attributions"]
+    return dataclasses.replace(best, attributions=deferred, **claims)
+
+
+def test_a_curve_that_is_not_that_of_its_attributions_fails():
+    def claiming(best, factor):
+        claim = dataclasses.replace(
+            best.certificate,
+            value=factor * best.certificate.value,
+            lower_bound=factor * best.certificate.lower_bound,
+        )
+        losses = {name: factor * value for name, value in best.losses.items()}
+        return claiming_that(best, losses=losses, certificate=claim)
+
+    for factor, holds in ((1.0, True), (1.0001, False), (0.9999, False)):
+        found = swept(read(FILE))  # its points have not been read
+        first, *others = found.trade_offs.optimized
+        optimized = (claiming(first, factor), *others)
+        trade_offs = dataclasses.replace(found.trade_offs, optimized=optimized)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that losses count which are proved
+            found = statements.certified(
+                dataclasses.replace(found, trade_offs=trade_offs)
+            )
+        assert found.holds is holds
+
+
+def test_what_a_curve_says_of_an_optimum_of_nothing_is_no_contradiction():
+    """Where faithfulness alone counts F is zero, up to rounding of either."""
+    found = swept(read(FILE.replace("[0.1, 1, 10]", "[0, 1]")))
+    first, last = found.trade_offs.optimized
+    losses = first.losses | {"gradient_matching": 1e-26}
+    rounded = claiming_that(first, losses=losses)
+    trade_offs = dataclasses.replace(found.trade_offs, optimized=(rounded, last))
+    assert statements.certified(dataclasses.replace(found, trade_offs=trade_offs)).holds
+
+
+def test_each_draw_has_to_be_certified():
+    missing = dataclasses.replace(solved().trade_offs, failures=("no answer",))
+    broken = dataclasses.replace(solved(), trade_offs=missing)
+    assert not statements.certified(
+        dataclasses.replace(solved(), redrawn=(broken,))
+    ).holds
+
+
+def test_a_baseline_without_loss_is_compared_with_no_optimum():
+    """Where faithfulness alone counts the gradient is the optimum."""
+    found = swept(read(FILE.replace("[0.1, 1, 10]", "[0, 1]")))
+    assert statements.none_beats(found).holds
+    assert statements.none_beats(found).value > 1e-3
+    loose = with_optima(
+        found,
+        lambda best: dataclasses.replace(
+            best, certificate=dataclasses.replace(best.certificate, lower_bound=1e-6)
+        ),
+    )
+    assert not statements.none_beats(loose).holds
+
+
+ROBUSTNESS = partial(statements.falls_with_its_weight, loss="pairwise_robustness")
+
+
+def test_a_loss_that_falls_with_its_weight_passes():
+    assert ROBUSTNESS(solved()).holds
+
+
+def test_a_loss_that_rises_with_its_weight_fails():
+    def turned(best):
+        weight = 1 / best.weights["pairwise_robustness"]
+        return dataclasses.replace(
+            best, weights={"gradient_matching": 1.0, "pairwise_robustness": weight}
+        )
+
+    assert not ROBUSTNESS(with_optima(solved(), turned)).holds
+
+
+def test_a_loss_that_rises_by_a_thousandth_fails():
+    first, *_ = solved().trade_offs.optimized
+    losses = {name: 1.001 * value for name, value in first.losses.items()}
+
+    def raised(best):
+        last = best.weights["pairwise_robustness"] == 10
+        return dataclasses.replace(best, losses=losses) if last else best
+
+    def kept(best):
+        middle = best.weights["pairwise_robustness"] == 1
+        return dataclasses.replace(best, losses=first.losses) if middle else best
+
+    flat = with_optima(solved(), kept)
+    assert ROBUSTNESS(flat).holds
+    assert not ROBUSTNESS(with_optima(flat, raised)).holds
