@@ -16,12 +16,12 @@ from papers.lime.charts import EXPECTED, RUNS, THEORY
 from papers.lime.lines import DrawnLine, Lines
 from papers.lime.runs import with_intercept
 from papers.lime.statements import equals
+from papers.lime.tabular_bounds import paper_stability, stability_factor
 from papers.tabular_lime.digits import steps_study
 from papers.tabular_lime.products import narrow_study, width_study
 from papers.tabular_lime.setups import uniform_data, uniform_law
 from propopt._typing import Array, Values
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.finite import paper_stability, stability_factor
 
 
 def errors_figure() -> PaperFigure:

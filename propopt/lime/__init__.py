@@ -20,13 +20,11 @@ Texts have words: :func:`text_limits` explains documents, as a
 
 What n samples make of the limits: :func:`compare_with_package` holds runs of ``lime``
 against them, a :class:`PackageComparison`, :func:`compare_text_with_package` those on
-texts; :func:`stability_factor`, :func:`tabular_theorem_samples`,
-:func:`text_theorem_samples` and :func:`linear_theorem_samples`, which gives a
-:class:`LinearTheorem`, are what is proved.
+texts.
 
 Of linear functions under normal samples all is known in closed form: :func:`gains` (a
 :class:`Gains`), :func:`critical_bandwidths` (:class:`CriticalBandwidths`) and
-:func:`linear_noise`; :func:`local_error`, a :class:`LocalError`, is of any function.
+:func:`linear_noise`.
 """
 
 from propopt.lime.diagnosis import LimeDiagnosis
@@ -35,19 +33,13 @@ from propopt.lime.explanation import LimeExplanation
 from propopt.lime.finite import (
     PackageComparison,
     compare_with_package,
-    stability_factor,
-    tabular_theorem_samples,
 )
 from propopt.lime.gaussian import (
     CriticalBandwidths,
     Gains,
-    LinearTheorem,
-    LocalError,
     critical_bandwidths,
     gains,
     linear_noise,
-    linear_theorem_samples,
-    local_error,
 )
 from propopt.lime.laws import (
     GaussianLaw,
@@ -64,7 +56,7 @@ from propopt.lime.text import (
     TextMoments,
     text_limits,
 )
-from propopt.lime.text.finite import compare_text_with_package, text_theorem_samples
+from propopt.lime.text.finite import compare_text_with_package
 
 
 __all__ = [
@@ -75,8 +67,6 @@ __all__ = [
     "LimeDiagnosis",
     "LimeExplanation",
     "LimeLaw",
-    "LinearTheorem",
-    "LocalError",
     "PackageComparison",
     "Polyline",
     "SmoothLaw",
@@ -91,10 +81,5 @@ __all__ = [
     "gains",
     "limits",
     "linear_noise",
-    "linear_theorem_samples",
-    "local_error",
-    "stability_factor",
-    "tabular_theorem_samples",
     "text_limits",
-    "text_theorem_samples",
 ]

@@ -1,19 +1,13 @@
-"""What n samples make of the limits: ridge, the row itself, noise, and bounds.
+"""What n samples make of the limits: ridge, the row itself, and noise.
 
 - :func:`~propopt.lime.finite.expected.expected`: what n samples give in their mean.
 - :func:`~propopt.lime.finite.noise.single_run`: how a run scatters around that.
 - :func:`~propopt.lime.finite.ranking.ranking_chances`: whether a run tells the largest.
-- :func:`~propopt.lime.finite.bounds.tabular_theorem_samples`: what is proved.
 - :func:`~propopt.lime.finite.package_runs.compare_with_package`: runs of the package.
 - :func:`~propopt.lime.finite.selection.kept_columns`: which columns a choice of a few
   keeps.
 """
 
-from propopt.lime.finite.bounds import (
-    paper_stability,
-    stability_factor,
-    tabular_theorem_samples,
-)
 from propopt.lime.finite.comparison import PackageComparison
 from propopt.lime.finite.expected import (
     Expected,
@@ -40,10 +34,7 @@ __all__ = [
     "expected",
     "first_row_shift",
     "kept_columns",
-    "paper_stability",
     "ranking_chances",
     "ridge_limit",
     "single_run",
-    "stability_factor",
-    "tabular_theorem_samples",
 ]

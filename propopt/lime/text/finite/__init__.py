@@ -6,20 +6,11 @@
 - :func:`~propopt.lime.text.finite.noise.single_text_run`: how a run scatters around
   that, from known values where these are
   :class:`~propopt.lime.text.finite.draws.WordDraws`.
-- :func:`~propopt.lime.text.finite.bounds.text_theorem_samples`,
-  :func:`~propopt.lime.text.finite.bounds.hoeffding_samples` and
-  :func:`~propopt.lime.text.finite.bounds.moment_bounds`: what is proved.
 - :func:`~propopt.lime.text.finite.package_runs.compare_text_with_package`: runs of the
   package.
 - :func:`~propopt.lime.text.finite.selection.kept_words`: which words a choice keeps.
 """
 
-from propopt.lime.text.finite.bounds import (
-    MomentBounds,
-    hoeffding_samples,
-    moment_bounds,
-    text_theorem_samples,
-)
 from propopt.lime.text.finite.draws import WordDraws
 from propopt.lime.text.finite.expected import ExpectedWords, expected_run
 from propopt.lime.text.finite.leverage import effective_log_weights
@@ -30,14 +21,10 @@ from propopt.lime.text.finite.selection import kept_words
 
 __all__ = [
     "ExpectedWords",
-    "MomentBounds",
     "WordDraws",
     "compare_text_with_package",
     "effective_log_weights",
     "expected_run",
-    "hoeffding_samples",
     "kept_words",
-    "moment_bounds",
     "single_text_run",
-    "text_theorem_samples",
 ]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt.errors import InvalidInput
-from propopt.lime.expectations import ExactLimits
-from propopt.lime.finite import (
+from papers.lime.tabular_bounds import (
     paper_stability,
     stability_factor,
     tabular_theorem_samples,
 )
+from propopt.errors import InvalidInput
+from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws import TabularLaw
 from propopt.lime.laws.binned import BinnedColumn
 from propopt.structures.boxes import Boxes, Tree

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from papers.lime.tabular_bounds import exp_or_inf, read_largest
 from propopt._typing import Values
 from propopt.checks import read_positive
-from propopt.lime.finite.bounds import exp_or_inf, read_largest
 from propopt.lime.text.law import TextLaw
 from propopt.lime.text.moments import TextMoments
 

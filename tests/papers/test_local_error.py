@@ -9,6 +9,7 @@ from normal_samples import weighted_grid
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
+from papers.lime.local_error import local_error
 from propopt.errors import InvalidInput, Refused
 from propopt.functions import Function
 from propopt.lime import GaussianLaw, TabularLaw
@@ -43,7 +44,7 @@ LAWS = [
 
 @pytest.mark.parametrize("law", LAWS, ids=["gaussian", "tabular"])
 def test_interactions_cost_nothing_where_there_are_none(law):
-    found = po.lime.local_error(law, Given(linear([1.0, -2.0, 0.5], 3.0)), ROWS)
+    found = local_error(law, Given(linear([1.0, -2.0, 0.5], 3.0)), ROWS)
     np.testing.assert_allclose(found.interactions, np.zeros(3), atol=1e-13)
     np.testing.assert_allclose(found.error, found.binning, atol=1e-13)
     assert np.abs(found.error).min() > 1e-3
@@ -52,7 +53,7 @@ def test_interactions_cost_nothing_where_there_are_none(law):
 @pytest.mark.parametrize("law", LAWS, ids=["gaussian", "tabular"])
 def test_the_surrogate_is_not_the_mean_of_the_box_of_a_product(law):
     f = curved()
-    found = po.lime.local_error(law, Given(f), ROWS)
+    found = local_error(law, Given(f), ROWS)
     tilts = [
         column.tilt(x, law.widths(ROWS))
         for column, x in zip(law.columns, ROWS.T, strict=True)
@@ -68,7 +69,7 @@ def test_the_surrogate_is_not_the_mean_of_the_box_of_a_product(law):
 
 def test_the_mean_of_the_box_is_that_of_a_grid():
     law, f = LAWS[0], curved()
-    found = po.lime.local_error(law, Given(f), ROWS)
+    found = local_error(law, Given(f), ROWS)
     samples, bits, weights = weighted_grid(law, ROWS[0], nodes=24)
     box = bits.all(axis=1)
     mean = weights[box] @ f.value(samples[box]) / weights[box].sum()
@@ -82,7 +83,7 @@ def test_the_error_of_a_tree_and_its_table(rng):
     X = rng.normal(size=(300, 3))
     tree = DecisionTreeRegressor(max_depth=4).fit(X, X[:, 0] * X[:, 1])
     law = GaussianLaw.from_data(X)
-    found = po.lime.local_error(law, po.wrap(tree), X[:5])
+    found = local_error(law, po.wrap(tree), X[:5])
     np.testing.assert_array_equal(found.values, tree.predict(X[:5]))
     table = found.to_frame()
     np.testing.assert_allclose(table["error"], table["binning"] + table["interactions"])
@@ -92,8 +93,8 @@ def test_the_error_of_a_tree_and_its_table(rng):
 def test_functions_that_can_only_be_called_are_refused():
     law = LAWS[0]
     with pytest.raises(Refused, match=r"po\.lime\.limits estimates"):
-        po.lime.local_error(law, po.wrap(lambda X: X[:, 0]), ROWS)
+        local_error(law, po.wrap(lambda X: X[:, 0]), ROWS)
     with pytest.raises(InvalidInput, match="expected 2 columns"):
-        po.lime.local_error(law, Given(linear([1.0, 2.0])), ROWS[:, :2])
+        local_error(law, Given(linear([1.0, 2.0])), ROWS[:, :2])
     with pytest.raises(InvalidInput, match="expected a propopt Function"):
-        po.lime.local_error(law, linear([1.0, 2.0, 0.0]), ROWS)
+        local_error(law, linear([1.0, 2.0, 0.0]), ROWS)

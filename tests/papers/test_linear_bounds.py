@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import propopt as po
+from papers.lime.linear_bounds import linear_theorem_samples
 from propopt.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw
 
@@ -26,7 +27,7 @@ def moments(found):
 def test_the_terms_are_those_of_the_paper():
     law = GaussianLaw.of(np.zeros(10), 1.0, 1.0)
     found = po.lime.gains(law, ROW)
-    bound = po.lime.linear_theorem_samples(law, SLOPES, ROW, 0.5, 0.05, 0.3)
+    bound = linear_theorem_samples(law, SLOPES, ROW, 0.5, 0.05, 0.3)
     C = np.exp(found.log_weight[0])
     A = (1.0 / (found.alpha * (1.0 - found.alpha))).max()
     f_mean = 10.0 * found.mean[0, 0] - 10.0 * found.mean[0, 1] + 0.3
@@ -43,7 +44,7 @@ def test_the_terms_are_those_of_the_paper():
 def test_the_repaired_bound_is_what_its_proof_asks_for():
     law = GaussianLaw.of(np.zeros(10), 1.0, 1.0)
     found = po.lime.gains(law, ROW)
-    bound = po.lime.linear_theorem_samples(law, SLOPES, ROW, 0.5, 0.05)
+    bound = linear_theorem_samples(law, SLOPES, ROW, 0.5, 0.05)
     Sigma, inverse = moments(found)
     C = np.exp(found.log_weight[0])
     K = np.linalg.norm(inverse, 2) / C
@@ -63,7 +64,7 @@ def test_the_repaired_bound_is_what_its_proof_asks_for():
 def test_the_papers_bound_of_the_inverse_holds(width):
     law = GaussianLaw.of(np.zeros(10), 1.0, width)
     found = po.lime.gains(law, ROW)
-    bound = po.lime.linear_theorem_samples(law, SLOPES, ROW, 0.5, 0.05)
+    bound = linear_theorem_samples(law, SLOPES, ROW, 0.5, 0.05)
     A = (1.0 / (found.alpha * found.complement)).max()
     assert bound.inverse_norm[0] <= 30.0 * A / np.exp(found.log_weight[0])
 
@@ -71,16 +72,16 @@ def test_the_papers_bound_of_the_inverse_holds(width):
 def test_units_do_not_matter():
     one = GaussianLaw.of(np.zeros(10), 1.0, 1.0)
     other = GaussianLaw.of(np.zeros(10), 5.0, 1.0, unit=5.0)
-    a = po.lime.linear_theorem_samples(one, SLOPES, ROW, 0.5, 0.05)
+    a = linear_theorem_samples(one, SLOPES, ROW, 0.5, 0.05)
     scaled = np.array(SLOPES) / 5.0
-    b = po.lime.linear_theorem_samples(other, scaled, 5.0 * ROW, 0.5, 0.05)
+    b = linear_theorem_samples(other, scaled, 5.0 * ROW, 0.5, 0.05)
     np.testing.assert_allclose(a.paper, b.paper, rtol=1e-10)
     np.testing.assert_allclose(a.repaired, b.repaired, rtol=1e-10)
 
 
 def test_a_weight_that_underflows_needs_infinitely_many_samples():
     law = GaussianLaw.of(np.zeros(10), 1.0, 1e-3)
-    bound = po.lime.linear_theorem_samples(law, SLOPES, 10.0 * ROW, 0.5, 0.05)
+    bound = linear_theorem_samples(law, SLOPES, 10.0 * ROW, 0.5, 0.05)
     assert np.isinf(bound.paper).all()
     assert np.isinf(bound.repaired).all()
 
@@ -114,10 +115,10 @@ def test_the_papers_lemma_on_the_matrix_of_bits_is_false(rng):
 )
 def test_laws_that_the_theorem_is_not_about_are_refused(law):
     with pytest.raises(InvalidInput, match="the theorem is about"):
-        po.lime.linear_theorem_samples(law, SLOPES, ROW, 0.5, 0.05)
+        linear_theorem_samples(law, SLOPES, ROW, 0.5, 0.05)
 
 
 def test_a_failure_that_is_sure_is_refused():
     law = GaussianLaw.of(np.zeros(10), 1.0, 1.0)
     with pytest.raises(InvalidInput, match="below 1"):
-        po.lime.linear_theorem_samples(law, SLOPES, ROW, 0.5, 1.0)
+        linear_theorem_samples(law, SLOPES, ROW, 0.5, 1.0)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt.errors import InvalidInput
-from propopt.lime.text import TextLaw, TextMoments
-from propopt.lime.text.finite import (
+from papers.lime.text_bounds import (
     hoeffding_samples,
     moment_bounds,
     text_theorem_samples,
 )
+from propopt.errors import InvalidInput
+from propopt.lime.text import TextLaw, TextMoments
 
 
 @pytest.mark.parametrize("nu", [0.05, 0.25, 1.0, 10.0])
