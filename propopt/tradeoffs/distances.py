@@ -15,8 +15,9 @@ _ROUNDING = 1e-6
 """What a baseline may miss: of all attributions where a loss is to be zero, of a limit
 else. Optima keep limits to a tolerance, by default the same."""
 
-_NOTHING = 1e-20
-"""Of the scale of an objective: an optimum that costs no more costs nothing."""
+_NOTHING = 1e-11
+"""Of the scale of a gap, which is at least 1e-9 of F for W = 0: an optimum that costs
+no more is zero to rounding, ‖δ‖² for δ = 1e-10 ‖G‖."""
 
 _EXACT = 1e-12
 """Of ‖G‖²: less is no loss of faithfulness, as in shares; a copy in single precision
