@@ -101,7 +101,7 @@ class Completeness:
         """
         v = np.ones(n_features) if self.weights is None else self.weights
         if used is not None and used.shape == v.shape and v[used].any():
-            v = np.where(used, v, 0.0)
+            v = np.where(used, v, 0.0)  # where none is, all count
         return Bound(_RowTotals(self.total, v, labels=self.labels, name=self.name), 0.0)
 
     def _check_weights(self, weights: Array, in_other_order: bool) -> None:
@@ -227,7 +227,7 @@ def _used(losses: Iterable[PropertyLoss], n_features: int) -> Array | None:
             used |= target.any(axis=0)
         elif target.any():
             return None
-    return used if used.any() else None
+    return used
 
 
 def _read_weights(weights: Any) -> tuple[Array, Labels]:

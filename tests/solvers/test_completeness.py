@@ -455,10 +455,10 @@ def test_constraints_can_be_pickled():
 
 
 def unused(seed=0):
-    """Φ whose third column is zero, totals that it misses, and a graph."""
+    """Φ whose second column is zero, totals that it misses, and a graph."""
     rng = np.random.default_rng(seed)
     phi = rng.normal(size=(N, D))
-    phi[:, 2] = 0.0
+    phi[:, 1] = 0.0
     return phi, phi.sum(axis=1) + 0.3, po.knn_graph(rng.normal(size=(N, 2)), 4)
 
 
@@ -477,8 +477,8 @@ def test_a_column_that_the_target_never_uses_stays_zero(robust):
     name = objective.losses[-1].name
     curve = po.sweep(objective, {name: [0.1, 2.0]}, subject_to=[constraint])
     for best in (po.solve(objective, subject_to=[constraint]), *curve.optimized):
-        assert (best.attributions[:, 2] == 0.0).all()
-        assert (best.attributions[:, [0, 1, 3, 4]] != 0.0).any(axis=0).all()
+        assert (best.attributions[:, 1] == 0.0).all()
+        assert (best.attributions[:, [0, 2, 3, 4]] != 0.0).any(axis=0).all()
         np.testing.assert_allclose(best.attributions.sum(axis=1), total, atol=1e-12)
         assert best.gap <= 1e-6
 
@@ -489,7 +489,7 @@ def test_it_is_the_optimum_among_those_that_leave_the_column_out():
     best = po.solve(objective, subject_to=[po.Completeness(total)])
     W = cp.Variable(phi.shape)
     least = cp.Problem(
-        cp.Minimize(objective.expression(W)), [cp.sum(W, axis=1) == total, W[:, 2] == 0]
+        cp.Minimize(objective.expression(W)), [cp.sum(W, axis=1) == total, W[:, 1] == 0]
     ).solve(solver="CLARABEL")
     assert best.objective == pytest.approx(least, rel=1e-7)
 
@@ -516,7 +516,7 @@ def test_smoothness_ties_all_columns_which_then_add_up():
     robust, smooth = po.PairwiseRobustness(graph), po.Smoothness(po.chain_graph(D))
     objective = po.GradientMatching(phi) + robust + smooth
     best = po.solve(objective, subject_to=[po.Completeness(total)])
-    assert (best.attributions[:, 2] != 0.0).all()
+    assert (best.attributions[:, 1] != 0.0).all()
     np.testing.assert_allclose(best.attributions.sum(axis=1), total, atol=1e-12)
 
 
