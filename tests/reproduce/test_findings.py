@@ -247,6 +247,8 @@ def test_what_a_run_writes_is_what_the_next_is_held_against(
     written = tmp_path / "first" / "values.csv"
     again = rerun(monkeypatch, tmp_path / "again", file, written)
     assert "Values" not in first + again
+    told = (tmp_path / "first" / "tiny.md").read_text(encoding="utf-8")
+    assert "| 0 (absolute) | 0.00% |" in told  # the gradient, at weight zero
     capsys.readouterr()
     # a loss that is off by 0.1 %, and a baseline that was not there
     table = pd.read_csv(written)
