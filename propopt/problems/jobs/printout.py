@@ -17,6 +17,7 @@ from propopt.output.terminal import print_table
 from propopt.output.text import in_percent, printable, printable_lines
 from propopt.problems.section import Section
 from propopt.problems.subject.subject import Subject
+from propopt.tradeoffs.distances import UNKNOWN
 from propopt.tradeoffs.table import TradeOffs
 
 
@@ -95,7 +96,9 @@ def print_trade_offs(
 
 
 def _not_compared(distances: pd.DataFrame) -> Iterator[str]:
-    """Why baselines have no excess, a sentence each."""
+    """Why baselines have no excess, a sentence each; what is assumed of the others."""
+    if (distances["units"] == UNKNOWN).any():
+        yield "Units of the target are unknown; baselines are taken to be in the same."
     if "not_compared" not in distances:
         return
     told = distances[["method", "not_compared"]].dropna()
