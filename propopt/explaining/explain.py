@@ -121,7 +121,9 @@ def explain(
         declared by :meth:`propopt.TableSchema.of`. Of a Function, which knows its
         columns, a table of reference rows.
     scale : "std", None, mapping or array (D,)
-        s, and the units of distances. None: features as they are, plain gradients.
+        s, and the units of distances. None: features as they are, plain gradients. A
+        column that is constant in ``data`` has s = 0: its attribution is 0, it has no
+        part in distances, and ``parameters["notes"]`` names it.
     units : {"scaled", "output"}
         ``"output"``: parts of the output that add up to f(x) − base in every row, the
         nearest to ``contributions`` that are robust:
