@@ -79,7 +79,7 @@ LINEAR_REGRESSORS = frozenset(
     }
 )
 _MARGIN_CLASSIFIERS = frozenset(
-    {LinearSVC, Perceptron, RidgeClassifier, RidgeClassifierCV, SGDClassifier}
+    {LinearSVC, Perceptron, RidgeClassifier, RidgeClassifierCV}
 )
 _WITH_LOGARITHMIC_LINK = frozenset({GammaRegressor, PoissonRegressor})
 
@@ -106,6 +106,12 @@ def _logistic(model: Any, quantity: Quantity) -> Link | None:
     return rule(model, quantity)
 
 
+def _descent(model: Any, quantity: Quantity) -> Link | None:
+    """Of two classes probabilities are the sigmoid of the score, by logistic loss."""
+    logits = model.loss == "log_loss" and quantity.n_scores == 1
+    return (of_logits if logits else margin_alone)(model, quantity)
+
+
 def _has_logits(model: Any, n_scores: int) -> bool:
     """Whether probabilities are the sigmoid or the softmax of the scores.
 
@@ -124,5 +130,6 @@ LINEAR_MODELS: Final[Mapping[type, Reader]] = {
     **dict.fromkeys(_WITH_LOGARITHMIC_LINK, Reader(linear_scores, _exponential)),
     LogisticRegression: Reader(linear_scores, _logistic),
     LogisticRegressionCV: Reader(linear_scores, _logistic),
+    SGDClassifier: Reader(linear_scores, _descent),
     TweedieRegressor: Reader(linear_scores, _tweedie),
 }
