@@ -49,6 +49,16 @@ def sizes_of(function: Function, reference: Reference, scale: ColumnScale) -> Ar
     return array_scales(reference.points, scale)
 
 
+def refuse_no_scale(sizes: Array, reference: Reference) -> None:
+    """Refuse sizes of zero alone: then no two rows differ."""
+    if not sizes.any():
+        raise InvalidInput(
+            f"scale: no column varies over {reference.in_words()}, so that there is no "
+            "standard deviation; give the table that the model was fitted on as data, "
+            "or numbers as scale"
+        )
+
+
 def coordinates_of(function: Function, X: Any, sizes: Array) -> Array:
     """The points (N, M) between which distances are measured."""
     if function.schema is not None:

@@ -20,6 +20,7 @@ from propopt.explaining.defaults import (
     coordinates_of,
     in_words,
     neighbours_of,
+    refuse_no_scale,
     reference_of,
     sizes_of,
     warn_of_patterns,
@@ -233,9 +234,12 @@ def explain(
     note = note_on_interactions(function, X, interactions)
     has_rows = not (data is None or isinstance(data, TableSchema))
     reference = reference_of(function, *((data, "data") if has_rows else (X, "X")))
+    if has_rows and units == "scaled":
+        reference.refuse_equal_rows()
     sizes = sizes_of(function, reference, scale)
     coordinates = coordinates_of(function, X, sizes)
     similar = graph or neighbours_of(coordinates, same_pattern)
+    refuse_no_scale(sizes, reference)
     warn_of_patterns(similar, coordinates)
     rows = Together(X=X, graph=similar, robustness=robustness, progress=progress)
     match units:

@@ -80,6 +80,7 @@ class FitPlan:
         """The reference rows, explained together."""
         note = note_on_interactions(self.function, self.rows, self.interactions)
         reference = reference_of(self.function, self.table)
+        reference.refuse_equal_rows()
         sizes = sizes_of(self.function, reference, self.scale)
         coordinates = coordinates_of(self.function, self.rows, sizes)
         graph = self._graph(coordinates)

@@ -176,6 +176,37 @@ def test_a_constant_column_is_zero_in_baselines_per_standard_deviation(X):
         np.testing.assert_allclose(found[0, :3], [1.0, -2.0, 0.5] * X.std(axis=0))
 
 
+ONE_ROW = r"data: expected rows that differ, got 1 row, which .*fitted on"
+
+
+def test_data_of_one_row_is_refused_as_it_has_no_spread(forest, X):
+    linear = LinearRegression().fit(X, X[:, 0])
+    for model, name in [(linear, "none"), (forest, "data"), (linear, "data")]:
+        with pytest.raises(InvalidInput, match=ONE_ROW):
+            po.explain(model, X, data=X[:1], law=name)
+        with pytest.raises(InvalidInput, match=ONE_ROW):
+            po.explain(model, X[:1], data=X[:1], law=name)
+        with pytest.raises(InvalidInput, match=ONE_ROW):
+            po.Explainer(model, X[:1], law=name).fit(X)
+    frame = pd.DataFrame(X, columns=list("abc")).assign(kind="x")
+    with pytest.raises(InvalidInput, match=ONE_ROW):
+        po.explain(lambda table: table["a"], frame, data=frame[:1])
+    with pytest.raises(InvalidInput, match="got 5 equal rows"):
+        po.explain(forest, X, data=np.repeat(X[:1], 5, axis=0))
+    with pytest.raises(InvalidInput, match=ONE_ROW):
+        po.smoothed(po.wrap(forest), law="data", data=X[:1])
+    with pytest.raises(InvalidInput, match="scale: no column varies over 60 rows"):
+        po.explain(linear, np.repeat(X[:1], 60, axis=0))
+
+
+def test_one_row_is_a_baseline_of_parts_of_the_output_where_a_scale_is_given(X):
+    model = LinearRegression().fit(X, X @ [1.0, 2.0, 3.0])
+    with pytest.raises(InvalidInput, match="scale: no column varies over 1 rows"):
+        po.explain(model, X, data=X[:1], units="output")
+    found = po.explain(model, X, data=X[:1], units="output", scale=None, robustness=0.0)
+    np.testing.assert_allclose(found.attributions, (X - X[0]) * [1, 2, 3], atol=1e-9)
+
+
 def test_laws_and_units_that_are_none_are_refused(forest, X):
     with pytest.raises(InvalidInput, match="law: expected one of auto, data"):
         po.explain(forest, X, law="uniform")

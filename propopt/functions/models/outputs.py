@@ -9,7 +9,12 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import (
+    BaseEstimator,
+    is_classifier,
+    is_clusterer,
+    is_outlier_detector,
+)
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -182,15 +187,34 @@ def name_of(model: Any) -> str:
 
 def _outputs(model: Any) -> list[str]:
     """The outputs that a model has; the labels that a classifier predicts are none."""
+    _refuse_clusters(model)
     outputs = [name for name, method in METHODS.items() if has_method(model, method)]
     if not outputs and callable(model):
         return ["value"]
     if "margin" not in outputs and margins_of(model) is not None:
         outputs.append("margin")
-    classifies = isinstance(model, BaseEstimator) and is_classifier(model)
-    if classifies or "probability" in outputs:
+    labels = isinstance(model, BaseEstimator) and (
+        is_classifier(model) or is_outlier_detector(model)
+    )
+    if labels or "probability" in outputs:
         return [name for name in outputs if name != "value"]
     return outputs
+
+
+def _refuse_clusters(model: Any) -> None:
+    """Refuse a number of a cluster: it is no quantity, and another order is as good."""
+    if not isinstance(model, BaseEstimator) or not is_clusterer(model):
+        return
+    distance = (
+        "wrap(lambda X: model.transform(X)[:, k]) is the distance to the centre of "
+        "cluster k"
+        if has_method(model, "transform")
+        else "wrap a callable that returns one, such as the distance to a centre"
+    )
+    raise InvalidInput(
+        f"model: {name_of(model)} predicts the number of a cluster, which is no "
+        f"quantity; {distance}"
+    )
 
 
 def _read_position(target: Target) -> int | None:

@@ -185,6 +185,7 @@ def _by_data(
     function: Function, data: Any, n_samples: int | None, seed: int, paired: bool
 ) -> ExactMean | SampledMean:
     reference = _read_reference(function, data, seed)
+    reference.refuse_equal_rows()
     checked, law = CheckedBoxes.of(function), DataLaw(reference)
     boxes = checked.at(reference.points, reference.labels)
     if boxes is not None:
