@@ -20,8 +20,8 @@ from propopt.explaining.defaults import (
     coordinates_of,
     in_words,
     neighbours_of,
-    refuse_no_scale,
     reference_of,
+    refuse_no_scale,
     sizes_of,
     warn_of_patterns,
 )
