@@ -24,7 +24,7 @@ from propopt.losses import (
 from propopt.results.explanation import Explanation
 from propopt.sampling.laws import Reference
 from propopt.solvers import solve
-from propopt.tables.schema import ColumnScale, array_scales, in_units
+from propopt.tables.schema import ColumnScale, array_scales, per_scale
 from propopt.tradeoffs.sweep import sweep
 
 
@@ -64,7 +64,7 @@ def coordinates_of(function: Function, X: Any, sizes: Array) -> Array:
     if function.schema is not None:
         return function.schema.coordinates(X, sizes)
     points, _ = function.read(X)
-    return in_units(points, sizes)
+    return per_scale(points, sizes)
 
 
 def neighbours_of(coordinates: Array, same_pattern: bool = False) -> Graph:

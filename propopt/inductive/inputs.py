@@ -12,7 +12,7 @@ from propopt._typing import Array, Points
 from propopt.errors import InvalidInput
 from propopt.functions import Function
 from propopt.tables.names import Labels, differ, read_points
-from propopt.tables.schema import ColumnScale, TableSchema, array_scales, in_units
+from propopt.tables.schema import ColumnScale, TableSchema, array_scales, per_scale
 
 
 class Inputs(ABC):
@@ -70,7 +70,7 @@ class NumericInputs(Inputs):
                 f"{what}: its columns are not those of fit, in that order"
             )
         _refuse_missing(points, what)
-        places = points if self.sizes is None else in_units(points, self.sizes)
+        places = points if self.sizes is None else per_scale(points, self.sizes)
         return places, Labels(labels.points, labels.features or self.names)
 
 
@@ -127,4 +127,4 @@ def read_inputs(
     _refuse_missing(points, "X")
     sizes = None if scale is None else array_scales(points, scale)
     numeric = NumericInputs(points.shape[1], labels.features, sizes)
-    return numeric, points if sizes is None else in_units(points, sizes), labels
+    return numeric, points if sizes is None else per_scale(points, sizes), labels

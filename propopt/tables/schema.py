@@ -224,7 +224,7 @@ class TableSchema:
         """
         points, _ = self.encode(X)
         parts = [
-            in_units(column.coordinates(values), np.asarray(size))
+            per_scale(column.coordinates(values), np.asarray(size))
             for column, values, size in zip(
                 self.columns, points.T, self.scales(scale), strict=True
             )
@@ -397,7 +397,7 @@ def _read_sizes(scale: ArrayLike, count: int, other: str) -> Array:
     return sizes
 
 
-def in_units(values: Array, sizes: Array) -> Array:
+def per_scale(values: Array, sizes: Array) -> Array:
     """Values over sizes; 0 where the size is 0, NaN where the value is missing."""
     units: Array = values * 0.0
     return np.divide(values, sizes, out=units, where=np.asarray(sizes > 0.0))
