@@ -19,6 +19,9 @@ _Word = TypeVar("_Word", bound=str)
 _LARGEST = 1e140
 """Of numbers that losses square: 1e28 is left for weights and numbers of terms."""
 
+_SMALLEST = 1e-140
+"""The same: squares of 1e-14 of them, by which a gap is told, keep their digits."""
+
 
 def read_array(values: object, what: str, *, ndim: int) -> Array:
     """``values`` as a finite, non-empty float64 array with ``ndim`` dimensions."""
@@ -99,6 +102,33 @@ def refuse_overflow(array: Array, what: str) -> None:
             f"{what}: sums of squares of numbers up to {size:.2g} overflow; divide "
             "them, or the output of the model, by a constant"
         )
+
+
+def refuse_underflow(size: float, what: str, cost: float | None = None) -> None:
+    """Refuse numbers, not all zero, of whose squares no digits are left.
+
+    Parameters
+    ----------
+    size : float
+        The largest of them.
+    what : str
+        What errors call them.
+    cost : float, optional
+        What the largest sum of their squares counts for, if not as it is.
+    """
+    squares = size**2 if cost is None else cost
+    if size == 0.0 or squares >= _SMALLEST**2:
+        return
+    if size >= _SMALLEST:
+        raise InvalidInput(
+            f"{what}: weighted sums of squares up to {squares:.2g} vanish; multiply "
+            "all weights by a constant"
+        )
+    factor = 1.0 / max(size, 1e-300)
+    raise InvalidInput(
+        f"{what}: sums of squares of numbers up to {size:.2g} vanish; multiply them, "
+        f"or the output of the model, by a constant such as {factor:.0e}"
+    )
 
 
 def read_positive(value: object, what: str) -> float:

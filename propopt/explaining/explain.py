@@ -21,6 +21,7 @@ from propopt.explaining.defaults import (
     in_words,
     neighbours_of,
     reference_of,
+    refuse_no_scale,
     sizes_of,
     warn_of_patterns,
 )
@@ -121,7 +122,9 @@ def explain(
         declared by :meth:`propopt.TableSchema.of`. Of a Function, which knows its
         columns, a table of reference rows.
     scale : "std", None, mapping or array (D,)
-        s, and the units of distances. None: features as they are, plain gradients.
+        s, and the units of distances. None: features as they are, plain gradients. A
+        column that is constant in ``data`` has s = 0: its attribution is 0, it has no
+        part in distances, and ``parameters["notes"]`` names it.
     units : {"scaled", "output"}
         ``"output"``: parts of the output that add up to f(x) − base in every row, the
         nearest to ``contributions`` that are robust:
@@ -231,9 +234,12 @@ def explain(
     note = note_on_interactions(function, X, interactions)
     has_rows = not (data is None or isinstance(data, TableSchema))
     reference = reference_of(function, *((data, "data") if has_rows else (X, "X")))
+    if has_rows and units == "scaled":
+        reference.refuse_equal_rows()
     sizes = sizes_of(function, reference, scale)
     coordinates = coordinates_of(function, X, sizes)
     similar = graph or neighbours_of(coordinates, same_pattern)
+    refuse_no_scale(sizes, reference)
     warn_of_patterns(similar, coordinates)
     rows = Together(X=X, graph=similar, robustness=robustness, progress=progress)
     match units:

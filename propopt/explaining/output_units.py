@@ -18,7 +18,7 @@ from propopt.results.explanation import Explanation
 
 
 _ROUNDING = 1e-9
-"""Of totals, for functions that no feature changes."""
+"""Of predictions and base, for functions that no feature changes."""
 
 
 def complete_explanation(
@@ -115,7 +115,8 @@ def _best(
     )
     robust = PairwiseRobustness(graph)
     if not estimate.values.any():
-        if np.abs(contributions.total).max() > _ROUNDING:
+        size = np.abs([contributions.prediction, contributions.base]).max()
+        if np.abs(contributions.total).max() > _ROUNDING * size:
             raise InvalidInput(
                 "contributions: all are zero, and predictions differ from the base by "
                 f"up to {np.abs(contributions.total).max():.3g}: nothing can add up"

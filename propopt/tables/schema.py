@@ -206,7 +206,9 @@ class TableSchema:
         Numeric columns are divided by their scale, categories are one-hot vectors
         divided by √2 and their scale: with ``"std"`` two rows that differ in one
         category are at distance 1 (as in Gower 1971, with squares). A number that is
-        missing is NaN: graphs count it as a distance of 1 from any that is not.
+        missing is NaN: graphs count it as a distance of 1 from any that is not. Columns
+        of scale 0, which are constant in the table of the schema, have no unit in which
+        rows could differ, and no part in distances.
 
         Parameters
         ----------
@@ -222,7 +224,7 @@ class TableSchema:
         """
         points, _ = self.encode(X)
         parts = [
-            column.coordinates(values) / size
+            per_scale(column.coordinates(values), np.asarray(size))
             for column, values, size in zip(
                 self.columns, points.T, self.scales(scale), strict=True
             )
@@ -230,19 +232,20 @@ class TableSchema:
         return np.concatenate(parts, axis=1)
 
     def scales(self, scale: ColumnScale = "std") -> Array:
-        """What to divide each of the D encoded columns by, shape (D,).
+        """What one step of each of the D encoded columns is, shape (D,).
 
         Parameters
         ----------
         scale : "std", None, mapping or array (D,)
-            Standard deviations of numeric columns (1 for constant ones) and 1 for
+            Standard deviations of numeric columns (0 for constant ones) and 1 for
             categorical ones; ones; numbers for the named columns and else 1; or the
-            numbers themselves.
+            numbers themselves, 0 for columns that are constant.
 
         Raises
         ------
         InvalidInput
-            If a number is not positive, their count is not D, or a name is unknown.
+            If a number is negative or a named one 0, their count is not D, or a name is
+            unknown.
         """
         match scale:
             case None:
@@ -375,7 +378,7 @@ def array_scales(points: Points, scale: ColumnScale) -> Array:
 
 
 def _deviations(points: Points) -> Array:
-    """Standard deviations of the numbers that are not missing, 1 for constant ones."""
+    """Standard deviations of the numbers that are not missing, 0 for constant ones."""
     if not np.isnan(points).any():
         return spreads(points.mean(axis=0), points.std(axis=0))
     known = (values[~np.isnan(values)] for values in points.T)
@@ -384,11 +387,17 @@ def _deviations(points: Points) -> Array:
 
 
 def _read_sizes(scale: ArrayLike, count: int, other: str) -> Array:
-    """One positive number for each column."""
+    """One positive number for each column, 0 for one that is constant."""
     sizes = read_array(scale, "scale", ndim=1)
-    if sizes.shape != (count,) or not (sizes > 0).all():
+    if sizes.shape != (count,) or not (sizes >= 0).all():
         raise InvalidInput(
             f"scale: expected {other} or {count} positive numbers, one for each "
-            f"column, got {sizes.tolist()}"
+            f"column and 0 for constant ones, got {sizes.tolist()}"
         )
     return sizes
+
+
+def per_scale(values: Array, sizes: Array) -> Array:
+    """Values over sizes; 0 where the size is 0, NaN where the value is missing."""
+    units: Array = values * 0.0
+    return np.divide(values, sizes, out=units, where=np.asarray(sizes > 0.0))

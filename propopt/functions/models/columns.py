@@ -45,7 +45,7 @@ class FittedColumns:
     def check(self, points: Points, labels: Labels) -> None:
         """Refuse a table that has other columns."""
         if self.names is not None and labels.features is not None:
-            _check_names(labels.features, self.names)
+            _check_names(_as_kept(labels.features, self.names), self.names)
         count = points.shape[1]
         if self.count is not None and count != self.count:
             raise InvalidInput(
@@ -59,6 +59,15 @@ class FittedColumns:
         return own if self.names is None else pd.DataFrame(own, columns=self.names)
 
 
+def _as_kept(got: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns of X as LightGBM keeps them, if the model has kept them so.
+
+    It writes an underscore for each blank, and refuses two columns of one name.
+    """
+    kept = tuple(name.replace(" ", "_") for name in got)
+    return kept if set(kept) == set(names) else got
+
+
 def check_data(model: Any, columns: Sequence[Hashable]) -> None:
     """Refuse a ``data`` table that a scikit-learn model was not fitted on.
 
@@ -68,7 +77,7 @@ def check_data(model: Any, columns: Sequence[Hashable]) -> None:
     ours = type(entry).__module__.startswith("sklearn.")
     fitted = FittedColumns.of(model).names
     if ours and fitted is not None and not isinstance(entry, ColumnTransformer):
-        _check_names(tuple(map(str, columns)), fitted)
+        _check_names(_as_kept(tuple(map(str, columns)), fitted), fitted)
 
 
 def as_given(points: Points, labels: Labels) -> Array | pd.DataFrame:
@@ -85,7 +94,8 @@ def _check_names(got: tuple[str, ...], expected: tuple[str, ...]) -> None:
         raise InvalidInput(
             f"X: the columns differ from those the model was fitted on; missing: "
             f"{listed(missing)}; unexpected: {listed(unexpected)}; where the model has "
-            "renamed them, wrap(model, data=X) hands it X's own"
+            "renamed them, wrap(model, data=X) hands it X's own, and a problem file "
+            "needs a table with the names of the model"
         )
     raise InvalidInput(
         f"X: the columns are those the model was fitted on, but in another order or "
