@@ -54,7 +54,7 @@ def schema(options: argparse.Namespace) -> int:
 
 def _sweep_files(options: argparse.Namespace) -> int:
     """``propopt sweep FILE...``: solve, write tables and a plot, print the front."""
-    files = [po.problems.read_problem(file, _code(options)) for file in options.files]
+    files = _read_files(options)
     for file in files:
         file.require(po.problems.Sweep)
     return _run_all(files, partial(_sweep, options=options))
@@ -62,7 +62,7 @@ def _sweep_files(options: argparse.Namespace) -> int:
 
 def _explain_files(options: argparse.Namespace) -> int:
     """``propopt explain FILE...|--csv TABLE --target COLUMN``: one explanation each."""
-    files = [po.problems.read_problem(file, _code(options)) for file in options.files]
+    files = _read_files(options)
     if any((options.csv, options.target, options.text)):
         files.append(_own_table(options))
     if not files:
@@ -74,7 +74,7 @@ def _explain_files(options: argparse.Namespace) -> int:
 
 def _lime_files(options: argparse.Namespace) -> int:
     """``propopt lime FILE...``: what LIME tends to at rows of a table."""
-    files = [po.problems.read_problem(file, _code(options)) for file in options.files]
+    files = _read_files(options)
     for file in files:
         file.require(po.problems.LimeJob)
     return _run_all(files, partial(_lime, options=options))
@@ -82,7 +82,7 @@ def _lime_files(options: argparse.Namespace) -> int:
 
 def _interactions_files(options: argparse.Namespace) -> int:
     """``propopt interactions FILE...``: how much features matter jointly."""
-    files = [po.problems.read_problem(file, _code(options)) for file in options.files]
+    files = _read_files(options)
     for file in files:
         file.require(po.problems.InteractionsJob)
     return _run_all(files, partial(_interactions, options=options))
@@ -131,12 +131,17 @@ def _reproduce(
 
 
 def _check(file: str, options: argparse.Namespace) -> int:
-    checked = po.problems.read_problem(file, _code(options))
+    checked = po.problems.read_problem_and_table(file, _code(options))
     checked.check_data()
     if options.deep:
         checked.check_all_data()
     print(f"{printable(file)}: valid")
     return DONE
+
+
+def _read_files(options: argparse.Namespace) -> list[po.problems.ProblemFile]:
+    read = po.problems.read_problem_and_table
+    return [read(file, _code(options)) for file in options.files]
 
 
 def _code(options: argparse.Namespace) -> po.problems.Code:

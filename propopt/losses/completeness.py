@@ -169,6 +169,10 @@ def bounds_of(
     InvalidInput
         If something is neither, or no loss knows the number of features.
     """
+    if isinstance(constraints, Bound | Completeness):
+        raise InvalidInput(
+            f"subject_to: expected a list of bounds, got one; [{constraints!r}] is one"
+        )
     given = list(constraints)
     known = [loss.n_features for loss in losses]
     known += [bound.loss.n_features for bound in given if isinstance(bound, Bound)]
