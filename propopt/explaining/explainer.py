@@ -41,7 +41,7 @@ _NAMES_OF_OTHERS = {
 """What those of other packages are asked for, and how that is called here."""
 
 
-class NotFitted(InvalidInput, NotFittedError):
+class NotFitted(InvalidInput, NotFittedError):  # type: ignore[misc]  # it is Any
     """An explainer is asked before its fit."""
 
 

@@ -45,8 +45,8 @@ def wrapped(
     for what, table in (("X", X), ("data", data)):
         if isinstance(table, str | bytes | Path):
             raise InvalidInput(
-                f"{what}: expected a table, or a list of texts, got {str(table)!r:.80}; "
-                "pandas.read_csv(path) reads the table of a file, and [text] is one "
+                f"{what}: expected a table, or a list of texts, got "
+                f"{str(table)!r:.80}; pandas.read_csv(path) reads the table of a file, and [text] is one "
                 "text"
             )
     known = Told(data)

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from propopt.errors import ProblemFileError
 from propopt.losses import Objective
 from propopt.problems.jobs import check_one_job
 from propopt.problems.jobs.base import Job
@@ -65,13 +66,14 @@ def read_problem_and_table(path: str | Path, code: Code = Code.REFUSED) -> Probl
     ProblemFileError
         With the mistakes in the file and in its table, one line per mistake.
     """
-    source, faults = YamlSource.read(path), Faults()
-    with faults.noted():
+    source = YamlSource.read(path)
+    try:
         return _checked(source, code)
+    except ProblemFileError as error:
+        faults = Faults(error)
     with faults.noted():
         check_table(source, FIRST_ROWS)
-    faults.refuse()
-    raise AssertionError("a file was refused without a reason")  # pragma: no cover
+    raise faults.joint()
 
 
 def read_sections(

@@ -45,7 +45,7 @@ def check_model(model: Any) -> None:
     owner = getattr(model, "__self__", None)
     if hasattr(owner, "classes_") and getattr(model, "__name__", "") == "predict":
         raise InvalidInput(
-            f"model: predict of {name_of(owner)} gives labels, and they have no slopes; "
+            f"model: predict of {name_of(owner)} gives labels, which have no slopes; "
             "give the fitted model itself, and the class as target"
         )
     if not isinstance(model, BaseEstimator):

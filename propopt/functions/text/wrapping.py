@@ -102,8 +102,8 @@ def _refuse_table_model(model: Any, what: str) -> None:
     if columns.count is not None:
         raise InvalidInput(
             f"{what}: {name_of(model)} was fitted on a table of {columns.count} "
-            f"columns, and {what} are texts; a pipeline that begins with a vectoriser takes them, "
-            "or a callable from a list of texts"
+            f"columns, and {what} are texts; a pipeline that begins with a vectoriser "
+            "takes them, or a callable from a list of texts"
         )
 
 

@@ -22,8 +22,8 @@ MOST_MISTAKES = 20
 class Faults:
     """Mistakes that are found apart from each other, told together."""
 
-    def __init__(self) -> None:
-        self.found: list[ProblemFileError] = []
+    def __init__(self, *found: ProblemFileError) -> None:
+        self.found = [*found]
 
     @contextmanager
     def noted(self) -> Iterator[None]:
@@ -34,27 +34,29 @@ class Faults:
             self.found.append(error)
 
     def refuse(self) -> None:
-        """Raise one error of all mistakes, in the order of their lines.
+        """Raise one error of all mistakes, if there is any.
 
         Raises
         ------
         ProblemFileError
-            If there is any.
+            With the mistakes in the order of their lines.
         """
+        if self.found:
+            raise self.joint()
+
+    def joint(self) -> ProblemFileError:
+        """One error of all mistakes, in the order of their lines."""
         if len(self.found) == 1:
-            raise self.found[0]
-        if not self.found:
-            return
+            return self.found[0]
         several = [error.lines or ((0, str(error)),) for error in self.found]
-        lines = dict.fromkeys(sorted(chain.from_iterable(several), key=_number))
-        told = list(lines)
+        told = list(dict.fromkeys(sorted(chain.from_iterable(several), key=_number)))
         if len(told) > MOST_MISTAKES + 1:
             n, text = told[MOST_MISTAKES]
             place = text.partition(f":{n}: ")[0] + f":{n}: " if n else ""
             told[MOST_MISTAKES:] = [(n, f"{place}and more mistakes, from here on")]
         joint = ProblemFileError("\n".join(text for _, text in told))
         joint.lines = tuple(told)
-        raise joint
+        return joint
 
 
 def _number(line: tuple[int, str]) -> int:

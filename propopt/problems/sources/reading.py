@@ -27,13 +27,11 @@ def read_schema(source: Source) -> ProblemSchema:
         return ProblemSchema.model_validate(source.data())
     except ValidationError as error:
         mistakes = sorted(error.errors(), key=lambda detail: source.line(detail["loc"]))
-        faults = Faults()
-        faults.found = [_located(source, item) for item in mistakes[:MOST_MISTAKES]]
+        faults = Faults(*(_located(source, item) for item in mistakes[:MOST_MISTAKES]))
         if len(mistakes) > MOST_MISTAKES:
             rest = f"and {len(mistakes) - MOST_MISTAKES:,} more mistakes, from here on"
             faults.found.append(source.remark(mistakes[MOST_MISTAKES]["loc"], rest))
-    faults.refuse()
-    raise AssertionError("a schema without mistakes was returned")  # pragma: no cover
+        raise faults.joint() from None
 
 
 def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:

@@ -28,17 +28,14 @@ def read_columns(table: pd.DataFrame, data: Data, source: Source) -> pd.DataFram
     floats, categories = table[numeric].astype(float), table[data.categorical]
     cells = np.abs(np.nan_to_num(floats.to_numpy(dtype=float), posinf=np.inf))
     sizes = cells.max(axis=0, initial=0)
-    for check in (
-        lambda: _refuse_text(table[[c for c in numbers if c not in numeric]]),
-        lambda: _refuse_sizes(floats.columns[np.isinf(sizes)], "be finite", "infinite"),
-        lambda: _refuse_sizes(
-            floats.columns[np.isfinite(sizes) & (sizes > _LARGEST)],
-            f"lie within ±{_LARGEST:g}",
-            "larger",
-        ),
-    ):
-        with faults.noted(), source.blaming("data", "csv"):
-            check()
+    infinite = floats.columns[np.isinf(sizes)]
+    large = floats.columns[np.isfinite(sizes) & (sizes > _LARGEST)]
+    with faults.noted(), source.blaming("data", "csv"):
+        _refuse_text(table[[c for c in numbers if c not in numeric]])
+    with faults.noted(), source.blaming("data", "csv"):
+        _refuse_sizes(infinite, "be finite", "infinite")
+    with faults.noted(), source.blaming("data", "csv"):
+        _refuse_sizes(large, f"lie within ±{_LARGEST:g}", "larger")
     faults.refuse()
     return joined(floats, categories.astype("category"))[list(table)]
 
