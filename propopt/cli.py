@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import NoReturn
 
 import propopt as po
-from propopt.errors import InvalidInput, PropoptError, SolverFailure, Unwritten
+from propopt.errors import (
+    InvalidInput,
+    ProblemFileError,
+    PropoptError,
+    SolverFailure,
+    Unwritten,
+)
 from propopt.output.streams import PatientStream, patient_streams
 from propopt.output.text import printable, printable_lines
 
@@ -173,6 +179,11 @@ def _blamed(
             return run(file)
     except SolverFailure as error:
         raise SolverFailure(str(file.source.error((), str(error)))) from error
+    except ProblemFileError as error:
+        table = Path(file.schema.data.csv or "").name
+        if file.source.files or table in str(error):
+            raise
+        raise ProblemFileError(f"{table}: {error}") from error
 
 
 def _sweep(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 import scipy.sparse as sp
 from sklearn.ensemble import RandomForestClassifier
@@ -65,6 +67,12 @@ def one_row(x: Any) -> float:
 def one_named_row(x: Any) -> float:
     """f of one row of a table with names."""
     return 1.0 if x["age"] > 0 else x["bmi"]
+
+
+def waterfall(best: po.Explanation) -> object:
+    """The picture that users of shap know."""
+    package = pytest.importorskip("shap")
+    return package.plots.waterfall(best.to_shap(X)[0], show=False)
 
 
 def network() -> Any:
@@ -380,6 +388,21 @@ MISTAKES = {
         "to_frame()",
         NoSuchName,
     ),
+    "a waterfall of slopes": Mistake(
+        lambda: waterfall(po.explain(regressor, X)),
+        "these are slopes, which add up to no output",
+        "po.explain(model, X, data=X, units='output').to_shap(X)",
+    ),
+    "a bound without a list": Mistake(
+        lambda: po.solve(gradients, subject_to=po.Sparsity() <= 1.0),
+        "expected a list of bounds, got one",
+        "[sparsity <= 1]",
+    ),
+    "a function for its gradients": Mistake(
+        lambda: po.GradientMatching(regressor),
+        "G: expected numbers, got LinearRegression",
+        "give an array or a DataFrame",
+    ),
     "a picture of a row that there is not": Mistake(
         lambda: po.plots.plot_row(po.explain(regressor, X), 400),
         "there is no row 400",
@@ -514,6 +537,10 @@ REMEDIES = {
     "a vectoriser with its words": lambda: po.lime.text_limits(
         make_pipeline(CountVectorizer(vocabulary=WORDS), fitted_words), TEXTS
     ),
+    "a waterfall of parts": lambda: waterfall(
+        po.explain(classifier, X, data=X, units="output")
+    ),
+    "a bound": lambda: po.solve(gradients, subject_to=[po.Sparsity() <= 1.0]),
     "a base value": lambda: po.explain(classifier, X, data=X, units="output").details[
         "base_value"
     ],
@@ -554,6 +581,35 @@ def test_a_model_that_has_answered_fails_by_its_own_error():
     with pytest.raises(ValueError, match="the service is gone") as caught:
         function.value(A[:5])
     assert not isinstance(caught.value, PropoptError)
+
+
+# a table of one's own
+
+
+def test_a_target_of_one_value_is_no_target(capsys):
+    X.assign(ill=3.5).to_csv("same.csv", index=False)
+    assert cli.main(["explain", "--csv", "same.csv", "--target", "ill"]) == 2
+    message = "--target: column 'ill' has 3.5 in all rows; a model learns a column of"
+    assert capsys.readouterr().err.startswith(message)
+
+
+@pytest.mark.parametrize("task", ["logistic", "hist_gradient_boosting"])
+def test_a_classifier_of_one_value_says_so(task):
+    X.assign(ill=3.5).to_csv("same.csv", index=False)
+    kind = f"{task}, task: classification" if task != "logistic" else task
+    text = (
+        f"data: {{csv: same.csv, target: ill}}\nmodel: {{kind: {kind}}}\nexplain: {{}}"
+    )
+    with pytest.raises(ProblemFileError, match=r"two classes.* have 3\.5 alone"):
+        read(text)
+
+
+def test_what_does_not_fit_into_memory_names_the_table(monkeypatch, capsys):
+    free = SimpleNamespace(available=2**17)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
+    assert cli.main(["explain", "--csv", table_file(), "--target", "ill"]) == 2
+    message = r"patients\.csv: model\.hidden: .* KiB and 128\.0 KiB are free; make .*\n"
+    assert re.fullmatch(message, capsys.readouterr().err)
 
 
 # all faults of a file in one run

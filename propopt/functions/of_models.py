@@ -46,8 +46,8 @@ def wrapped(
         if isinstance(table, str | bytes | Path):
             raise InvalidInput(
                 f"{what}: expected a table, or a list of texts, got "
-                f"{str(table)!r:.80}; pandas.read_csv(path) reads the table of a file, and [text] is one "
-                "text"
+                f"{str(table)!r:.80}; pandas.read_csv(path) reads the table of a "
+                "file, and [text] is one text"
             )
     known = Told(data)
     if data is None and (is_documents(X) or is_frame(X, "X") or _has_gaps(X)):

@@ -94,7 +94,7 @@ def test_slopes_are_not_drawn_as_parts_of_a_sum(plot, contributions, X):
         details=contributions.details,  # a base value of theirs would be no base
     )
     assert repr(slopes.to_shap(X).base_values).startswith("None")
-    with pytest.raises(InvalidInput, match="these are slopes.*units='output'"):
+    with pytest.raises(InvalidInput, match=r"these are slopes.*units='output'"):
         plot(slopes.to_shap(X))
 
 
