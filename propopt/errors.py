@@ -1,7 +1,5 @@
 """What can go wrong, by kind: every error that propopt raises on purpose."""
 
-from collections.abc import Mapping
-
 
 class PropoptError(Exception):
     """Base of all errors raised by propopt."""
@@ -117,7 +115,7 @@ class FewPatchesWarning(PropoptWarning):
     """Some predictions are means of few minipatches; the message says how many do."""
 
 
-def no_such_name(owner: object, name: str, others: Mapping[str, str]) -> AttributeError:
+def no_such_name(owner: object, name: str, others: dict[str, str]) -> AttributeError:
     """The error of an attribute that is not there, which other packages may have.
 
     Parameters
@@ -126,7 +124,7 @@ def no_such_name(owner: object, name: str, others: Mapping[str, str]) -> Attribu
         What was asked.
     name : str
         For what.
-    others : mapping
+    others : dict
         How names of other packages are called here.
     """
     kind = type(owner).__name__

@@ -31,17 +31,17 @@ def memory_refusal(n_bytes: float, what: str, instead: str) -> str | None:
     if n_bytes <= free:
         return None
     return (
-        f"{what} needs about {in_units(n_bytes)} and {in_units(free)} are free; "
+        f"{what} needs about {shown_bytes(n_bytes)} and {shown_bytes(free)} are free; "
         f"{instead}"
     )
 
 
-def in_units(n_bytes: float) -> str:
+def shown_bytes(n_bytes: float) -> str:
     """A number of bytes in the largest unit of which there is one.
 
     Examples
     --------
-    >>> in_units(2**31), in_units(1.5 * 2**20), in_units(0)
+    >>> shown_bytes(2**31), shown_bytes(1.5 * 2**20), shown_bytes(0)
     ('2.0 GiB', '1.5 MiB', '0 bytes')
     """
     for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):

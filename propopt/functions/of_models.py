@@ -14,7 +14,7 @@ from propopt.errors import InvalidInput
 from propopt.functions.base import Function
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.text import TextFunction
-from propopt.functions.wrapping import Told, wrap, wrap_told
+from propopt.functions.wrapping import KnownTable, wrap, wrap_told
 from propopt.structures.margins import margins_of
 from propopt.tables.frames import is_frame
 from propopt.tables.schema import TableSchema
@@ -49,9 +49,9 @@ def wrapped(
                 f"{str(table)!r:.80}; pandas.read_csv(path) reads the table of a "
                 "file, and [text] is one text"
             )
-    known = Told(data)
+    known = KnownTable(data)
     if data is None and (is_documents(X) or is_frame(X, "X") or _has_gaps(X)):
-        known = Told(X, "X")
+        known = KnownTable(X, "X")
     return _by_margin(model, target, output, known, batch_rows)
 
 
@@ -67,11 +67,11 @@ def wrapped_by_margin(
 
     That is a sum of trees, a probability is not.
     """
-    return _by_margin(model, target, output, Told(data), batch_rows)
+    return _by_margin(model, target, output, KnownTable(data), batch_rows)
 
 
 def _by_margin(
-    model: Any, target: Target, output: Output, told: Told, batch_rows: int | None
+    model: Any, target: Target, output: Output, told: KnownTable, batch_rows: int | None
 ) -> Function:
     """As :func:`wrapped_by_margin`, with the name that errors give the table."""
     function = wrap_told(model, target, output, None, None, None, told, batch_rows)

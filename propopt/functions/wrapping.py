@@ -158,7 +158,7 @@ def wrap(
     >>> wrap(lambda X: X[:, 0] * X[:, 1]).gradient(X[:1]).round(6)
     array([[1., 0.]])
     """
-    told = Told(data)
+    told = KnownTable(data)
     return wrap_told(
         model, target, output, step, gradient, input_shape, told, batch_rows
     )
@@ -166,7 +166,7 @@ def wrap(
 
 @final
 @dataclass(frozen=True, eq=False)
-class Told:
+class KnownTable:
     """What a function is told of its table, and what errors call that."""
 
     data: Any
@@ -195,7 +195,7 @@ def wrap_told(
     step: float | Literal["complex"] | None,
     gradient: Callable[[Any], object] | None,
     input_shape: Sequence[int] | ImageShape | None,
-    told: Told,
+    told: KnownTable,
     batch_rows: int | None,
 ) -> Function:
     """:func:`wrap`, whose errors call the table as its user does."""
