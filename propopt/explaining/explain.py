@@ -38,7 +38,7 @@ from propopt.explaining.together import Together, stability_in_words
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.of_models import wrapped
 from propopt.functions.text import TextFunction
-from propopt.graphs.base import Graph
+from propopt.graphs.base import Graph, read_graph
 from propopt.interactions.result import InteractionScores
 from propopt.lime.text.law import TextLaw
 from propopt.results.explanation import Explanation
@@ -238,7 +238,14 @@ def explain(
         reference.refuse_equal_rows()
     sizes = sizes_of(function, reference, scale)
     coordinates = coordinates_of(function, X, sizes)
-    similar = graph or neighbours_of(coordinates, same_pattern)
+    similar = (
+        neighbours_of(coordinates, same_pattern) if graph is None else read_graph(graph)
+    )
+    if similar.n_nodes != len(coordinates):
+        raise InvalidInput(
+            f"graph: expected one of the {len(coordinates)} rows of X, got one of "
+            f"{similar.n_nodes} nodes; make it of X, as by po.knn_graph(X, 8)"
+        )
     refuse_no_scale(sizes, reference)
     warn_of_patterns(similar, coordinates)
     rows = Together(X=X, graph=similar, robustness=robustness, progress=progress)

@@ -121,7 +121,10 @@ def _plain(answer: object, source: str) -> NDArray[Any]:
             "part or their absolute value"
         )
     if array.dtype.kind not in "biufO":
-        raise InvalidInput(f"{source} returned no numbers, but {array.dtype}")
+        raise InvalidInput(
+            f"{source} returned no numbers, but {array.dtype}; return a number for "
+            "each row, of a classifier a column of its predict_proba"
+        )
     return array
 
 

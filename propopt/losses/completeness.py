@@ -184,6 +184,10 @@ def bounds_of(
     InvalidInput
         If something is neither, or no loss knows the number of features.
     """
+    if isinstance(constraints, Bound | Completeness):
+        raise InvalidInput(
+            f"subject_to: expected a list of bounds, got one; [{constraints!r}] is one"
+        )
     given = list(constraints)
     all_losses = [*losses, *(x.loss for x in given if isinstance(x, Bound))]
     known = [loss.n_features for loss in all_losses]

@@ -113,7 +113,11 @@ def sweep(
     >>> curve.to_frame()["loss.pairwise_robustness"].round(6).tolist()
     [0.2, 0.4, 0.6]
     """
-    plan = SweepPlan.of(Objective.of(objective), weights or {}, limits or {})
+    plan = SweepPlan.of(
+        Objective.of(objective),
+        {} if weights is None else weights,
+        {} if limits is None else limits,
+    )
     blocks = _blocks(plan.points)
     workers = min(read_workers(n_jobs), len(blocks))
     goal = read_positive(tolerance, "tolerance")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.base import (
     is_outlier_detector,
 )
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,7 +27,7 @@ from propopt.quantity import Quantity
 from propopt.structures.links import Link
 from propopt.structures.margins import margins_of
 from propopt.structures.networks import Network
-from propopt.structures.pipelines import last_step
+from propopt.structures.pipelines import last_step, working_steps
 from propopt.structures.registry import exact_link, exact_network
 from propopt.tables.names import listed
 from propopt.threads import Sparing
@@ -44,19 +46,78 @@ METHODS: Final = {
 
 
 def check_model(model: Any) -> None:
-    """Refuse a class, and an estimator that is not fitted."""
+    """Refuse what is no model, a class, what is not fitted, and predicted labels."""
     if inspect.isclass(model):
         raise InvalidInput(
             f"model: {model.__name__} is a class; expected a fitted instance of it"
         )
+    if not callable(model) and not any(has_method(model, m) for m in METHODS.values()):
+        raise _no_numbers(model)
+    owner = getattr(model, "__self__", None)
+    if hasattr(owner, "classes_") and getattr(model, "__name__", "") == "predict":
+        raise InvalidInput(
+            f"model: predict of {name_of(owner)} gives labels, which have no slopes; "
+            "give the fitted model itself, and the class as target"
+        )
     if not isinstance(model, BaseEstimator):
         return
+    _check_fitted(model, f"model: {name_of(model)}")
+    for step in working_steps(model)[:-1]:
+        if type(step).__module__.startswith("sklearn.") and not _is_told(step):
+            _check_fitted(step, f"model: its {name_of(step)}")
+
+
+def _check_fitted(model: Any, what: str) -> None:
     try:
         check_is_fitted(model)
     except NotFittedError:
         raise InvalidInput(
-            f"model: {name_of(model)} is not fitted; call its fit(X, y) first"
+            f"{what} is not fitted; call the model's fit(X, y) first"
         ) from None
+
+
+def _is_told(step: Any) -> bool:
+    """Whether a vectoriser was given its words, and needs no fit."""
+    return type(step) is CountVectorizer and step.vocabulary is not None
+
+
+def _no_numbers(model: object) -> InvalidInput:
+    """What came in place of a model, and what would do."""
+    expected = (
+        "expected a callable, or a fitted model with predict_proba or "
+        "decision_function (classifiers) or predict (others)"
+    )
+    match model:
+        case None:
+            expected += "; fit the model before it is given"
+        case str() | bytes() | Path():
+            expected += f"; load {str(model)!r:.80} first"
+        case _ if hasattr(model, "shape"):
+            expected += "; the model comes first, then X"
+    return InvalidInput(
+        f"model: {name_of(model)} gives no numbers to explain; {expected}"
+    )
+
+
+def check_target(target: object) -> None:
+    """Refuse labels of all rows, and tables, where one class or output is meant."""
+    size = tuple(getattr(target, "shape", ()))
+    if not size and not isinstance(target, list | tuple | set | Mapping):
+        return
+    shape = f" of shape {size}" if size else ""
+    remedy = (
+        "a table goes to data, as in wrap(model, data=X)"
+        if len(size) > 1
+        else "the model has learned its labels already: name one class, or leave it out"
+    )
+    raise InvalidInput(
+        "target: expected one class, or the position of an output, got "
+        f"{_article(type(target).__name__)}{shape}; {remedy}"
+    )
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def read_output(model: Any, output: str) -> str:
@@ -67,11 +128,7 @@ def read_output(model: Any, output: str) -> str:
         )
     available = _outputs(model)
     if not available:
-        raise InvalidInput(
-            f"model: {name_of(model)} gives no numbers to explain; expected a "
-            "callable, or a fitted model with predict_proba or decision_function "
-            "(classifiers) or predict (others)"
-        )
+        raise _no_numbers(model)
     if output == "auto":
         return available[0]
     if output not in available:
@@ -243,7 +300,8 @@ def _read_position(target: Target) -> int | None:
     position = int(target) if is_position else -1
     if position < 0:
         raise InvalidInput(
-            f"target: expected the position of an output, 0, 1, ..., got {target!r}"
+            f"target: expected the position of an output, 0, 1, ..., got {target!r}; "
+            "leave it out where there is one output"
         )
     return position
 

@@ -123,7 +123,7 @@ def _has_logits(model: Any, n_scores: int) -> bool:
     return bool(multi_class != "ovr" and model.solver != "liblinear")
 
 
-def _descended(model: Any, quantity: Quantity) -> Link | None:
+def _descended(model: Any, quantity: ScoredOutput) -> Link | None:
     """Two classes by logistic loss have the sigmoid of the score; others do not."""
     has_logit = model.loss == "log_loss" and quantity.n_scores == 1
     return (of_logits if has_logit else margin_alone)(model, quantity)
