@@ -42,7 +42,10 @@ from propopt.tables.names import Labels
 from propopt.tables.saved_schema import pack_schema, unpack_schema
 
 
-_EXPLAINER = Format("propopt explainer", "a saved explainer", version=1)
+_EXPLAINER = Format("propopt explainer", "a saved explainer", version=2)
+
+_BEFORE: Mapping[str, Any] = {"parts": None}
+"""What version 1 had not: parts of the output."""
 
 CHECKED_ROWS = 16
 """Reference rows at which values of a model are compared, and so many ..."""
