@@ -73,7 +73,6 @@ class Contributions:
         return float(gap / size) if size > 0.0 else float(gap > 0.0)
 
 
-
 @final
 @dataclass(frozen=True, eq=False)
 class TreeContributions:
@@ -156,7 +155,7 @@ class ContributionRule:
         if contributions == "shapley":
             return self.shapley(points, labels)
         if contributions == "slopes":
-            return self.slopes(X, points, labels)
+            return self.slopes(points, labels)
         raise InvalidInput(
             "contributions: expected 'shapley', 'slopes' or a table, got "
             f"{contributions!r}"
@@ -194,8 +193,14 @@ class ContributionRule:
             What f is without x, known from the reference rows.
         """
         points, labels = self.function.read(row)
+        return self.of_points(points, labels, kind, base)
+
+    def of_points(
+        self, points: Points, labels: Labels, kind: ContributionChoice, base: float
+    ) -> Contributions:
+        """The same of one row that is read."""
         if kind == "slopes":
-            return self._stepped(row, points, labels, base)
+            return self._stepped(points, labels, base)
         stream = np.random.default_rng([read_seed(self.rng), *_words_of(points)])
         return self._shapley(points, labels, base, stream, alone=True)
 
@@ -224,7 +229,9 @@ class ContributionRule:
         known = self._known(points, labels, base)
         exact = self.trees.values(points, labels, alone=alone)
         if exact is None:
-            estimate = self._sampled(points, labels, background, known, generator, alone)
+            estimate = self._sampled(
+                points, labels, background, known, generator, alone
+            )
         else:
             estimate = Estimate(
                 values=exact,
@@ -236,14 +243,13 @@ class ContributionRule:
         rows = self.function.calls.rows - before
         return replace(known, estimate=replace(estimate, evaluations=rows))
 
-    def slopes(self, X: Any, points: Points, labels: Labels) -> Contributions:
+    def slopes(self, points: Points, labels: Labels) -> Contributions:
         """Slopes times steps from the mean reference row; effects as they are."""
-        return self._stepped(X, points, labels, self._base(self.reference.points))
+        return self._stepped(points, labels, self._base(self.reference.points))
 
-    def _stepped(
-        self, X: Any, points: Points, labels: Labels, base: float
-    ) -> Contributions:
-        slopes = self._slopes.of(X)
+    def _stepped(self, points: Points, labels: Labels, base: float) -> Contributions:
+        rule = self._slopes
+        slopes = rule.scaled(rule.function.estimate_at(points, labels))
         steps = self._steps(points)
         known = self._known(points, labels, base)
         estimate = replace(

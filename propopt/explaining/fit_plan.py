@@ -98,7 +98,12 @@ class FitPlan:
         graph = self._graph(coordinates)
         if self.units == "output":
             return self._in_parts(
-                reference, sizes, graph, self._nearest(coordinates, graph), note, progress
+                reference,
+                sizes,
+                graph,
+                self._nearest(coordinates, graph),
+                note,
+                progress,
             )
         rule = target_rule(self.function, reference, sizes, law=self.law, rng=self.seed)
         aim = rule.of(self.rows)

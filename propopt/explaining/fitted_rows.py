@@ -372,7 +372,9 @@ class FittedParts(FittedRows):
         if self.metric == "effects" or not answers.similarities.any():
             return None
         axes = [row.adds_up for row in answers.rows]
-        masks = np.stack([np.zeros(len(self.used)) if x is None else x.axis for x in axes])
+        masks = np.stack(
+            [np.zeros(len(self.used)) if x is None else x.axis for x in axes]
+        )
         losses = self._program(aim, answers).losses
         if not masks.any():
             return Program(losses)
@@ -387,7 +389,9 @@ def estimate_of_rows(parts: Sequence[Estimate], labels: Labels) -> Estimate:
     Beside rows that are drawn, those that are exact have the same blocks each.
     """
     first = next((part for part in parts if not part.exact), parts[0])
-    n_blocks = max((len(part.blocks) for part in parts if part.blocks is not None), default=0)
+    n_blocks = max(
+        (len(part.blocks) for part in parts if part.blocks is not None), default=0
+    )
     drawn = [_blocks(part, n_blocks) for part in parts] if n_blocks else []
     known = [blocks for blocks in drawn if blocks is not None]
     return replace(
