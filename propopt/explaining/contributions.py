@@ -202,25 +202,38 @@ class ContributionRule:
         if kind == "slopes":
             return self._stepped(points, labels, base)
         stream = np.random.default_rng([read_seed(self.rng), *_words_of(points)])
-        return self._shapley(points, labels, base, stream, alone=True)
+        return self.against_background(points, labels, stream, base=base, alone=True)
 
     def shapley(self, points: Points, labels: Labels) -> Contributions:
         """Shapley values against a sample of the reference rows: exact for trees."""
         generator = read_rng(self.rng)
+        rule = self
         if self.background is None:
-            drawn = replace(self, background=self._background(generator))
-            return drawn._shapley(points, labels, None, generator, alone=False)
-        return self._shapley(points, labels, None, generator, alone=False)
+            rule = replace(self, background=self._background(generator))
+        return rule.against_background(points, labels, generator)
 
-    def _shapley(
+    def against_background(
         self,
         points: Points,
         labels: Labels,
-        base: float | None,
         generator: np.random.Generator,
         *,
-        alone: bool,
+        base: float | None = None,
+        alone: bool = False,
     ) -> Contributions:
+        """Shapley values of points against rows that are known.
+
+        Parameters
+        ----------
+        points, labels
+            What was read.
+        generator : numpy.random.Generator
+            For orders, where they are drawn.
+        base : float, optional
+            The mean of f over the background, where it is known.
+        alone : bool
+            Whether it is one row that is to depend on no other.
+        """
         background = self.background
         assert background is not None, "it is drawn before"
         before = self.function.calls.rows
@@ -362,7 +375,7 @@ class ContributionRule:
 
 
 def _words_of(points: Points) -> list[int]:
-    """What names the values of a row, as words for a seed; NaN and zero are one each."""
+    """The values of a row as words of a seed; NaN and zero are one each."""
     plain = np.where(np.isnan(points), np.nan, points + 0.0).astype("<f8")
     return np.frombuffer(hashlib.sha256(plain.tobytes()).digest(), "<u4").tolist()
 

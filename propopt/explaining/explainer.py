@@ -60,7 +60,8 @@ class Explainer:
 
         ‖w − Φ‖²_ω + 2b Σ_j s_j ‖w − w_j‖²_ω  subject to  Σ_d w_d = f(x) − base,
 
-        w = p + ω (f(x) − base − Σ_d p_d) / Σ_d ω_d,   p = (Φ + 2b Σ_j s_j w_j)/(1 + 2bσ)
+        w = p + ω (f(x) − base − Σ_d p_d) / Σ_d ω_d,
+        p = (Φ + 2b Σ_j s_j w_j) / (1 + 2bσ)
 
     with ‖w‖²_ω = Σ_d w_d²/ω_d. A column that contributes neither to the row nor to any
     reference row stays exactly zero, and has no part in the sum; one that contributes
@@ -336,12 +337,13 @@ class Explainer:
         """
         fitted, choice = read_explainer(path, model)
         smooth, c = fitted.smooth, fitted.weights[2]
-        in_parts = isinstance(fitted, FittedParts)
+        parts: dict[str, Any] = {}
+        if isinstance(fitted, FittedParts):
+            parts = {"contributions": fitted.kind, "metric": fitted.metric}
+            parts["units"] = "output"
         loaded = cls(
             model,
-            units="output" if in_parts else "scaled",
-            contributions=fitted.kind if in_parts else "shapley",
-            metric=fitted.metric if in_parts else "uniform",
+            **parts,
             target=choice.target,
             output=choice.output,
             law=choice.law,
@@ -385,9 +387,10 @@ class Explainer:
         known_word(self.metric, FeatureMetric, "metric")
         if not isinstance(self.contributions, str):
             raise InvalidInput(
-                "contributions: those of rows to come are not known; expected 'shapley' "
-                "or 'slopes', which an Explainer makes of any row. po.explain(model, X, "
-                "contributions=table) explains the rows of a table together"
+                "contributions: those of rows to come are not known; expected "
+                "'shapley' or 'slopes', which an Explainer makes of any row. "
+                "po.explain(model, X, contributions=table) explains several rows "
+                "together"
             )
         known_word(self.contributions, ContributionChoice, "contributions")
         if self.units == "scaled":

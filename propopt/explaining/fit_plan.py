@@ -41,6 +41,7 @@ from propopt.losses import (
     PropertyLoss,
     Smoothness,
 )
+from propopt.quantity import Quantity
 from propopt.results.explanation import Explanation, Parameter
 from propopt.sampling.laws import Reference
 from propopt.tables.schema import ColumnScale
@@ -121,7 +122,7 @@ class FitPlan:
             rows=self.function.read(self.rows)[0],
             rule=rule,
             nearest=nearest,
-            reference=_reference(best, aim, settings),
+            reference=_reference(best, aim, settings, self.function.quantity),
             names=(matching.name, robust.name, name),
             weights=(1.0, best.weights[robust.name], c),
             smooth=smooth,
@@ -166,7 +167,12 @@ class FitPlan:
             rows=points,
             rule=TargetRule(function=self.function, sizes=sizes),
             nearest=nearest,
-            reference=replace(best, labels=labels, parameters=settings),
+            reference=replace(
+                best,
+                labels=labels,
+                parameters=settings,
+                quantity=self.function.quantity,
+            ),
             names=(own, pairs, "smoothness"),
             weights=(best.weights[own], best.weights[pairs], 0.0),
             smooth=None,
@@ -211,7 +217,10 @@ class FitPlan:
 
 
 def _reference(
-    best: Explanation, aim: Estimate, settings: dict[str, Parameter]
+    best: Explanation,
+    aim: Estimate,
+    settings: dict[str, Parameter],
+    quantity: Quantity,
 ) -> Explanation:
     _ = best.attributions  # proved now: all answers depend on them
     return replace(
@@ -221,6 +230,7 @@ def _reference(
         evaluations=aim.evaluations,
         details={**best.details, "gradient": aim.values},
         parameters=settings,
+        quantity=quantity,
     )
 
 

@@ -164,6 +164,7 @@ class FittedRows:
             certificate=certificate,
             details={**answers.details, **own},
             solver="conditional",
+            quantity=self.function.quantity,
             units=self.reference.units,
             evaluations=0 if aim is None else aim.evaluations,
             seconds=time.perf_counter() - began,
@@ -249,6 +250,7 @@ class FittedParts(FittedRows):
 
     def interpolate(self, X: object) -> Explanation:
         """Refused: only the model knows what a row adds up to."""
+        del X
         raise InvalidInput(
             "interpolate: parts of the output add up to a prediction, which only the "
             "model knows; explain(rows) asks it, and units='scaled' needs it not"
@@ -324,6 +326,7 @@ class FittedParts(FittedRows):
                 "completeness_gap": W.sum(axis=1) - total,
             },
             solver="conditional",
+            quantity=self.function.quantity,
             units="output",
             evaluations=aim.evaluations,
             seconds=time.perf_counter() - began,

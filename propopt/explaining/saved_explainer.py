@@ -142,7 +142,7 @@ def read_explainer(path: str | Path, model: Any) -> tuple[FittedRows, ModelChoic
         check_header(header, _KINDS)
         fitted, choice = _unpacked(header, arrays, model)
         _refuse_contradictions(fitted)
-        _refuse_other_function(fitted, arrays, source)
+        _refuse_other_function(fitted, arrays)
     except InvalidInput as error:
         raise InvalidInput(f"{source}: {error}") from None
     except _NONSENSE as error:
@@ -340,19 +340,15 @@ def _refuse_contradictions(fitted: FittedRows) -> None:
         raise InvalidInput("weights: the first has to be above zero")
     if fitted.weights[2] > 0.0 and fitted.smooth is None:
         raise InvalidInput("it lacks 'features', which are smooth")
-    names, roots = ("gradient",), np.ones(D)
+    aim, roots = "gradient", np.ones(D)
     if isinstance(fitted, FittedParts):
         if fitted.smooth is not None:
             raise InvalidInput("features: rows that add up are not smooth")
-        names = ("contributions", "base_value", "prediction")
-    for name in names:
-        shape = (n, D) if name in ("gradient", "contributions") else (n,)
-        _array(reference.details, name, shape)
-    if isinstance(fitted, FittedParts):
-        roots = fitted.roots
         _refuse_other_sums(reference)
+        aim, roots = "contributions", fitted.roots
+    target = _array(reference.details, aim, (n, D))
     own = fitted.names[0]
-    apart = (reference.attributions - reference.details[names[0]]) / roots
+    apart = (reference.attributions - target) / roots
     loss, told = float((apart**2).sum()), reference.losses.get(own, np.nan)
     if not abs(loss - told) <= _SAME * max(loss, told) + _ROUNDING * float(
         ((reference.attributions / roots) ** 2).sum()
@@ -365,17 +361,19 @@ def _refuse_contradictions(fitted: FittedRows) -> None:
 
 def _refuse_other_sums(reference: Explanation) -> None:
     """Refuse parts of the output that do not add up."""
-    details = reference.details
-    total = details["prediction"] - details["base_value"]
+    N, D = reference.shape
+    phi = _array(reference.details, "contributions", (N, D))
+    base = _array(reference.details, "base_value", (N,))
+    total = _array(reference.details, "prediction", (N,)) - base
     missed = np.abs(reference.attributions.sum(axis=1) - total)
-    scale = np.abs(reference.attributions).sum(axis=1) + np.abs(total)
+    scale = np.abs(phi).sum(axis=1) + np.abs(total)
     if (missed > _ROUNDING * scale.max()).any():
         n = int(missed.argmax())
         raise InvalidInput(
             f"reference: row {n} does not add up: by {missed[n]:.3g}; expected its "
             "prediction less the base"
         )
-    if np.ptp(details["base_value"]) != 0.0:
+    if np.ptp(base) != 0.0:
         raise InvalidInput("reference: base_value: expected one and the same number")
 
 
@@ -393,9 +391,7 @@ def _targets(fitted: FittedRows) -> Array:
     return np.concatenate([one.estimate.values for one in found])
 
 
-def _refuse_other_function(
-    fitted: FittedRows, arrays: Mapping[str, Array], source: Path
-) -> None:
+def _refuse_other_function(fitted: FittedRows, arrays: Mapping[str, Array]) -> None:
     """Compare what a model says, and what is made of it, with what is stored."""
     n, D = fitted.reference.shape
     columns = fitted.reference.labels.of_columns()

@@ -87,6 +87,7 @@ class Together:
 
 
 def notes_of(aim: Estimate) -> dict[str, Parameter]:
+    """What a reader has to know of a target, as a setting; nothing where it is that."""
     return {"notes": "; ".join(aim.notes)} if aim.notes else {}
 
 

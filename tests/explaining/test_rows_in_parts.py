@@ -64,7 +64,10 @@ def test_it_is_the_optimum_among_rows_that_add_up(seed):
     w = cp.Variable(6)
     a, b, _ = row.weights
     own = a * cp.sum_squares(w - row.target)
-    pairs = [s * cp.sum_squares(w - v) for s, v in zip(row.similarities, row.fixed)]
+    pairs = [
+        s * cp.sum_squares(w - v)
+        for s, v in zip(row.similarities, row.fixed, strict=True)
+    ]
     kept = [total.axis @ w == total.total, w[5] == 0.0]
     problem = cp.Problem(cp.Minimize(own + 2 * b * sum(pairs)), kept)
     problem.solve(solver="CLARABEL")
@@ -167,7 +170,12 @@ def test_bounds_hold_against_solving_all_rows_together(seed):
 EXPLAINERS = {
     "forest": lambda: po.Explainer(forest(), data=X, units="output", n_reference=25),
     "forest, by effects": lambda: po.Explainer(
-        forest(), data=X, units="output", metric="effects", weights="gaussian"
+        forest(),
+        data=X,
+        units="output",
+        metric="effects",
+        weights="gaussian",
+        lengthscale=1.5,
     ),
     "sampled": lambda: po.Explainer(
         black_box, data=X, units="output", n_reference=15, robustness=0.1, rng=3
@@ -248,7 +256,7 @@ def test_one_row_is_what_is_left_of_the_joint_problem_with_its_reference_fixed(c
         omega = np.maximum(squares, 1e-6 * squares.max())
     near = found.details["reference_rows"][n]
     s = np.ones(len(near))
-    length = case.explainer._fitted.nearest.lengthscale
+    length = case.explainer.lengthscale
     if length is not None:
         apart = (X.iloc[near] - case.rows.iloc[n]) / X.std(ddof=0)
         s = np.exp(-0.5 * (apart**2).sum(axis=1).to_numpy() / length**2)
@@ -287,12 +295,14 @@ def test_contributions_of_a_row_are_those_that_it_has_in_a_table(name):
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12)
 
 
-def test_sampled_contributions_scatter_about_exact_ones_as_they_say():
+def test_sampled_contributions_scatter_about_exact_ones_as_they_say(tmp_path):
     explainer = po.Explainer(
         black_box, data=X, units="output", n_reference=12, robustness=0.05
     ).fit()
     found = explainer.explain(X_NEW[:20])
-    background = explainer._fitted.parts.background
+    explainer.save(tmp_path / "it.npz")
+    with np.load(tmp_path / "it.npz", allow_pickle=False) as file:
+        background = file["background"]
     function = po.wrap(black_box)
     exact = all_orders(function, X_NEW[:20].to_numpy(), background)
     phi = found.details["contributions"]
