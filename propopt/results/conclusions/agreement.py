@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -156,11 +157,22 @@ def _tau_of_pairs(W: Array, V: Array) -> Array:
 
 
 def _tau_by_sorting(w: Array, v: Array) -> float:
-    """Of one row in O(D log D); by scipy, whose τ is NaN where one orders nothing."""
+    """Of one row in O(D log D), by scipy.
+
+    Its quotient is rounded otherwise, and is not 1 where the orders are the same: the
+    surplus of concordant pairs, a whole number, is what it stands for.
+    """
     from scipy.stats import kendalltau
 
-    constant = [len(x) == 0 or bool((x == x[0]).all()) for x in (w, v)]
-    if any(constant):
-        return float(all(constant))
+    own, other = _ordered_pairs(w), _ordered_pairs(v)
+    if own * other == 0.0:
+        return float(own == other)
     with np.errstate(divide="ignore", invalid="ignore"):  # of its p, of two columns
-        return float(kendalltau(w, v, method="asymptotic").statistic)
+        tau = float(kendalltau(w, v, method="asymptotic").statistic)
+    return round(tau * math.sqrt(own) * math.sqrt(other)) / math.sqrt(own * other)
+
+
+def _ordered_pairs(w: Array) -> float:
+    """How many pairs of entries differ."""
+    counts = np.unique(w, return_counts=True)[1].astype(np.float64)
+    return (float(len(w)) ** 2 - float((counts**2).sum())) / 2.0
