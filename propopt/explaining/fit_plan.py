@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, final
-
-import numpy as np
 
 from propopt._typing import Array, Points
 from propopt.checks import read_count
@@ -205,13 +202,10 @@ class FitPlan:
         )
 
     def _settings(self, nearest: NearestRows) -> dict[str, Parameter]:
-        rows = len(nearest.coordinates)
         return {
             "function": repr(self.function),
             "scale": in_words(self.scale),
-            "graph": f"{nearest.n_neighbors} nearest of {rows} reference rows",
-            "similarities": _similarities(nearest),
-            "reference": f"sha256:{_digest(nearest.coordinates)}",
+            **nearest.settings,
             "weight rule": _weight_rule(self.robustness),
         }
 
@@ -251,15 +245,5 @@ def _read_smoothness(
     return loss, weight
 
 
-def _similarities(nearest: NearestRows) -> str:
-    length = nearest.lengthscale
-    return "uniform" if length is None else f"gaussian, lengthscale {length:.6g}"
-
-
 def _weight_rule(robustness: float | None) -> str:
     return "knee of the curve" if robustness is None else "given"
-
-
-def _digest(coordinates: Array) -> str:
-    content = np.ascontiguousarray(coordinates, dtype="<f8").tobytes()
-    return hashlib.sha256(content).hexdigest()[:12]

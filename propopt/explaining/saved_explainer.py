@@ -328,6 +328,12 @@ def _refuse_contradictions(fitted: FittedRows) -> None:
         found, stored, rtol=_ROUNDING, atol=0.0, equal_nan=True
     ):
         raise InvalidInput("coordinates: they are not those of its rows and sizes")
+    for name, text in nearest.settings.items():
+        if reference.parameters.get(name) != text:
+            raise InvalidInput(
+                f"nearest: {name}: the reference has "
+                f"{reference.parameters.get(name)!r}, and the rest of it {text!r}"
+            )
     if nearest.n_neighbors >= n:
         raise InvalidInput(f"nearest: n_neighbors: expected less than {n} rows")
     if fitted.table.n_rows < len(fitted.table.points):
