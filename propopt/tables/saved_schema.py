@@ -97,27 +97,32 @@ def _check_column(column: Column) -> None:
     TypeError, ValueError
         Naming the column.
     """
+    fits: bool
+    dtypes: tuple[Any, ...]
     match column:
         case Numeric():
             dtypes = (column.dtype, column.plain)
             fits = _is_number(column.std, 0.0) and _is_number(column.missing_share, 0.0)
-            fits &= isinstance(column.mean, float) and column.missing_share <= 1.0
+            fits &= _is_number(1.0 - column.missing_share, 0.0)
+            fits &= type(column.mean) is float
             fits &= column.atoms is None or _are_atoms(column.atoms)
         case Categorical():
             dtypes = (column.dtype,)
-            fits = isinstance(column.levels, pd.Index)
+            fits = _is_index(column.levels)
             fits &= _are_shares(column.frequencies, len(column.levels) + 1)
         case OneHot():
             dtypes = column.dtypes
-            fits = isinstance(column.members, tuple) and len(dtypes) == len(
-                column.members
-            )
+            fits = len(dtypes) == len(column.members)
             fits &= _are_shares(column.frequencies, len(column.members))
         case _:
             raise TypeError("no column")
     known = (np.dtype, pd.api.extensions.ExtensionDtype)
     if not (fits and all(isinstance(dtype, known) for dtype in dtypes)):
         raise ValueError(f"column {column.name!r} is none of a table")
+
+
+def _is_index(value: object) -> bool:
+    return isinstance(value, pd.Index)
 
 
 def _is_number(value: object, least: float) -> bool:
