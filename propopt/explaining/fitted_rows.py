@@ -24,7 +24,7 @@ from propopt.explaining.contributions import (
 )
 from propopt.explaining.defaults import coordinates_of
 from propopt.explaining.nearest import NearestRows
-from propopt.explaining.output_units import ROUNDING, roots_of
+from propopt.explaining.output_units import ROUNDING_OF_TOTALS, metric_roots
 from propopt.explaining.row_answers import RowAnswers
 from propopt.explaining.target import TargetRule
 from propopt.functions import Function
@@ -234,7 +234,7 @@ class FittedParts(FittedRows):
     @cached_property
     def roots(self) -> Array:
         """√ω, (D,)."""
-        return roots_of(self.reference.details["contributions"], self.metric)
+        return metric_roots(self.reference.details["contributions"], self.metric)
 
     def explain(self, X: object, progress: bool | None) -> Explanation:
         """Each row of X with its own contributions and prediction."""
@@ -286,7 +286,7 @@ class FittedParts(FittedRows):
             axis = np.where(used, self.roots, 0.0)
             fixed_axis = np.where(self.used, self.roots, 0.0)
             return RowTotal(axis=axis, fixed_axis=fixed_axis, total=total)
-        if abs(total) > ROUNDING * max(abs(self.base), 1.0):
+        if abs(total) > ROUNDING_OF_TOTALS * max(abs(self.base), 1.0):
             raise InvalidInput(
                 f"X_new: row {name!r}: no feature contributes, and its prediction "
                 f"differs from the base by {total:.3g}: nothing can add up; give fit() "

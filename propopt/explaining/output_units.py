@@ -17,7 +17,7 @@ from propopt.losses import Completeness, GradientMatching, PairwiseRobustness
 from propopt.results.explanation import Explanation
 
 
-ROUNDING = 1e-9
+ROUNDING_OF_TOTALS = 1e-9
 """Of totals, for functions that no feature changes."""
 
 _FLOOR = 1e-6
@@ -78,7 +78,7 @@ def complete_explanation(
     array([[1., 0.],
            [3., 0.]])
     """
-    roots = roots_of(contributions.estimate.values, metric)
+    roots = metric_roots(contributions.estimate.values, metric)
     best = _best(contributions, graph, roots, robustness, progress)
     if metric == "effects":
         best = _turned(best, roots)
@@ -98,7 +98,7 @@ def complete_explanation(
     )
 
 
-def roots_of(phi: Array, metric: FeatureMetric) -> Array:
+def metric_roots(phi: Array, metric: FeatureMetric) -> Array:
     """√ω (D,): ones, or root mean squares of Φ (N, D), at least 1e-3 of the largest.
 
     Raises
@@ -130,7 +130,7 @@ def _best(
     )
     robust = PairwiseRobustness(graph)
     if not contributions.used.any():
-        if np.abs(contributions.total).max() > ROUNDING:
+        if np.abs(contributions.total).max() > ROUNDING_OF_TOTALS:
             raise InvalidInput(
                 "contributions: all are zero, and predictions differ from the base by "
                 f"up to {np.abs(contributions.total).max():.3g}: nothing can add up"
