@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from propopt._typing import Array
+from propopt._typing import Array, Points
 from propopt.checks import read_nonnegative
 from propopt.errors import InvalidInput, MissingPatternsWarning
 from propopt.functions import Function
@@ -24,6 +24,7 @@ from propopt.losses import (
 from propopt.results.explanation import Explanation
 from propopt.sampling.laws import Reference
 from propopt.solvers import solve
+from propopt.tables.names import Labels
 from propopt.tables.schema import ColumnScale, array_scales, per_scale
 from propopt.tradeoffs.sweep import sweep
 
@@ -65,6 +66,15 @@ def coordinates_of(function: Function, X: Any, sizes: Array) -> Array:
         return function.schema.coordinates(X, sizes)
     points, _ = function.read(X)
     return per_scale(points, sizes)
+
+
+def coordinates_of_points(
+    function: Function, points: Points, labels: Labels, sizes: Array
+) -> Array:
+    """The same of points that are encoded."""
+    if function.schema is not None:
+        return coordinates_of(function, function.schema.decode(points), sizes)
+    return coordinates_of(function, labels.of_columns().table(points), sizes)
 
 
 def neighbours_of(coordinates: Array, same_pattern: bool = False) -> Graph:

@@ -110,9 +110,11 @@ def explain(
         See :func:`propopt.wrap`.
     X : DataFrame or array (N, D), or documents
         A list or Series of texts, explained word by word as told above. Of a table at
-        least two rows, whose attributions depend on each other; or one, with rows
-        of ``data`` to compare it with: see :class:`propopt.Explainer`, which is fitted
-        to 500 of these, at most, and can be kept and asked for others.
+        least two rows, whose attributions depend on each other; or one, in any units,
+        with rows of ``data`` to compare it with: see :class:`propopt.Explainer`, which
+        is fitted to 500 of these, at most, and can be kept and asked for others.
+        ``same_pattern``, ``precision`` and ``max_evaluations`` are then refused, and so
+        are ``contributions`` of that row alone.
     target, output
         Of :func:`propopt.wrap`: which class or column, and in which units.
     data : DataFrame, TableSchema, documents or TextSchema, optional
@@ -217,13 +219,23 @@ def explain(
         raise InvalidInput(
             "law: a TextLaw deletes words of documents, and X is a table of rows"
         )
-    if units == "scaled" and graph is None and _is_alone(X, data):
+    if graph is None and _is_alone(X, data):
+        _refuse_settings_of_several_rows(
+            {
+                "same_pattern": (same_pattern, False),
+                "precision": (precision, None),
+                "max_evaluations": (max_evaluations, None),
+            }
+        )
         alone = Explainer(
             model,
             data,
             target=target,
             output=output,
             scale=scale,
+            units=units,
+            contributions=contributions,
+            metric=metric,
             law=law,
             robustness=robustness,
             interactions=interactions,
@@ -277,6 +289,16 @@ def explain(
             "stability": stability_in_words(best),
         },
     )
+
+
+def _refuse_settings_of_several_rows(given: dict[str, tuple[Any, Any]]) -> None:
+    """Refuse what one row among those of ``data`` does not take."""
+    for name, (value, default) in given.items():
+        if value != default:
+            raise InvalidInput(
+                f"{name}: one row is compared with fixed rows of data, where it has no "
+                "meaning; leave it out, or give two rows or more"
+            )
 
 
 def _is_alone(X: Any, data: Any) -> bool:

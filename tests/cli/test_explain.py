@@ -245,6 +245,29 @@ def test_parts_of_the_output_add_up_to_what_is_written(tmp_path, out, capsys):
     assert stored["gradient"] == "exact (TreeSHAP, 100 background rows)"
 
 
+@pytest.mark.parametrize(
+    ("rows", "reference"), [("explain: 1", ""), ("explain: 9", ", reference: 60")]
+)
+def test_rows_by_themselves_add_up_to_what_is_written(rows, reference, tmp_path, out):
+    text = TREES.replace("{}", f"{{units: output, metric: effects{reference}}}")
+    path = write(tmp_path, "trees", text.replace("explain: 40", rows))
+    assert explain(path, "-o", out) == 0
+    found = po.Explanation.load(out / "trees.npz")
+    assert found.solver == "conditional"
+    subject = po.problems.read_problem(path).subject
+    total = subject.function.value(subject.points) - found.details["base_value"]
+    np.testing.assert_allclose(found.attributions.sum(axis=1), total, atol=1e-12)
+    explainer = po.Explainer(
+        subject.function,
+        subject.others,
+        units="output",
+        metric="effects",
+        n_reference=60 if reference else 500,
+    ).fit()
+    alone = explainer.explain(subject.points.iloc[[0]])
+    np.testing.assert_array_equal(alone.attributions[0], found.attributions[0])
+
+
 def test_trees_are_explained_by_the_data_law_of_the_fitted_rows(tmp_path, out, capsys):
     assert explain(write(tmp_path, "trees", TREES), "-o", out) == 0
     printed = capsys.readouterr().out
@@ -274,7 +297,7 @@ CONFLICTS = {
     "{contributions: slopes}": "units scaled and contributions: these are of units: ou",
     "{units: output, precision: 0.1}": "units output and precision: this is of slopes",
     "{units: output, law: none}": "contributions shapley and law: this is of slopes",
-    "{reference: 40, units: output}": "reference and units: rows are explained togeth",
+    "{reference: 40, metric: effects}": "units scaled and metric: these are of units: ",
     "{reference: 40, precision: 0.1}": "reference and precision: rows are explained t",
     "{graph: {kind: chain}, same_pattern: true}": "graph and same_pattern: a graph sa",
 }
