@@ -12,6 +12,7 @@ from propopt._typing import Array, Attributions, Points, Positions, Truths, Valu
 from propopt.batches import Budget
 from propopt.errors import Refused
 from propopt.functions.cost import cost_of
+from propopt.lime.fidelity.exact_variance import additive_variance
 from propopt.lime.finite import FiniteFit
 from propopt.lime.finite.run import SingleRun
 from propopt.lime.laws import LimeLaw
@@ -133,6 +134,45 @@ class Case:
         if self.subject.exact is None and self.common is not None:
             return self.common.means(self.points, self.law.widths(self.points))
         return self.quick.profiles(self.points)
+
+    @cached_property
+    def profile_errors(self) -> tuple[Array, ...]:
+        """Errors of the profiles: of rounding where they are exact, else standard ones.
+
+        Each sum over products rounds by some 16 units of the last place of the sum of
+        their sizes, with the largest means of their factors.
+        """
+        exact = self.subject.exact
+        if exact is None:
+            if self.common is None:
+                raise Refused("too few of the draws that rows share count at a row")
+            return self.common.errors(self.points, self.law.widths(self.points))
+        products = exact.function.products
+        means = exact.factor_means(self.points, self.law.widths(self.points))
+        sizes = np.maximum(np.abs(means.one), np.abs(means.zero)).max(axis=1)
+        each = np.append(sizes, 1.0)[products.paths].prod(axis=1)
+        scale = abs(products.base) + float(np.abs(products.values) @ each)
+        error = 16.0 * np.finfo(float).eps * scale
+        return tuple(np.full(h.shape, error) for h in self.profiles)
+
+    @cached_property
+    def interactions(self) -> Values:
+        """The share of Var_Q f that no sum of functions of one column holds, (N,).
+
+        1 − Σ_j Var_Q E_Q[f | V_j] / Var_Q f: 0 of additive functions, whose
+        coefficients are contrasts in one column, the same at all widths; 1 where it is
+        not known.
+        """
+        widths, total = self.law.widths(self.points), self.explanation.runs.variance
+        if self.subject.exact is not None:
+            held = additive_variance(self.subject.exact, self.points, widths)
+        elif self.common is not None:
+            held = self.common.additive_variances(self.points, widths)
+        else:
+            return np.ones(len(total))
+        shares = np.ones(len(total))
+        np.divide(held, total, out=shares, where=total > 0.0)
+        return np.clip(1.0 - shares, 0.0, 1.0)
 
     @property
     def about(self) -> str:
