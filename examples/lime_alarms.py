@@ -103,13 +103,14 @@ def _cases() -> Iterator[tuple[str, str, Any, int]]:
     rivals = _even(5)
     close = _at(_linear([5.0, 4.0, 3.0, 2.99, 0.1], rivals), [0.1] * 5, rivals)
     yield "noise", "a slope near 0, a run of 20 samples", close, 20
-    yield "unstable ranking", "rivals in a run of 10 samples", close, 10
+    many = _even(12)
+    alike = _at(_linear([1.0] * 12, many), [0.1] * 12, many)
+    yield "unstable ranking", "twelve alike, a run of 50 samples", alike, 50
 
     narrow = _at(_product(X), [0.9, 0.1], X, kernel_width=0.2)
     yield "weight collapse: ridge", "a narrow kernel", narrow, n
     first = _at(_product(X), [0.99, 0.99], X, kernel_width=0.25)
     yield "weight collapse: first row", "a narrow kernel, 30 samples", first, 30
-    many = _even(12)
     twelve = _at(_linear([1.0] * 12, many), [0.1] * 12, many, kernel_width=0.4)
     yield "weight collapse: samples", "a narrow kernel, 12 columns", twelve, n
 

@@ -215,7 +215,7 @@ def diagnose(
 ) -> LimeDiagnosis:
     """What these coefficients hide: findings with numbers, what misleads first.
 
-    Noise, unstable ranks, cancellation by binning, edges of bins, weights that
+    Signs against the profile of their column, noise, unstable ranks, cancellation by binning, edges of bins, weights that
     collapse or are not local, low fidelity, samples that are not like the data,
     quirks of the package; under normal samples also columns that are switched off
     and signs that are turned.
@@ -232,6 +232,7 @@ def diagnose(
     Returns
     -------
     LimeDiagnosis
+        What misleads hardly anybody is among its notes.
 
     Raises
     ------

@@ -119,15 +119,15 @@ def test_categories_and_weights_of_distances_have_no_profile_to_be_against():
 
 
 def test_estimated_signs_are_told_beyond_three_errors():
-    X = grid(3, -1.0, 1.0)
-    # the second column has no effect, and its estimate a sign
-    f = po.wrap(lambda Z: np.exp(Z[:, 0]) + 0.2 * np.sin(50.0 * Z[:, 2]) + 0 * Z[:, 1])
+    X = grid(30, -1.0, 1.0)
+    # columns from the third on have no effect, and their estimates a sign
+    f = po.wrap(lambda Z: np.exp(Z[:, 0]) + 0.5 * np.sin(50.0 * Z[:, 0] * Z[:, 1]))
     lime = limits(f, X[:60], data=X, n_samples=2000)
     diagnosis = lime.diagnose()
     rows = [i.row for i in diagnosis.of("sign against the profile") if i.column == 0]
     # exp(x) has the mean 1.18: below the third bin the coefficient is negative
     assert sorted(rows) == np.flatnonzero(X[:60, 0] < 0.0).tolist()
-    assert not [i for i in diagnosis.of("sign against the profile") if i.column == 1]
+    assert not [i for i in diagnosis.of("sign against the profile") if i.column > 1]
 
 
 # ---- bandwidth fragility
@@ -233,6 +233,9 @@ def test_a_coefficient_below_two_deviations_of_a_run_is_noise():
     (item,) = found(few, "noise", 1)
     ratio = abs(lime.coefficients[0, 1]) / lime.noise(500)[0, 1]
     assert item.number == pytest.approx(ratio, rel=1e-9)
+    wrong = 2.0 * lime.noise(500)[0, 1] - abs(lime.coefficients[0, 1])
+    largest = abs(lime.coefficients[0, 0])
+    assert item.severity == pytest.approx(0.85 * wrong / largest, rel=1e-9)
     assert found(few, "noise", 0) == []
     assert found(many, "noise", 1) == []
 
@@ -331,6 +334,13 @@ def test_the_share_of_interactions_is_that_of_the_analysis_of_variance(known):
     case = Case(lime, lime.subject, 1000)
     # of f = x (y − 0.3) under even columns: Var x y = 1/9, and Var 0.3 x = 0.03
     assert case.interactions[0] == pytest.approx((1 / 9) / (1 / 9 + 0.03), abs=0.02)
+
+
+def test_columns_without_an_effect_add_nothing_to_what_single_columns_hold():
+    X = grid(30, -1.0, 1.0)
+    lime = explained(lambda Z: Z[:, 0] * Z[:, 1], [0.9] * 30, X)
+    # 32 strata of 8192 draws in 30 columns would have a share of 0.11 without an effect
+    assert Case(lime, lime.subject, 1000).interactions[0] > 0.97
 
 
 # ---- samples and data
