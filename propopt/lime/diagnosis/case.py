@@ -253,10 +253,31 @@ class Case:
             found[n, j] = limits.coefficients[np.arange(len(n)), j]
         return found
 
-    def under(self, law: LimeLaw, rows: Positions, j: int) -> Values:
-        """β_j of some rows under another law; NaN where they are refused."""
-        other = replace(self.quick, law=law)
-        try:
-            return np.asarray(other.limits(self.points[rows]).coefficients[:, j])
-        except Refused:
-            return np.full(len(rows), np.nan)
+    def rebinned(self, law: LimeLaw, rows: Positions, j: int) -> Values:
+        """β_j of some rows under a law with another column j; NaN where refused.
+
+        The derivatives of E_Q f by the means of factors of column j do not depend on
+        the law of column j, so that exact coefficients are sums over these factors.
+        """
+        points = self.points[rows]
+        if self.subject.exact is None:
+            try:
+                limits = replace(self.quick, law=law).limits(points)
+            except Refused:
+                return np.full(len(rows), np.nan)
+            return np.asarray(limits.coefficients[:, j])
+        tilt = law.columns[j].tilt(points[:, j], law.widths(points))
+        found = np.zeros(len(rows))
+        for numbers, factors in self.subject.exact.function.of_column(j):
+            one, zero = tilt.given(tilt.pieces.expect(factors))
+            slopes = self._slopes[np.ix_(numbers, rows)]
+            found += np.einsum("un,un->n", slopes, one - zero)
+        return np.asarray(found * tilt.has_contrast)
+
+    @cached_property
+    def _slopes(self) -> Array:
+        """∂ E_Q f / ∂ E g_u of a sum of products, (U, N)."""
+        exact = self.subject.exact
+        assert exact is not None
+        means = exact.factor_means(self.points, self.law.widths(self.points))
+        return exact.function.products.slopes(means.mean)[1]

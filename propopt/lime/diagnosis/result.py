@@ -215,10 +215,10 @@ def diagnose(
 ) -> LimeDiagnosis:
     """What these coefficients hide: findings with numbers, what misleads first.
 
-    Signs against the profile of their column, noise, unstable ranks, cancellation by binning, edges of bins, weights that
-    collapse or are not local, low fidelity, samples that are not like the data,
-    quirks of the package; under normal samples also columns that are switched off
-    and signs that are turned.
+    Signs against the profile of their column, noise, unstable ranks, cancellation by
+    binning, edges of bins, weights that collapse or are not local, low fidelity,
+    samples that are not like the data, quirks of the package; under normal samples
+    also columns that are switched off and signs that are turned.
 
     Parameters
     ----------

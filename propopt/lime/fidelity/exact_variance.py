@@ -84,6 +84,45 @@ def additive_variance(exact: ExactLimits, points: Points, widths: Values) -> Val
 def _of_situation(
     tables: Sequence[Array], places: Sequence[Positions], values: Array
 ) -> float:
+    """Σ_{l,l'} v_l m_l v_l' m_l' (Π_k E[g_lk g_l'k] / (E g_lk E g_l'k) − 1).
+
+    m_l is the mean of product l. The ratio is one in columns that not both have, of
+    which pairs of leaves have few in common.
+    """
+    own = [
+        (table, paths, np.flatnonzero(paths < len(table) - 1))
+        for table, paths in zip(tables, places, strict=True)
+    ]
+    means = np.ones(len(values))
+    for table, paths, _ in own:
+        means *= table[paths, -1]
+    if not (means != 0.0).all():
+        return _with_zeros(tables, places, values)
+    v, total = values * means, 0.0
+    ratios = []
+    for table, paths, users in own:
+        used = np.unique(paths[users], return_inverse=True)
+        part = table[np.ix_(used[0], used[0])]
+        alone = table[used[0], -1]
+        ratios.append((users, used[1], part / (alone[:, None] * alone)))
+    for some in _AT_ONCE.blocks(len(v), 8 * len(v)):
+        # pairs with those before are pairs of those before
+        pairs = np.ones((some.stop - some.start, len(v) - some.start))
+        for users, factor, ratio in ratios:
+            first, end = np.searchsorted(users, [some.start, some.stop])
+            rows, columns = users[first:end], users[first:]
+            shared = ratio[factor[first:end]][:, factor[first:]]
+            pairs[np.ix_(rows - some.start, columns - some.start)] *= shared
+        pairs -= 1.0
+        weights = 2.0 * v[some.start :]
+        weights[: len(pairs)] /= 2.0
+        total += float(v[some] @ (pairs @ weights))
+    return max(total, 0.0)
+
+
+def _with_zeros(
+    tables: Sequence[Array], places: Sequence[Positions], values: Array
+) -> float:
     """Σ over pairs of products, and of −E f as one product more: E (f − E f)²."""
     paths = [
         np.append(own, len(table) - 1)

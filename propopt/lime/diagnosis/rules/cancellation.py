@@ -146,7 +146,7 @@ class _Rebinned:
                 rows = np.flatnonzero(self._few[:, j])
                 law = rebinned(self.case, j, count) if j in columns else None
                 if law is not None:
-                    values[rows] = self.case.under(law, rows, j)
+                    values[rows] = self.case.rebinned(law, rows, j)
                 found[j, count] = values
         return found
 
