@@ -96,6 +96,8 @@ def _of_situation(
     means = np.ones(len(values))
     for table, paths, _ in own:
         means *= table[paths, -1]
+    if len(means) == 0:
+        return 0.0
     if not (means != 0.0).all():
         return _with_zeros(tables, places, values)
     v, total = values * means, 0.0

@@ -30,9 +30,10 @@ def estimated(f, d: int, n: int, seed: int):
 def test_estimates_scatter_around_the_truth_as_they_say(n):
     """Mean of z² of 30 seeds and 13 coefficients at three bandwidths.
 
-    Of t with 19 degrees of freedom it is 1.12, over 1.15² 0.85; with an
-    effective 200 independent z it is within 0.6 of that but once in 1e5 seeds, and these are fixed. With 200 samples
-    it is 2.6 at ν = 0.05, of which a block of ten knows little, and 1.1 at the others.
+    Of t with 19 degrees of freedom it is 1.12, over 1.15² 0.85; with an effective 200
+    independent z it is within 0.6 of that but once in 1e5 seeds, and these are fixed.
+    With 200 samples it is 2.6 at ν = 0.05 without the correction, of which a block of
+    ten knows little, and 1.1 at the others.
     """
     d = 13
     f = curve(d)
