@@ -94,13 +94,17 @@ def _name_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
     step = 1.25 * _POINTS / max(height, _POINTS)
     heights = np.array([(y - low) / (high - low) for y, *_ in ends])
     order = np.argsort(heights, kind="stable")
-    placed = heights[order]
-    for k in range(1, len(placed)):  # up, then all of them down by what is beyond
-        placed[k] = max(placed[k], placed[k - 1] + step)
-    over = max(0.0, float(placed.max(initial=0.0)) - 1.0)
-    placed -= over
-    for k in range(len(placed) - 2, -1, -1):
-        placed[k] = min(placed[k], placed[k + 1] - step)
+    # the nearest heights that are a step apart: groups stand around their mean
+    steps = step * np.arange(len(order))
+    groups: list[tuple[float, int]] = []
+    for free in (heights[order] - steps).tolist():
+        mean, size = free, 1
+        while groups and groups[-1][0] > mean:
+            below, count = groups.pop()
+            mean, size = (mean * size + below * count) / (size + count), size + count
+        groups.append((mean, size))
+    placed = np.repeat([mean for mean, _ in groups], [size for _, size in groups])
+    placed = placed + steps
     for height, place in zip(placed, order, strict=True):
         y, name, colour = ends[place]
         axes.annotate(
