@@ -61,6 +61,8 @@ class PatchErrors:
         Of rows in means.
     n_groups : int
         G, of patches that follow each other, for the jackknife.
+    used : frozenset of int or None
+        Places of features that a learner uses; None of all.
     learners : Learners or None
         Those that predicted, where they were kept.
 
@@ -79,6 +81,7 @@ class PatchErrors:
     features: Features
     row_weights: Array
     n_groups: int = 20
+    used: frozenset[int] | None = None
     learners: Learners | None = None
 
     def errors(self, sets: Places) -> LeftOutErrors:

@@ -167,6 +167,7 @@ class Minipatches:
             features=refits.features,
             row_weights=refits.row_weights,
             n_groups=min(self.n_groups, len(ensemble.patches)),
+            used=ensemble.used,
             learners=ensemble.learners,
         )
 
