@@ -239,8 +239,8 @@ WRONG = {
         "test_size: 0.5": "4: interactions.scheme.test_size: unknown key; known here: ",
     },
     "n_features: 5, columns: bernoulli": {
-        "n_features: 1": "4: interactions.scheme: n_features: 2 features never co-oc",
-        "n_features: 9": "4: interactions.scheme: n_features: a patch of 9 of 10 fea",
+        "n_features: 1, columns: fixed": "4: interactions.scheme: n_features: 2 features never co-oc",
+        "n_features: 9, columns: fixed": "4: interactions.scheme: n_features: a patch of 9 of 10 fea",
     },
     "kind: minipatches, n_patches: 420, n_features: 5, columns: bernoulli": {
         "kind: split, test_size: 0.4, n_folds: 3": (

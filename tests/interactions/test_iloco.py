@@ -87,7 +87,7 @@ def test_what_is_fitted_is_the_same_for_one_seed_and_another_for_others(table):
 
 def test_fixed_columns_leak_what_theory_says_of_the_main_effects():
     X, y = make_friedman1(n_samples=80, n_features=6, random_state=0)
-    scheme = Minipatches(n_patches=600, n_features=3)
+    scheme = Minipatches(n_patches=600, n_features=3, columns="fixed")
     found = ILOCO(DecisionTreeRegressor(random_state=0), scheme).fit(X, y)
     expected = additive_leak(
         found.main_effects_.estimates, 3, found.result_.sets, SquaredError()
@@ -320,7 +320,7 @@ def test_sets_are_read_in_any_order_and_of_any_names():
 
 def test_patches_are_not_asked_for_sets_that_none_of_them_can_see(table):
     X, y = table
-    scheme = Minipatches(n_patches=700, n_features=2, keep=True)
+    scheme = Minipatches(n_patches=700, n_features=2, columns="fixed", keep=True)
     model = ILOCO(LinearRegression(), scheme).fit(X.to_numpy(), y)
     for ask in (model.interactions, lambda **how: model.target(X.to_numpy(), y, **how)):
         with pytest.raises(

@@ -56,7 +56,7 @@ def fingerprint(refits: Refits, drawn: Mapping[str, object]) -> Fingerprint:
         "features": _digest(repr(refits.features.columns)),
         "error": _of_arrays(_probe(refits)),
         "learner": _named(refits.estimator),
-        "learner's parameters": _of_learner(refits.estimator),
+        "learner's parameters": of_learner(refits.estimator),
         "versions": ", ".join((python, *(f"{p} {version(p)}" for p in packages))),
         **{part: str(value) for part, value in drawn.items()},
     }
@@ -129,7 +129,8 @@ def _of_labels(classes: Any) -> str:
     return "" if classes is None else _digest(repr(classes.tolist()))
 
 
-def _of_learner(learner: Any) -> str:
+def of_learner(learner: Any) -> str:
+    """A digest of a learner, by what it is made of: see :func:`_content`."""
     return _digest("\n".join(_content(learner, ())))
 
 
