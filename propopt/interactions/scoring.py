@@ -76,17 +76,18 @@ class Scoring:
         notes : tuple of str
             What has to be known of the choice.
         """
-        found = set_scores(self.source, sets)
+        found, not_used = set_scores(self.source, sets), self._not_used()
+        counted = ~np.isin(sets, np.array(not_used, np.intp)).any(axis=1)
         effects = found.estimates if main is None else main.estimates
         return InteractionScores(
             sets=sets,
             names=self.features.names,
             columns=self.features.column_names,
-            estimates=found.estimates,
-            standard_errors=found.standard_errors,
-            monte_carlo=found.monte_carlo,
+            estimates=np.where(counted, found.estimates, 0.0),
+            standard_errors=np.where(counted, found.standard_errors, 0.0),
+            monte_carlo=np.where(counted, found.monte_carlo, 0.0),
             counts=found.counts,
-            effective_rows=found.effective_rows,
+            effective_rows=np.where(counted, found.effective_rows, np.nan),
             n_groups=found.n_groups,
             n_rows=int(np.count_nonzero(self.source.row_weights)),
             n_candidates=n_candidates,
@@ -94,10 +95,25 @@ class Scoring:
             error=self.error.name,
             units=self.error.units,
             error_range=self._error_range(),
-            leak=self._leak(effects, sets),
+            leak=np.where(counted, self._leak(effects, sets), 0.0),
             notes=notes,
             main=main,
+            n_patches=self._n_patches(),
+            n_row_groups=self._n_row_groups(),
+            not_used=not_used,
         )
+
+    def _not_used(self) -> tuple[int, ...]:
+        used = self.source.used
+        n_features = len(self.features)
+        return () if used is None else tuple(sorted(set(range(n_features)) - used))
+
+    def _n_patches(self) -> int:
+        return len(self.source.patches) if isinstance(self.source, PatchErrors) else 0
+
+    def _n_row_groups(self) -> int:
+        groups, weights = self.source.row_groups, self.source.row_weights
+        return 0 if groups is None else len(np.unique(groups[weights > 0.0]))
 
     def _method(self) -> str:
         if not isinstance(self.source, PatchErrors):
@@ -136,8 +152,7 @@ def warn_of_equal_rows(scores: InteractionScores) -> None:
     if count > 0:
         warnings.warn(
             f"{count} of {counted_sets(scores, len(scores))} have one score in all "
-            "rows, as of features that the learner does not use; their intervals are "
-            "what so many equal rows allow, see cautions",
+            "rows; their intervals are what so many equal rows allow, see cautions",
             DegenerateVarianceWarning,
             stacklevel=4,
         )

@@ -62,7 +62,7 @@ def held_out_scores(
 
     And what it fitted.
     """
-    (fold,) = DataSplit().folds(len(X), seed)
+    (fold,) = DataSplit().drawn_folds(len(X), seed)
     source = LeastSquaresErrors(
         X[fold.training], y[fold.training], X[fold.test], y[fold.test]
     )

@@ -84,6 +84,11 @@ class PatchErrors:
     used: frozenset[int] | None = None
     learners: Learners | None = None
 
+    @property
+    def row_groups(self) -> None:
+        """Rows are drawn by themselves, and taken to be independent."""
+        return None
+
     def errors(self, sets: Places) -> LeftOutErrors:
         if sets.shape[1] == 0:
             return self._of_all
