@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable
 from copy import deepcopy
 from dataclasses import dataclass
@@ -241,7 +242,9 @@ class DataSplit:
                 splitter.random_state = seed % SEEDS
             y = refits.y if refits.classes is None else refits.classes[refits.y]
             try:
-                pairs = list(splitter.split(refits.table, y, self.groups))
+                with warnings.catch_warnings():  # of those that ignore groups; we do not
+                    warnings.simplefilter("ignore", UserWarning)
+                    pairs = list(splitter.split(refits.table, y, self.groups))
             except (TypeError, ValueError) as error:
                 raise InvalidInput(f"folds: {splitter!r}: {error}") from error
         places = np.arange(refits.n_rows)
@@ -311,7 +314,7 @@ def _read_groups(groups: Any) -> tuple[Hashable, ...]:
 def _rows(given: Any) -> tuple[int, ...]:
     """Places of rows, or a mask of all."""
     rows = np.asarray(given)
-    if rows.ndim != 1 or rows.dtype.kind not in "iub" or (rows < 0).any():
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iub") or (rows < 0).any():
         raise ValueError
     return tuple((np.flatnonzero(rows) if rows.dtype.kind == "b" else rows).tolist())
 
