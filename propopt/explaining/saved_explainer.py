@@ -36,7 +36,12 @@ from propopt.results.header import (
     is_text,
 )
 from propopt.results.later import settled
-from propopt.results.saving import packed, refuse_contradiction, unpacked
+from propopt.results.saving import (
+    WITHOUT_QUANTITY,
+    packed,
+    refuse_contradiction,
+    unpacked,
+)
 from propopt.sampling.laws import Reference
 from propopt.tables.names import Labels
 from propopt.tables.saved_schema import pack_schema, unpack_schema
@@ -181,13 +186,14 @@ def _unpacked(
 
 
 def _reference(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Explanation:
-    check_header(header["explanation"], EXPLANATION)
+    explanation = {**WITHOUT_QUANTITY, **header["explanation"]}
+    check_header(explanation, EXPLANATION)
     own = {
         name.removeprefix("reference."): array
         for name, array in arrays.items()
         if name.startswith("reference.")
     }
-    fields = unpacked(header["explanation"], own)
+    fields = unpacked(explanation, own)
     refuse_contradiction(fields)
     return Explanation(**fields)
 

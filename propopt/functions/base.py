@@ -15,6 +15,7 @@ from propopt.errors import InvalidInput
 from propopt.estimates import Estimate
 from propopt.functions.calls import Calls
 from propopt.functions.jumps import Jumps
+from propopt.quantity import Quantity
 from propopt.structures.boxes import Boxes
 from propopt.structures.products import NoProducts, SumOfProducts
 from propopt.tables.atoms import Atoms
@@ -148,6 +149,11 @@ class Function(ABC):
         if self.schema is not None:
             effects |= self.schema.categorical
         return effects if effects.any() else None
+
+    @cached_property
+    def quantity(self) -> Quantity:
+        """What its values are, in words."""
+        return Quantity(model=type(self).__name__)
 
     @property
     def observed(self) -> tuple[Atoms | None, ...] | None:

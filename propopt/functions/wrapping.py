@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,7 @@ from propopt.functions.models.outputs import (
     check_model,
     has_method,
     name_of,
+    quantity_of,
     read_index,
     read_output,
 )
@@ -46,6 +47,7 @@ from propopt.functions.text import (
     refuse_text_model,
     wrap_texts,
 )
+from propopt.quantity import Quantity
 from propopt.structures.boosters import as_estimator
 from propopt.structures.piecewise import is_piecewise_constant
 from propopt.structures.registry import exact_link, exact_network
@@ -53,6 +55,9 @@ from propopt.tables.atoms import Atoms
 from propopt.tables.names import read_points
 from propopt.tables.schema import TableSchema
 from propopt.tables.text import TextSchema
+
+
+Wrapped: TypeAlias = CalledModel | TorchModel | TextFunction | ExactModel
 
 
 def wrap(
@@ -65,6 +70,7 @@ def wrap(
     input_shape: Sequence[int] | ImageShape | None = None,
     data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None = None,
     batch_rows: int | None = None,
+    outcome: str | None = None,
 ) -> Function:
     """The function that a model computes: one output, with its gradient.
 
@@ -132,6 +138,9 @@ def wrap(
         The most rows that the model is given in one call, whoever asks: for models
         behind a network, or with much memory per row. By default 16,384 rows and 32
         MiB, and 4 MiB for torch modules.
+    outcome : str, optional
+        The name of the column that the model predicts, which models do not know: then
+        cards, axes and files say "log-odds of churn = 1", else "log-odds of class 1".
 
     Returns
     -------
@@ -159,36 +168,42 @@ def wrap(
     """
     if not isinstance(model, Function) and is_for_texts(model, data):
         _refuse_for_texts(step, gradient, input_shape)
-        return _in_batches(wrap_texts(model, target, output, data), batch_rows)
+        texts = wrap_texts(model, target, output, data)
+        return _told(texts, batch_rows, outcome)
     observed, schema = _observed(data), _schema(data)
     if is_torch_module(model):
         _refuse_gradient(gradient, name_of(model))
         module = torch_model(model, target, output, input_shape)
-        return _in_batches(_torch(module, step, schema), batch_rows)
+        return _told(_torch(module, step, schema), batch_rows, outcome)
     if input_shape is not None:
         raise InvalidInput(f"input_shape: {name_of(model)} is not a torch module")
     if isinstance(model, Function):
         _refuse_schema(schema, f"{model!r} is a Function already")
         _refuse_gradient(gradient, repr(model))
-        _refuse_batches(batch_rows, repr(model))
+        _refuse_told("batch_rows", batch_rows, repr(model))
+        _refuse_told("outcome", outcome, repr(model))
         return _unchanged(model, target, output, step)
     estimator = as_estimator(model)
     wrapped = _wrapped(estimator, target, output, step, gradient, schema)
     if observed is not None and isinstance(wrapped, NumericalModel):
         wrapped = replace(wrapped, atoms=observed)
-    return _in_batches(wrapped, batch_rows)
+    return _told(wrapped, batch_rows, outcome)
 
 
-def _in_batches(function: Function, batch_rows: int | None) -> Function:
-    """The function, with a bound on the rows of a call; formulas call nothing."""
+def _told(
+    function: Wrapped,
+    batch_rows: int | None,
+    outcome: str | None,
+) -> Function:
+    """The function, with a bound on the rows of a call, and the outcome's name."""
+    if outcome is not None:
+        function = replace(function, quantity=function.quantity.of_outcome(outcome))
     if batch_rows is None:
         return function
     most = read_count(batch_rows, "batch_rows")
-    match function:
-        case CalledModel() | TorchModel() | TextFunction():
-            return replace(function, batch_rows=most)
-        case _:
-            return function
+    if isinstance(function, ExactModel):  # formulas call nothing
+        return function
+    return replace(function, batch_rows=most)
 
 
 def _refuse_for_texts(step: object, gradient: object, input_shape: object) -> None:
@@ -199,10 +214,10 @@ def _refuse_for_texts(step: object, gradient: object, input_shape: object) -> No
         )
 
 
-def _refuse_batches(batch_rows: object, name: str) -> None:
-    if batch_rows is not None:
+def _refuse_told(argument: str, value: object, name: str) -> None:
+    if value is not None:
         raise InvalidInput(
-            f"batch_rows: {name} is a Function already; give them to the wrap that "
+            f"{argument}: {name} is a Function already; give it to the wrap that "
             "made it"
         )
 
@@ -214,13 +229,13 @@ def _wrapped(
     step: Any,
     gradient: Callable[[Any], object] | None,
     schema: TableSchema | None,
-) -> Function:
+) -> Wrapped:
     """The function of a model with methods, or of a callable."""
     check_model(model)
     refuse_text_model(model)
     quantity = read_output(model, output)
     index = read_index(model, quantity, target)
-    name = f"{name_of(model)}, output={quantity!r}, target={target!r}"
+    name = quantity_of(model, quantity, index)
     if schema is not None:
         _refuse_rule(gradient, step)
         return _tabular(model, quantity, index, name, step, schema)
@@ -270,10 +285,10 @@ def _tabular(
     model: Any,
     output: str,
     index: int | None,
-    name: str,
+    name: Quantity,
     step: Any,
     schema: TableSchema,
-) -> Function:
+) -> Wrapped:
     check_data(model, list(schema.header))
     if step is None and not schema.categorical.any():
         exact = _exact(model, output, index, name)
@@ -298,7 +313,7 @@ def _refuse_gradient(gradient: object, name: str) -> None:
 
 
 def _given(
-    gradient: Callable[[Any], object], step: object, readout: Readout, name: str
+    gradient: Callable[[Any], object], step: object, readout: Readout, name: Quantity
 ) -> GivenGradient:
     if not callable(gradient):
         raise InvalidInput(f"gradient: expected a callable, got {gradient!r}")
@@ -307,7 +322,7 @@ def _given(
     return GivenGradient(name, readout, gradient, readout.table)
 
 
-def _complex(model: Any, output: str, index: int | None, name: str) -> ComplexStep:
+def _complex(model: Any, output: str, index: int | None, name: Quantity) -> ComplexStep:
     if has_method(model, METHODS[output]):
         raise InvalidInput(
             f"step: 'complex' is for callables that take complex arrays, and "
@@ -326,7 +341,7 @@ def _unchanged(model: Function, target: Target, output: str, step: Any) -> Funct
     return model
 
 
-def _torch(model: TorchModel, step: Any, schema: TableSchema | None) -> Function:
+def _torch(model: TorchModel, step: Any, schema: TableSchema | None) -> Wrapped:
     if schema is not None and schema.categorical.any():
         raise InvalidInput(
             "data: a torch module takes numbers, and there are categorical columns; "
@@ -336,10 +351,12 @@ def _torch(model: TorchModel, step: Any, schema: TableSchema | None) -> Function
         return replace(model, table=schema)
     _refuse_schema(schema, "numerical gradients of a torch module take no schema")
     readout = Readout(model.value, as_given, "value", None)
-    return NumericalModel(model.name, readout, read_step(step))
+    return NumericalModel(model.quantity, readout, read_step(step))
 
 
-def _exact(model: Any, output: str, index: int | None, name: str) -> ExactModel | None:
+def _exact(
+    model: Any, output: str, index: int | None, name: Quantity
+) -> ExactModel | None:
     network = exact_network(model)
     if network is None:
         return None

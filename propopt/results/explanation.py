@@ -22,6 +22,7 @@ from propopt.losses import Constraint, Objective, Program, PropertyLoss, bounds_
 from propopt.losses.base import read_for
 from propopt.output.csv import write_csv
 from propopt.output.html import explanation_html, explanation_text
+from propopt.quantity import Quantity
 from propopt.results.aim import Aim
 from propopt.results.arrays import (
     own_attributions,
@@ -88,6 +89,9 @@ class Explanation:
     target : TargetError or None
         What the error of an estimated target costs the optimum; None where nothing was
         optimized.
+    quantity : Quantity or None
+        What is explained; None where that is not known, as of attributions from
+        elsewhere.
     program : Program or None
         The losses and bounds that it was optimized for. It is not saved, and stays
         behind where the explanation is pickled.
@@ -108,6 +112,7 @@ class Explanation:
     units: Units = "gradient"
     evaluations: int = 0
     target: WhenAsked[TargetError] = WhenAsked()
+    quantity: Quantity | None = None
     program: Program | None = None
 
     def __post_init__(self) -> None:

@@ -6,9 +6,11 @@ import math
 import reprlib
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from dataclasses import fields
+from typing import Any, TypeAlias, get_args
 
 from propopt.errors import InvalidInput
+from propopt.quantity import Quantity, QuantityKind
 
 
 def is_text(value: object) -> bool:
@@ -123,6 +125,25 @@ def _is_unit(value: object) -> bool:
     return isinstance(value, str) and value in ("gradient", "output", "scaled")
 
 
+def is_quantity(value: object) -> bool:
+    """True for the fields of a quantity, or null."""
+    if value is None:
+        return True
+    if not isinstance(value, dict) or value.keys() != _QUANTITY:
+        return False
+    label, position, outcome = value["label"], value["position"], value["outcome"]
+    return (
+        is_text(value["model"])
+        and value["kind"] in get_args(QuantityKind)
+        and (label is None or is_text(label) or isinstance(label, bool | int | float))
+        and (position is None or is_count(position))
+        and (outcome is None or is_text(outcome))
+    )
+
+
+_QUANTITY = {field.name for field in fields(Quantity)}
+
+
 Kinds: TypeAlias = Mapping[str, tuple[Callable[[object], bool], str]]
 """What each key of a header holds, and how that is said."""
 
@@ -139,6 +160,7 @@ KINDS: Kinds = {
     "units": (_is_unit, "'gradient', 'output' or 'scaled'"),
     "evaluations": (is_count, "an integer >= 0"),
     "target": (_is_target, "the numbers of a target error, or null"),
+    "quantity": (is_quantity, "what is explained, or null"),
 }
 """Of an explanation."""
 

@@ -17,6 +17,7 @@ from propopt.certificate import Certificate
 from propopt.checks import read_array
 from propopt.errors import InvalidInput
 from propopt.output.archives import Format, archive_path, as_json
+from propopt.quantity import Quantity
 from propopt.results.arrays import own_standard_errors
 from propopt.results.checked_file import Arrays
 from propopt.results.header import KINDS, check_header, is_text
@@ -24,12 +25,15 @@ from propopt.results.target_error import TargetError
 from propopt.tables.names import Labels, plain_name
 
 
-_EXPLANATION = Format("propopt explanation", "a saved explanation", version=4)
+_EXPLANATION = Format("propopt explanation", "a saved explanation", version=5)
 _BEFORE = {"units": "gradient", "evaluations": 0}
 """What version 1 had not, and what it means there."""
 
 WITHOUT_TARGET = {"target": None}
 """What no version before 4 had."""
+
+WITHOUT_QUANTITY = {"quantity": None}
+"""What no version before 5 had."""
 
 _RENAMED = {"details.standard_error": "standard_errors"}
 """What was called otherwise before version 3."""
@@ -73,6 +77,8 @@ def read_fields(path: str | Path) -> dict[str, Any]:
         header = {**_BEFORE, **header}
     if version < 4:
         header = {**WITHOUT_TARGET, **header}
+    if version < 5:
+        header = {**WITHOUT_QUANTITY, **header}
     if version < 3:
         arrays = {_RENAMED.get(name, name): array for name, array in arrays.items()}
     try:
@@ -104,6 +110,8 @@ def packed(fields: Fields) -> tuple[dict[str, Any], dict[str, Array]]:
     header["labels"] = plain_labels(fields["labels"])
     header["certificate"] = None if certificate is None else vars(certificate).copy()
     header["target"] = _plain_target(fields["target"])
+    quantity = fields["quantity"]
+    header["quantity"] = None if quantity is None else quantity.as_fields()
     arrays = _arrays(fields)
     refuse_contradiction(unpacked(json.loads(as_json(header)), arrays))
     return header, arrays
@@ -114,13 +122,14 @@ def unpacked(header: Fields, arrays: Arrays) -> dict[str, Any]:
     check_header(header, KINDS)
     attributions = _attributions(arrays)
     N, D = attributions.shape
-    certificate = header["certificate"]
+    certificate, quantity = header["certificate"], header["quantity"]
     return {
         **header,
         "attributions": attributions,
         "labels": labels_of(header["labels"], (N, D)),
         "certificate": None if certificate is None else Certificate(**certificate),
         "target": _target(header["target"]),
+        "quantity": None if quantity is None else Quantity(**quantity),
         "standard_errors": _standard_errors(arrays, (N, D)),
         "details": _details(arrays),
     }

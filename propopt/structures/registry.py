@@ -16,7 +16,7 @@ from propopt.structures.links import Link
 from propopt.structures.networks import Chain, Network
 from propopt.structures.pipelines import is_passthrough, last_step
 from propopt.structures.products import NoProducts, SumOfProducts
-from propopt.structures.readers.base import Quantity, Reader
+from propopt.structures.readers.base import Reader, ScoredOutput
 from propopt.structures.readers.generative import GENERATIVE_MODELS
 from propopt.structures.readers.kernels import KERNEL_MODELS
 from propopt.structures.readers.linear import LINEAR_MODELS
@@ -53,7 +53,7 @@ def exact_link(model: Any, output: str, index: int, n_scores: int) -> Link | Non
     """What reads ``output`` from the scores; None if no exact rule is known."""
     final = last_step(model)
     reader = MODELS.get(type(final))
-    quantity = Quantity(output, index, n_scores)
+    quantity = ScoredOutput(output, index, n_scores)
     return None if reader is None else reader.link(final, quantity)
 
 

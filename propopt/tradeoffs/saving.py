@@ -25,6 +25,7 @@ from propopt.results.header import (
 )
 from propopt.results.later import settled
 from propopt.results.saving import (
+    WITHOUT_QUANTITY,
     WITHOUT_TARGET,
     packed,
     refuse_contradiction,
@@ -32,7 +33,7 @@ from propopt.results.saving import (
 )
 
 
-_TRADE_OFFS = Format("propopt trade-offs", "saved trade-offs", version=2)
+_TRADE_OFFS = Format("propopt trade-offs", "saved trade-offs", version=3)
 
 
 def write_trade_offs(
@@ -82,8 +83,8 @@ def read_trade_offs(path: str | Path) -> tuple[list[Explanation], dict[str, Any]
     try:
         header = header if version > 1 else {"ends": None, "units": None, **header}
         check_header(header, _KINDS)
-        if version < 2:
-            header = _with_targets(header)
+        if version < 3:
+            header = _completed(header)
         explanations = list(_explanations(header, arrays))
         if header["optimized"] > len(explanations):
             raise InvalidInput("optimized: more than there are explanations")
@@ -109,9 +110,12 @@ def _explanations(
         raise InvalidInput(f"it also has arrays of {owner!r}")
 
 
-def _with_targets(header: Mapping[str, Any]) -> dict[str, Any]:
-    """The header with what no explanation had before version 2."""
-    parts = [{**WITHOUT_TARGET, **part} for part in header["explanations"]]
+def _completed(header: Mapping[str, Any]) -> dict[str, Any]:
+    """The header with what no explanation had before versions 2 and 3."""
+    parts = [
+        {**WITHOUT_TARGET, **WITHOUT_QUANTITY, **part}
+        for part in header["explanations"]
+    ]
     return {**header, "explanations": parts}
 
 

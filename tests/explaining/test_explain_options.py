@@ -102,7 +102,7 @@ def test_neighbours_with_other_gaps_are_warned_of_or_left_out(gaps):
         warnings.simplefilter("error")
         found = po.explain(model, table, robustness=0.1, same_pattern=True)
     assert found.target_error == 0.0  # of the margin, which is a sum of trees
-    assert "output='margin'" in found.parameters["function"]
+    assert "log-odds" in found.parameters["function"]
 
 
 def test_a_probability_that_is_asked_for_is_sampled(gaps):

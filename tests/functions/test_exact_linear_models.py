@@ -128,4 +128,4 @@ def test_an_exact_function_keeps_the_parameters_of_its_wrapping():
 
 def test_linear_support_vector_regression_is_a_value():
     model = LinearSVR(max_iter=100_000).fit(UNIT, Y)
-    assert repr(wrap(model)) == "ExactModel(LinearSVR, output='value', target=None)"
+    assert repr(wrap(model)) == "ExactModel(prediction of LinearSVR)"

@@ -275,7 +275,7 @@ def test_long_tables_are_taken_in_blocks(monkeypatch):
     monkeypatch.setattr(
         networks, "NETWORK_BLOCKS", Budget(8 * 4 * function.network.width)
     )
-    spied = type(function)(function.name, function.columns, Spy(), function.link)
+    spied = type(function)(function.quantity, function.columns, Spy(), function.link)
     np.testing.assert_allclose(spied.value(ELSEWHERE), values, rtol=1e-12)
     np.testing.assert_allclose(spied.gradient(ELSEWHERE), gradients, rtol=1e-9)
     assert seen == [4, 4, 4, 3] * 2

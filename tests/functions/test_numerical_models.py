@@ -77,7 +77,7 @@ def test_log_odds_of_certain_predictions_name_the_row():
 def test_callables_are_differentiated():
     function = wrap(lambda X: np.sin(X).sum(axis=1))
     same(function.gradient(UNIT), np.cos(UNIT), 1e-9)
-    assert repr(function).startswith("NumericalModel(<lambda>")
+    assert repr(function).startswith("NumericalModel(prediction of <lambda>")
 
 
 def test_callables_of_several_outputs_take_a_position():

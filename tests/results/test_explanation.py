@@ -254,10 +254,10 @@ def test_newer_version_is_refused_with_both_numbers(path):
     FULL.save(path)
     with np.load(path) as file:
         arrays = dict(file)
-    header = json.loads(str(arrays["header"])) | {"version": 5, "novelty": 1}
+    header = json.loads(str(arrays["header"])) | {"version": 6, "novelty": 1}
     arrays["header"] = np.array(json.dumps(header))
     np.savez(path, **arrays)
-    with pytest.raises(InvalidInput, match=r"version 5; this propopt reads version 4"):
+    with pytest.raises(InvalidInput, match=r"version 6; this propopt reads version 5"):
         po.Explanation.load(path)
 
 

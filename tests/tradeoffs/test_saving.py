@@ -213,8 +213,8 @@ def test_a_file_of_another_kind_of_result_is_refused(sound, tmp_path):
 
 
 def test_a_later_version_is_refused_with_both_numbers(sound):
-    changed(sound, version=3)
-    with pytest.raises(InvalidInput, match="version 3; this propopt reads version 2"):
+    changed(sound, version=4)
+    with pytest.raises(InvalidInput, match="version 4; this propopt reads version 3"):
         po.TradeOffs.load(sound)
 
 

@@ -30,6 +30,7 @@ from propopt.functions.jump_test import numeric_columns
 from propopt.functions.jumps import FEWEST, Jumps, Segments, jumps_along
 from propopt.functions.models.read_trees import ReadTrees
 from propopt.functions.models.readout import Readout
+from propopt.quantity import Quantity
 from propopt.structures.boxes import Boxes
 from propopt.structures.products import NoProducts, SumOfProducts
 from propopt.tables.names import Labels, listed
@@ -82,20 +83,20 @@ class CalledModel(Function):
 
     Parameters
     ----------
-    name : str
-        For messages.
+    quantity : Quantity
+        What f is.
     readout : Readout
         f of points (n, D), with their labels.
     batch_rows : int
         The most rows of one call.
     """
 
-    name: str
+    quantity: Quantity = field()
     readout: Readout
     batch_rows: int = field(default=sys.maxsize, kw_only=True)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name})"
+        return f"{type(self).__name__}({self.quantity})"
 
     @property
     def features(self) -> tuple[str, ...] | None:
@@ -135,7 +136,7 @@ class CalledModel(Function):
                 raise
             said = str(error).partition("\n")[0]
             raise InvalidInput(
-                f"{self.name}: the model fails, and X has missing values in "
+                f"{self.quantity.model}: the model fails, and X has missing values in "
                 f"{listed(absent)}; it says: {said} A model that takes them would do, "
                 "or a pipeline that imputes them first"
             ) from error
@@ -184,7 +185,7 @@ class DifferencedModel(CalledModel):
     def products(self) -> SumOfProducts | NoProducts:
         """Values as a sum of products; the reason where they are none."""
         if self.trees is None:
-            return NoProducts(f"{self.name} can only be called")
+            return NoProducts(f"{self.quantity.model} can only be called")
         return self.trees.products
 
     @property
@@ -213,7 +214,7 @@ class DifferencedModel(CalledModel):
         if not self.trial.done:
             self._ask_twice(segments.starts, names)
         cost = Cost(FEWEST, 1.0 / self.trial.seconds)
-        cost.announce(f"whether {self.name} jumps", least=LONG_TEST)
+        cost.announce(f"whether {self.quantity.model} jumps", least=LONG_TEST)
         with self.calls.trying_out():
             return jumps_along(
                 lambda between: self._value(between, names), segments, repr(self)
@@ -226,7 +227,7 @@ class DifferencedModel(CalledModel):
             return self.step
         if self.piecewise_constant or self.trial.epsilon is None:
             return DEFAULT_STEP
-        return step_for(self.trial.epsilon, self.name)
+        return step_for(self.trial.epsilon, self.quantity.model)
 
     def _try_near(
         self, points: Points, moved: bool | NDArray[np.bool_], labels: Labels
@@ -246,11 +247,11 @@ class DifferencedModel(CalledModel):
         verdict = self.jumps_at(points, labels)
         if verdict is not None and verdict.kind == "jumps" and not self.trial.told:
             self.trial.told = True
-            warn_jumps(self.name, verdict)
+            warn_jumps(self.quantity.model, verdict)
 
     def _warn_if_flat(self, slopes: Attributions) -> None:
         if self.piecewise_constant and self.step in (None, DEFAULT_STEP):
-            warn_flat(self.name)
+            warn_flat(self.quantity.model)
         elif self.jumps is not None and self.jumps.kind == "jumps":
             return  # which has been said
         elif not slopes.any():

@@ -96,14 +96,14 @@ class ComplexStep(CalledModel):
                 answer = np.asarray(self.model(table))
         except (TypeError, ValueError, AttributeError, ComplexWarning) as error:
             raise InvalidInput(
-                f"step: {self.name} fails on a complex table ({error}); leave "
-                "step='complex' out for central differences"
+                f"step: {self.quantity.model} fails on a complex table ({error}); "
+                "leave step='complex' out for central differences"
             ) from error
         if not np.issubdtype(answer.dtype, np.complexfloating):
             raise InvalidInput(
-                f"step: {self.name} returned {answer.dtype} for a complex table: it "
-                "drops the imaginary part; leave step='complex' out for central "
-                "differences"
+                f"step: {self.quantity.model} returned {answer.dtype} for a complex "
+                "table: it drops the imaginary part; leave step='complex' out for "
+                "central differences"
             )
         return answer
 

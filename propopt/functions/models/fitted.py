@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +14,7 @@ from propopt.functions.differences import describe_step, differences
 from propopt.functions.missing import missing_effects, refuse_missing
 from propopt.functions.models.called import DifferencedModel
 from propopt.functions.models.columns import FittedColumns
+from propopt.quantity import Quantity
 from propopt.structures.links import Link
 from propopt.structures.networks import Network
 from propopt.structures.products import NoProducts, SumOfProducts
@@ -30,14 +31,14 @@ class ExactModel(Function):
     It keeps the parameters that the model had when it was wrapped.
     """
 
-    name: str
+    quantity: Quantity = field()
     columns: FittedColumns
     network: Network
     link: Link
     table: TableSchema | None = None
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name})"
+        return f"{type(self).__name__}({self.quantity})"
 
     @property
     def schema(self) -> TableSchema | None:
@@ -74,9 +75,9 @@ class ExactModel(Function):
         absent = self.missing_columns(points, labels)
         if absent:
             raise InvalidInput(
-                f"{self.name}: the model takes no missing values, and X has some in "
-                f"{listed(absent)}; a pipeline that imputes them first would do, or a "
-                "model that takes them"
+                f"{self.quantity.model}: the model takes no missing values, and X has "
+                f"some in {listed(absent)}; a pipeline that imputes them first would "
+                "do, or a model that takes them"
             )
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
@@ -115,7 +116,9 @@ class NumericalModel(DifferencedModel):
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         names = labels.of_columns()
         if self.atoms is None:
-            refuse_missing(points, self.missing_columns(points, names), self.name)
+            refuse_missing(
+                points, self.missing_columns(points, names), self.quantity.model
+            )
         self._try_near(points, True, names)
         self._look_for_jumps(points, labels)
 

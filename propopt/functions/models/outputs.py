@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
+from propopt.quantity import Quantity
 from propopt.structures.margins import margins_of
 from propopt.structures.pipelines import last_step
 from propopt.tables.names import listed
@@ -121,6 +122,24 @@ def call_of(model: Any, output: str) -> Call | None:
     if has_method(model, METHODS[output]):
         return Call(Sparing(getattr(model, METHODS[output])), output)
     return None if margins is None else Call(Sparing(margins.scores), "margin")
+
+
+def quantity_of(model: Any, output: str, index: int | None) -> Quantity:
+    """What an output of a model is: of which class, and log-odds where a margin is."""
+    name, classes = name_of(model), getattr(model, "classes_", None)
+    if output == "value" or classes is None:
+        kind: Any = output
+        return Quantity(model=name, kind=kind, position=index)
+    labels = np.asarray(classes).tolist()
+    label = labels[1 if index is None and len(labels) == 2 else index or 0]
+    return Quantity(model=name, kind=_kind(model, output, len(labels)), label=label)
+
+
+def _kind(model: Any, output: str, n_classes: int) -> Any:
+    """The output; log-odds for a margin of two classes that is these."""
+    margins = margins_of(model) if output == "margin" and n_classes == 2 else None
+    same = margins is not None and margins.find_logit() == 1.0
+    return "log_odds" if same else output
 
 
 def _times(factor: float, scores: Callable[[Any], object], table: Any) -> Array:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -27,8 +27,14 @@ from propopt.functions.answers import Answers, refuse_other_answers
 from propopt.functions.base import EXACT, Function
 from propopt.functions.images import ImageShape
 from propopt.functions.models.called import TRIAL_ROWS
-from propopt.functions.models.outputs import METHODS, Target, name_of, read_index
+from propopt.functions.models.outputs import (
+    METHODS,
+    Target,
+    quantity_of,
+    read_index,
+)
 from propopt.functions.models.readout import read_column
+from propopt.quantity import Quantity
 from propopt.structures.links import Link, Score, class_link
 from propopt.structures.products import NoProducts
 from propopt.tables.names import Labels, listed
@@ -64,8 +70,8 @@ class TorchModel(Function):
 
     Parameters
     ----------
-    name : str
-        For messages.
+    quantity : Quantity
+        What f is.
     module : torch.nn.Module
         Takes (n, D), or n inputs of ``input_shape``; returns (n,), (n, 1) or (n, K).
     output : str
@@ -81,7 +87,7 @@ class TorchModel(Function):
         The most rows of one call.
     """
 
-    name: str
+    quantity: Quantity = field()
     module: torch.nn.Module
     output: str
     index: int | None
@@ -90,7 +96,7 @@ class TorchModel(Function):
     batch_rows: int = sys.maxsize
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name})"
+        return f"{type(self).__name__}({self.quantity})"
 
     @property
     def schema(self) -> TableSchema | None:
@@ -252,9 +258,9 @@ def torch_model(
             f"output: expected one of {listed(['auto', *METHODS])}, got {output!r}"
         )
     quantity = "value" if output == "auto" else output
-    name = f"{name_of(module)}, output={quantity!r}, target={target!r}"
     index = read_index(module, "value", target)
-    return TorchModel(name, module, quantity, index, _read_shape(input_shape))
+    explained = quantity_of(module, quantity, index)
+    return TorchModel(explained, module, quantity, index, _read_shape(input_shape))
 
 
 def _read_shape(shape: Sequence[int] | ImageShape | None) -> tuple[int, ...] | None:

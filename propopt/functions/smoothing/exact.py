@@ -12,6 +12,7 @@ from propopt.estimates import Estimate
 from propopt.functions.base import Function
 from propopt.functions.calls import Calls
 from propopt.functions.smoothing.checked import EXACT_BOXES, CheckedBoxes
+from propopt.quantity import Quantity
 from propopt.sampling.laws import BoxMeans, DataLaw
 from propopt.structures.boxes import Boxes
 from propopt.tables.names import Labels
@@ -47,6 +48,11 @@ class ExactMean(Function):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.function!r}, {self.law!r})"
+
+    @cached_property
+    def quantity(self) -> Quantity:
+        """That of the function, whose mean it is."""
+        return self.function.quantity
 
     @property
     def gradient_method(self) -> str:

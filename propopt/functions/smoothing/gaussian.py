@@ -23,6 +23,7 @@ from propopt.functions.models.tabular import CATEGORY_EFFECT
 from propopt.functions.smoothing.checked import EXACT_BOXES, CheckedBoxes
 from propopt.functions.smoothing.paired import Effects, PairedValues
 from propopt.memory import require_memory
+from propopt.quantity import Quantity
 from propopt.sampling.antithetic import AntitheticPairs
 from propopt.sampling.drawn.uniforms import N_BLOCKS
 from propopt.sampling.laws import BoxMeans, NoiseLaw
@@ -90,6 +91,11 @@ class SmoothedFunction(Function):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.function!r}, {self._settings})"
+
+    @cached_property
+    def quantity(self) -> Quantity:
+        """That of the function, whose mean it is."""
+        return self.function.quantity
 
     @property
     def gradient_method(self) -> str:

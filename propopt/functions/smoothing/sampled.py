@@ -21,6 +21,7 @@ from propopt.functions.smoothing.growing import (
     require_affordable,
     require_draws,
 )
+from propopt.quantity import Quantity
 from propopt.sampling.drawn import Control, Design, Sample
 from propopt.sampling.drawn.uniforms import N_BLOCKS
 from propopt.sampling.laws import BoxMeans, DataLaw
@@ -68,6 +69,11 @@ class SampledMean(Function):
     def __repr__(self) -> str:
         draws = f"n_samples={self.n_samples}"
         return f"{type(self).__name__}({self.function!r}, {self.law!r}, {draws})"
+
+    @cached_property
+    def quantity(self) -> Quantity:
+        """That of the function, whose mean it is."""
+        return self.function.quantity
 
     @property
     def gradient_method(self) -> str:

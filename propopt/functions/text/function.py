@@ -20,6 +20,7 @@ from propopt.functions.text.asked import AskedModel, as_texts
 from propopt.functions.text.bags import bag_refusal
 from propopt.functions.text.of_document import DocumentFunction, without_each
 from propopt.functions.text.torch_texts import TorchTexts
+from propopt.quantity import Quantity
 from propopt.structures.subsets import NoSetFunction, SetFunction
 from propopt.structures.tfidf import TextStructure
 from propopt.structures.tfidf.entries import CountsWords
@@ -42,8 +43,8 @@ class TextFunction(Function):
 
     Parameters
     ----------
-    name : str
-        For messages.
+    quantity : Quantity
+        What f is.
     values_of : callable
         From texts, a list of n strings, to n numbers, such as a ``Readout`` of a model.
     text_schema : TextSchema
@@ -66,7 +67,7 @@ class TextFunction(Function):
     (('good', 'food', 'no'), array([[0., 0., 2.]]))
     """
 
-    name: str
+    quantity: Quantity = field()
     values_of: Callable[[list[str]], Any] | Readout | TorchTexts
     text_schema: TextSchema
     structure: TextStructure | NoSetFunction
@@ -74,7 +75,7 @@ class TextFunction(Function):
     batch_rows: int = field(default=sys.maxsize, kw_only=True)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name})"
+        return f"{type(self).__name__}({self.quantity})"
 
     @property
     def encoding(self) -> TextSchema:

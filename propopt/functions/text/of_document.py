@@ -14,6 +14,7 @@ from propopt._typing import Attributions, Points, Truths, Values
 from propopt.errors import InvalidInput
 from propopt.functions.base import EXACT, Function
 from propopt.functions.calls import Calls
+from propopt.quantity import Quantity
 from propopt.structures.subsets import NoSetFunction, SetFunction
 from propopt.tables.columns import Categorical
 from propopt.tables.names import Labels
@@ -61,7 +62,12 @@ class DocumentFunction(Function):
     document: Document
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.function.name}, {self.n_words} words)"
+        return f"{type(self).__name__}({self.quantity}, {self.n_words} words)"
+
+    @cached_property
+    def quantity(self) -> Quantity:
+        """That of the text function."""
+        return self.function.quantity
 
     @property
     def n_words(self) -> int:

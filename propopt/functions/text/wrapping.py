@@ -12,6 +12,7 @@ from propopt.functions.models.outputs import (
     call_of,
     check_model,
     name_of,
+    quantity_of,
     read_index,
     read_output,
 )
@@ -50,7 +51,7 @@ def wrap_texts(model: Any, target: Target, output: Output, data: Any) -> TextFun
         module = torch_model(model, target, output, None)
         reason = NoSetFunction(f"{name_of(model)} is a torch module")
         schema = text_schema_of(model, data)
-        return TextFunction(module.name, TorchTexts(module), schema, reason)
+        return TextFunction(module.quantity, TorchTexts(module), schema, reason)
     check_model(model)
     _refuse_table_model(model)
     _refuse_files(model)
@@ -59,7 +60,7 @@ def wrap_texts(model: Any, target: Target, output: Output, data: Any) -> TextFun
     call = call_of(model, quantity)
     method, said = (model, quantity) if call is None else call
     return TextFunction(
-        name=f"{name_of(model)}, output={quantity!r}, target={target!r}",
+        quantity=quantity_of(model, quantity, index),
         values_of=Readout(method, as_texts, said, index),
         text_schema=text_schema_of(model, data),
         structure=read_text_model(model, quantity, index),

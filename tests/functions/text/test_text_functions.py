@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 import propopt as po
 from propopt.errors import InvalidInput
 from propopt.functions.text import DocumentFunction, TextFunction
+from propopt.quantity import Quantity
 from propopt.structures.subsets import Conjunctions
 from propopt.tables.text import EachOccurrence, PatternWords, VectoriserWords
 
@@ -287,7 +288,9 @@ class TestOfDocument:
                 return Conjunctions.of([1.0], [[0]], [[]], document.n_words)
 
         schema = po.TextSchema.of(["good food"])
-        f = TextFunction("own", lambda texts: [len(t) for t in texts], schema, Read())
+        f = TextFunction(
+            Quantity(model="own"), lambda texts: [len(t) for t in texts], schema, Read()
+        )
         assert f.is_read
         assert f.of_document("good food").subsets.n_words == 2
 
