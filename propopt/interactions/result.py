@@ -41,6 +41,7 @@ from propopt.interactions.reading.words import (
     largest_in_words,
     scores_text,
 )
+from propopt.quantity import Quantity
 from propopt.output.csv import write_csv
 
 
@@ -103,6 +104,8 @@ class InteractionScores:
     not_used : tuple of int
         Places of features that no fitted learner uses: scores of sets with them are 0,
         without error.
+    quantity : Quantity or None
+        What the learner predicts, whose error is measured.
 
     Examples
     --------
@@ -150,6 +153,7 @@ class InteractionScores:
     n_patches: int = 0
     n_row_groups: int = 0
     not_used: tuple[int, ...] = ()
+    quantity: Quantity | None = None
 
     def __post_init__(self) -> None:
         own = vars(self)
@@ -172,6 +176,19 @@ class InteractionScores:
     def total_errors(self) -> Values:
         """√(se² + se_mc²): of other rows and of other patches, shape (Q,)."""
         return np.hypot(self.standard_errors, self.monte_carlo)
+
+    @property
+    def explained(self) -> str:
+        """What scores are made of, such as "squared error of predicted price"."""
+        what = self.quantity
+        if what is None:
+            return f"{self.error} error"
+        if what.kind == "value":
+            return f"{self.error} error of {what.in_words()}"
+        error = "" if self.error == "probability" else f"{self.error} error of the "
+        whose = "class" if what.outcome is None else what.outcome
+        own = f"1 − probability of the true {whose}, by {what.model}"
+        return f"{error}probabilities of {what.model}" if error else own
 
     @property
     def n_independent(self) -> int:

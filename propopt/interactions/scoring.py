@@ -21,6 +21,7 @@ from propopt.interactions.result import InteractionScores
 from propopt.interactions.row_errors import ProbabilityError, RowError
 from propopt.interactions.scheme import Scheme
 from propopt.interactions.theory.leak import additive_leak
+from propopt.quantity import Quantity
 from propopt.results.conclusions.words import plural
 
 
@@ -39,12 +40,15 @@ class Scoring:
         Err.
     method : str
         How predictors were had, where the source is of other rows than the fit was.
+    quantity : Quantity or None
+        What the learner predicts.
     """
 
     source: LeftOut
     scheme: Scheme
     error: RowError
     method: str = ""
+    quantity: Quantity | None = None
 
     @property
     def features(self) -> Features:
@@ -93,7 +97,8 @@ class Scoring:
             n_candidates=n_candidates,
             method=self.method or self._method(),
             error=self.error.name,
-            units=self.error.units,
+            units=self._units(),
+            quantity=self.quantity,
             error_range=self._error_range(),
             leak=np.where(counted, self._leak(effects, sets), 0.0),
             notes=notes,
@@ -102,6 +107,12 @@ class Scoring:
             n_row_groups=self._n_row_groups(),
             not_used=not_used,
         )
+
+    def _units(self) -> str:
+        """With the name of the target, where it has one."""
+        outcome = None if self.quantity is None else self.quantity.outcome
+        units = self.error.units
+        return units if outcome is None else units.replace("the target", outcome)
 
     def _not_used(self) -> tuple[int, ...]:
         used = self.source.used

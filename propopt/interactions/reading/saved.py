@@ -12,6 +12,7 @@ from propopt._typing import Array
 from propopt.errors import InvalidInput
 from propopt.interactions.inference.equal_rows import ErrorRange
 from propopt.output.archives import Format
+from propopt.quantity import Quantity
 from propopt.results.checked_file import Arrays, CheckedFile, Header
 from propopt.results.header import (
     Kinds,
@@ -20,6 +21,7 @@ from propopt.results.header import (
     is_count,
     is_number,
     is_positive,
+    is_quantity,
     is_text,
 )
 from propopt.tables.names import plain_name
@@ -69,6 +71,7 @@ def _header(scores: InteractionScores) -> dict[str, Any]:
         **{name: getattr(scores, name) for name in (*_TEXTS, *_COUNTS)},
         "notes": list(scores.notes),
         "not_used": list(scores.not_used),
+        "quantity": None if (own := scores.quantity) is None else own.as_fields(),
         "error_range": [bound.low, bound.high, bound.proved],
         "main": None,
     }
@@ -106,6 +109,7 @@ def _checked(header: Header, arrays: Arrays) -> dict[str, Any]:
         "columns": tuple(map(tuple, header["columns"])),
         "notes": tuple(header["notes"]),
         "not_used": tuple(header["not_used"]),
+        "quantity": None if (own := header["quantity"]) is None else Quantity(**own),
         "error_range": ErrorRange(float(low), float(high), proved),
     }
 
@@ -179,6 +183,7 @@ _KINDS: Final[Kinds] = {
     **dict.fromkeys(_TEXTS, (is_text, "text")),
     **dict.fromkeys(_COUNTS, (is_count, "an integer >= 0")),
     "n_rows": (is_positive, "an integer >= 1"),
+    "quantity": (is_quantity, "what is predicted, or null"),
     "not_used": (_are_places, "a list of integers >= 0, each once"),
     "notes": (are_texts, "a list of text"),
     "error_range": (_is_range, "two numbers, in order, and whether they are proved"),
