@@ -186,8 +186,8 @@ class InteractionScores:
         if what.kind == "value":
             return f"{self.error} error of {what.in_words()}"
         error = "" if self.error == "probability" else f"{self.error} error of the "
-        whose = "class" if what.outcome is None else what.outcome
-        own = f"1 − probability of the true {whose}, by {what.model}"
+        whose = "" if what.outcome is None else f" of {what.outcome}"
+        own = f"1 − probability of the true class{whose}, by {what.model}"
         return f"{error}probabilities of {what.model}" if error else own
 
     @property

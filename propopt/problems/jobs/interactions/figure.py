@@ -24,6 +24,9 @@ _DRAWN: Final = 20
 """Sets with their intervals, and features of cells."""
 _WIDTH: Final = 11.0
 """Inches: 1,056 pixels of a screen, on which letters are as large as in its text."""
+_FEW: Final = 12
+_LONG: Final = 14
+"""Cells, and letters of a name, that have room in half of that width."""
 _LETTERS: Final = {"font.size": 10.5}
 
 
@@ -53,13 +56,9 @@ def write_interactions_figure(
     intervals = partial(interaction_intervals, n_sets=_DRAWN, **how)
     with rc_context(_LETTERS):
         figure = Figure(layout="constrained")
-        if found.order == 1:
-            places = ["sets"]
-        elif found.order == 2:
-            places = ["cells sets", "features sets"]
-        else:
-            places = ["features sets"]
-        panels = figure.subplot_mosaic([row.split() for row in places])
+        places, heights = _places(found, len(main_effects))
+        panels = figure.subplot_mosaic(places, height_ratios=heights)
+        figure.set_size_inches(_WIDTH, 1.2 + sum(heights))
         if found.order == 2:
             interaction_heatmap(found, ax=panels["cells"], **how)
             panels["cells"].set_title(_counted(found, "features"), loc="left")
@@ -68,16 +67,30 @@ def write_interactions_figure(
             panels["features"].set_title(_counted(main_effects), loc="left")
         intervals(found, ax=panels["sets"])
         panels["sets"].set_title(_counted(found), loc="left")
-        lines = [min(len(own), _DRAWN) for own in (found, main_effects)]
-        cells = 2.0 + 0.28 * min(len(found.names), _DRAWN)
-        left = 1.2 + 0.26 * lines[1] + (cells if found.order == 2 else 0.0)
-        height = max(3.4, left if found.order > 1 else 0.0, 1.2 + 0.26 * lines[0])
-        figure.set_size_inches(_WIDTH, 1.2 + height)
         intervals_are = clear_scores(found, section.level, section.adjust).in_words
         title = capitalised(found.explained), f"{found.n_rows:,} rows; {intervals_are}"
         figure.suptitle("\n".join(map(drawn, title)), x=0.01, ha="left")
         _one_legend(figure, list(panels.values()))
         write_svg(figure, path, salt=printable(name))
+
+
+def _places(
+    found: InteractionScores, n_features: int
+) -> tuple[list[list[str]], list[float]]:
+    """Where panels are, and how high their rows: room for each line and each cell."""
+    sets, features = (1.2 + 0.26 * min(n, _DRAWN) for n in (len(found), n_features))
+    if found.order == 1:
+        return [["sets"]], [max(3.4, sets)]
+    if found.order > 2:
+        return [["features", "sets"]], [max(3.4, sets, features)]
+    n_cells = min(len(found.names), _DRAWN)
+    longest = min(max(len(str(name)) for name in found.names), _LONG)
+    cells = 1.2 + 0.28 * n_cells + 0.08 * longest
+    if n_cells > _FEW and longest > 4 or longest == _LONG:
+        lower = max(3.4, sets, features)
+        return [["cells", "cells"], ["features", "sets"]], [cells, lower]
+    grown = max(1.0, sets / (cells + features))
+    return [["cells", "sets"], ["features", "sets"]], [grown * cells, grown * features]
 
 
 def _counted(found: InteractionScores, noun: str = "") -> str:
@@ -106,4 +119,4 @@ def _one_legend(figure: Figure, panels: Sequence[Axes]) -> None:
         legend.remove()
     looks = [look for look, _ in kinds.values()]
     labels = [" / ".join(words) for _, words in kinds.values()]
-    figure.legend(looks, labels, loc="outside lower left", frameon=False, ncols=2)
+    figure.legend(looks, labels, loc="outside lower left", frameon=False, ncols=3)
