@@ -41,8 +41,8 @@ from propopt.interactions.reading.words import (
     largest_in_words,
     scores_text,
 )
-from propopt.quantity import Quantity
 from propopt.output.csv import write_csv
+from propopt.quantity import Quantity
 
 
 def _number(value: float) -> Values:
@@ -203,7 +203,8 @@ class InteractionScores:
         feature are exchanged between the rows. What leaving it out changes all the same
         is chance (ties, seeds) or the number of columns; it is not counted.
         """
-        return np.isin(self.sets, np.array(self.not_used, np.intp)).any(axis=1)
+        own = np.isin(self.sets, np.array(self.not_used, np.intp))
+        return np.asarray(own.any(axis=1))
 
     @property
     def degenerate(self) -> Truths:

@@ -151,7 +151,8 @@ def exchanged(table: Any, places: Sequence[int], order: NDArray[np.intp]) -> Any
     frame = _of_narwhals(table, "X")
     if frame is None:
         array = np.array(table)
-        array[:, list(places)] = array[np.ix_(order, list(places))]
+        some = np.asarray(places, dtype=np.intp)
+        array[:, some] = array[np.ix_(order, some)]
         return array
     names, rows = [frame.columns[place] for place in places], order.tolist()
     return frame.with_columns(*(frame[name][rows] for name in names)).to_native()

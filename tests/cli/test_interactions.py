@@ -244,8 +244,12 @@ WRONG = {
         "test_size: 0.5": "4: interactions.scheme.test_size: unknown key; known here: ",
     },
     "n_features: 5, columns: bernoulli": {
-        "n_features: 1, columns: fixed": "4: interactions.scheme: n_features: 2 features never co-oc",
-        "n_features: 9, columns: fixed": "4: interactions.scheme: n_features: a patch of 9 of 10 fea",
+        "n_features: 1, columns: fixed": (
+            "4: interactions.scheme: n_features: 2 features never co-oc"
+        ),
+        "n_features: 9, columns: fixed": (
+            "4: interactions.scheme: n_features: a patch of 9 of 10 fea"
+        ),
     },
     "kind: minipatches, n_patches: 420, n_features: 5, columns: bernoulli": {
         "kind: split, test_size: 0.4, n_folds: 3": (
@@ -301,7 +305,7 @@ def test_the_picture_has_pairs_sets_and_features(tmp_path, out, order, n_panels)
 @pytest.mark.parametrize("n_features", [2, 10, 30])
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_the_picture_is_read_at_the_size_in_which_it_opens(
-    tmp_path, monkeypatch, n_features, order
+    monkeypatch, n_features, order
 ):
     drawn = []
     monkeypatch.setattr(figure, "write_svg", lambda own, *_, **__: drawn.append(own))
@@ -320,21 +324,19 @@ def test_the_picture_is_read_at_the_size_in_which_it_opens(
     figure.write_interactions_figure(*many, InteractionsSection(), "x", "unused.svg")
     (own,) = drawn
     own.canvas.draw()
-    width, _ = own.get_size_inches()
+    width, edge = own.get_size_inches()[0], own.bbox
     assert 96 * width < 1100  # pixels that browsers have for it
     words = [text for text in own.findobj(Text) if text.get_text().strip()]
+    assert all(text.get_window_extent().x1 <= edge.x1 for text in words)
     assert min(text.get_fontsize() for text in words) > 8.5
     title = own.get_suptitle()
     assert title.startswith("Squared error of predicted price\n50 rows; 90 % intervals")
     assert len(own.legends) == 1
     assert not any(axes.get_legend() for axes in own.axes)
-    edge = own.bbox
     for axes in own.axes:
         names_of_lines = [t.get_window_extent() for t in axes.get_yticklabels()]
         assert not any(a.overlaps(b) for a, b in pairwise(names_of_lines))
         assert all(box.x0 >= 0 and box.x1 <= edge.x1 for box in names_of_lines)
-        head = axes.title if axes.get_title() else axes._left_title
-        assert head.get_window_extent().x1 <= edge.x1
 
 
 def test_sets_are_chosen_on_training_rows_where_few_are_asked_for(tmp_path, out):

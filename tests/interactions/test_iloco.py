@@ -223,9 +223,9 @@ def test_features_that_a_learner_does_not_use_score_zero_exactly(table):
     rows = held_out(120, 60, seed=0).training
     table = X.to_numpy()[rows]
     kept = [[j for j in range(4) if j not in own] for own in read_left_out(4)]
+    lines = [Lasso(alpha=0.5).fit(table[:, own], y[rows]).coef_ for own in kept]
     of_zero = [
-        {j for j, c in zip(own, Lasso(alpha=0.5).fit(table[:, own], y[rows]).coef_) if c}
-        for own in kept
+        set(np.array(own)[line != 0.0]) for own, line in zip(kept, lines, strict=True)
     ]
     assert unused == {0, 1, 2, 3} - set().union(*of_zero) != set()
     frame = model.result_.to_frame()

@@ -73,9 +73,11 @@ class Minipatches:
     keep : bool
         Keep the fitted learners, to predict new rows.
     folder : path, optional
-        Predictions are written there as they come, so that a run that ended early, for
-        whatever reason, goes on from there. Of the same problem with more patches only
-        those are fitted that are new.
+        Predictions are written there every two seconds, and after 1, 3, 7, ... patches
+        and each 200, so that a run that ended early, for whatever reason, goes on from
+        there. Learners are told from others by what they are made of: class and
+        parameters, names and code of functions. Of the same problem with more patches
+        only those are fitted that are new.
 
     Raises
     ------
@@ -89,6 +91,9 @@ class Minipatches:
     before anything is fitted: a set that is never left out at some row is refused with
     the number of patches that would do, and fewer than 30 patches of a mean, or 100
     that see all features of a set, are warned of.
+
+    Rows are drawn one by one and taken to be independent: where several are of one
+    person, take ``DataSplit(groups=...)``.
 
     Predictions take 8 B N R bytes, R numbers of each: one, but of errors of your own
     for a classifier one for each class. Above 1 GiB they are in a file that is mapped

@@ -141,7 +141,9 @@ def _few_patches(scores: InteractionScores) -> Iterator[str]:
         return
     count = int((ratios > 1.0).sum())
     more = two_digits_up(max(scores.n_patches, 1) * worst**2)
-    cure = f"Take n_patches={more}" if scores.n_patches else f"Take {more} times as many"
+    cure = (
+        f"Take n_patches={more}" if scores.n_patches else f"Take {more} times as many"
+    )
     yield (
         f"Few patches limit {count} of {counted_sets(scores, len(scores))}: their "
         f"error is up to {worst:.2g} times that of rows. {cure} or more."

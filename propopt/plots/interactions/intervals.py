@@ -73,8 +73,9 @@ def interaction_intervals(
     >>> pairs = po.interactions.ILOCO(DecisionTreeRegressor(), scheme)
     >>> pairs = pairs.fit(X, 3 * X[:, 0] * X[:, 1])
     >>> axes = po.plots.interaction_intervals(pairs.result_)
-    >>> axes.get_title(loc="left")
-    'Squared error of prediction of DecisionTreeRegressor\\n90 % intervals, Bonferroni of 3'
+    >>> print(axes.get_title(loc="left"))
+    Squared error of prediction of DecisionTreeRegressor
+    90 % intervals, Bonferroni of 3
     """
     clear = clear_scores(result, level, adjust)
     strongest = largest(clear.estimates, read_count(n_sets, "n_sets"))

@@ -75,14 +75,16 @@ def test_rows_without_weight_leave_their_group(rng):
 def people(n_people, rng):
     """Six visits of each: what is not explained is mostly the person."""
     person = np.repeat(np.arange(n_people), 6)
-    x = rng.normal(size=(n_people, 2))[person] + 0.5 * rng.normal(size=(6 * n_people, 2))
+    x = rng.normal(size=(n_people, 2))[person] + 0.5 * rng.normal(
+        size=(6 * n_people, 2)
+    )
     own = rng.normal(size=n_people)[person]
     y = x[:, 0] + own + 0.5 * rng.normal(size=6 * n_people)
     return x, y, person
 
 
 def loco_of_new_people(source):
-    """Of the first column: E(y − a − b·x)² = 1.25 ‖(1, 0) − b‖² + a² and what is left."""
+    """Of the first column: E(y − a − b·x)² = 1.25 ‖(1, 0) − b‖² + a² + 1.25."""
     found = 0.0
     for judge in source.judges:
         for left_out, sign in (((0,), 1.0), ((), -1.0)):
@@ -230,7 +232,10 @@ def test_what_says_nothing_of_rows_is_refused(settings, message):
         ({"folds": [([0, 1], [1, 2])]}, "folds: row 1 is fitted and judged in fold 0"),
         ({"folds": [([0, 1], [99])]}, "folds: expected rows from 0 to 59"),
         ({"folds": [([], [3, 4])]}, "folds: fold 0 has no rows that are fitted and"),
-        ({"folds": [([1, 2], [3])]}, "folds: expected two rows or more that are judged"),
+        (
+            {"folds": [([1, 2], [3])]},
+            "folds: expected two rows or more that are judged",
+        ),
         ({"folds": KFold(7), "groups": GROUPS}, "folds: a group has rows that are fit"),
         (
             {"folds": [(range(10), range(10, 15))], "groups": GROUPS},

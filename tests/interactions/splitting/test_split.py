@@ -203,7 +203,9 @@ def test_stratified_classes_of_a_classifier() -> None:
 
 def test_rows_are_drawn_alike() -> None:
     # of 4,000 draws each row is held out 0.4 of the time, within 5 sigma
-    drawn = [DataSplit(test_size=0.4).drawn_folds(10, seed)[0].test for seed in range(4000)]
+    drawn = [
+        DataSplit(test_size=0.4).drawn_folds(10, seed)[0].test for seed in range(4000)
+    ]
     shares = np.bincount(np.concatenate(drawn), minlength=10) / 4000
     assert np.abs(shares - 0.4).max() < 5 * np.sqrt(0.24 / 4000)
     assert {len(test) for test in drawn} == {4}

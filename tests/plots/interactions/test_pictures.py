@@ -78,9 +78,7 @@ def test_a_picture_draws_where_it_is_told_and_says_what_the_intervals_are(
     ],
 )
 @pytest.mark.parametrize("picture", PICTURES)
-def test_a_title_says_whose_error_of_what_is_explained(
-    picture, error, quantity, title
-):
+def test_a_title_says_whose_error_of_what_is_explained(picture, error, quantity, title):
     scores = scores_of(NAMES, SCORES, error=error, quantity=Quantity(**quantity))
     assert picture(scores).get_title(loc="left").splitlines()[0] == title
 

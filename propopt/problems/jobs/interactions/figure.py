@@ -27,7 +27,7 @@ _WIDTH: Final = 11.0
 _FEW: Final = 12
 _LONG: Final = 14
 """Cells, and letters of a name, that have room in half of that width."""
-_LETTERS: Final = {"font.size": 10.5}
+_LETTERS: Final[Any] = {"font.size": 10.5}
 
 
 def write_interactions_figure(
@@ -53,7 +53,7 @@ def write_interactions_figure(
         The file.
     """
     how: dict[str, Any] = {"level": section.level, "adjust": section.adjust}
-    intervals = partial(interaction_intervals, n_sets=_DRAWN, **how)
+    intervals: Any = partial(interaction_intervals, n_sets=_DRAWN, **how)
     with rc_context(_LETTERS):
         figure = Figure(layout="constrained")
         places, heights = _places(found, len(main_effects))
@@ -74,9 +74,7 @@ def write_interactions_figure(
         write_svg(figure, path, salt=printable(name))
 
 
-def _places(
-    found: InteractionScores, n_features: int
-) -> tuple[list[list[str]], list[float]]:
+def _places(found: InteractionScores, n_features: int) -> tuple[Any, list[float]]:
     """Where panels are, and how high their rows: room for each line and each cell."""
     sets, features = (1.2 + 0.26 * min(n, _DRAWN) for n in (len(found), n_features))
     if found.order == 1:
@@ -86,7 +84,7 @@ def _places(
     n_cells = min(len(found.names), _DRAWN)
     longest = min(max(len(str(name)) for name in found.names), _LONG)
     cells = 1.2 + 0.28 * n_cells + 0.08 * longest
-    if n_cells > _FEW and longest > 4 or longest == _LONG:
+    if (n_cells > _FEW and longest > 4) or longest == _LONG:
         lower = max(3.4, sets, features)
         return [["cells", "cells"], ["features", "sets"]], [cells, lower]
     grown = max(1.0, sets / (cells + features))
