@@ -97,7 +97,7 @@ def _refuse_text(column: NDArray[Any]) -> None:
             float(own)
         except ValueError:
             raise InvalidInput(
-                f"y: a regressor learns numbers, got {own!r}; of classes take a "
+                f"y: expected numbers for a regressor, got {own!r}; of classes take a "
                 "classifier"
             ) from None
         except TypeError:
