@@ -115,9 +115,17 @@ class Scoring:
         return units if outcome is None else units.replace("the target", outcome)
 
     def _not_used(self) -> tuple[int, ...]:
-        used = self.source.used
+        """Not by patches of one size: a feature without use takes the place of others.
+
+        Their target of such a feature is a leak, and not zero.
+        """
+        used = None if self._of_one_size else self.source.used
         n_features = len(self.features)
         return () if used is None else tuple(sorted(set(range(n_features)) - used))
+
+    @property
+    def _of_one_size(self) -> bool:
+        return isinstance(self.scheme, Minipatches) and self.scheme.columns == "fixed"
 
     def _n_patches(self) -> int:
         return len(self.source.patches) if isinstance(self.source, PatchErrors) else 0
@@ -149,9 +157,8 @@ class Scoring:
 
     def _leak(self, effects: Values, sets: Places) -> Values:
         """By patches that all have one number of features; else there is none."""
-        scheme, source = self.scheme, self.source
-        fixed = isinstance(scheme, Minipatches) and scheme.columns == "fixed"
-        if not (fixed and isinstance(source, PatchErrors)):
+        source = self.source
+        if not (self._of_one_size and isinstance(source, PatchErrors)):
             return np.zeros(len(sets))
         n_kept = int(source.patches.features[0].sum())
         return additive_leak(effects, n_kept, sets, self.error)

@@ -248,12 +248,15 @@ def used_in(frame):
     return set(own["feature_1"]) | set(own["feature_2"])
 
 
-@pytest.mark.parametrize("columns", ["bernoulli", "fixed"])
-def test_patches_without_a_feature_that_no_tree_uses_do_not_score_it(columns):
+def test_patches_without_a_feature_that_no_tree_uses_do_not_score_it():
     X, y = make_friedman1(n_samples=80, n_features=6, random_state=0)
     X[:, 3] = 7.0
     learner = DecisionTreeRegressor(random_state=0)
-    scheme = Minipatches(n_patches=600, n_features=3, columns=columns)
+    fixed = Minipatches(n_patches=600, n_features=3, columns="fixed")
+    of_one_size = ILOCO(learner, fixed).fit(X, y)
+    assert of_one_size.result_.estimates.all()  # whose target is a leak, and not zero
+    assert of_one_size.left_out_.used == {0, 1, 2, 4, 5}
+    scheme = Minipatches(n_patches=600, n_features=3)
     found = ILOCO(learner, scheme).fit(X, y)
     assert found.result_.not_used == found.main_effects_.not_used == (3,)
     raw = set_scores(found.left_out_, found.result_.sets).estimates
