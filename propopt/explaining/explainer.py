@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -23,12 +23,15 @@ from propopt.functions import Function
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.of_models import wrapped
 from propopt.functions.text import TextFunction
-from propopt.interactions.result import InteractionScores
 from propopt.losses import Objective, PropertyLoss
 from propopt.results.explanation import Explanation
 from propopt.tables.frames import is_frame, rows_of
 from propopt.tables.schema import ColumnScale, TableSchema
 from propopt.tables.text import is_documents
+
+
+if TYPE_CHECKING:
+    from propopt.interactions.result import InteractionScores
 
 
 MOST_REFERENCE_ROWS = 500

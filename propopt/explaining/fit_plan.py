@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from propopt.explaining.target import LawChoice, target_rule
 from propopt.functions import Function
 from propopt.graphs.points import knn_graph
 from propopt.graphs.stored import SimilarityGraph
-from propopt.interactions.result import InteractionScores
 from propopt.losses import (
     GradientMatching,
     Objective,
@@ -36,6 +35,10 @@ from propopt.losses import (
 )
 from propopt.results.explanation import Explanation, Parameter
 from propopt.tables.schema import ColumnScale
+
+
+if TYPE_CHECKING:
+    from propopt.interactions.result import InteractionScores
 
 
 NeighborWeights: TypeAlias = Literal["uniform", "gaussian"]

@@ -5,12 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from matplotlib.figure import Figure
-
 from propopt.interactions import InteractionScores
 from propopt.output.svg import write_svg
 from propopt.output.text import printable
-from propopt.plots import interaction_heatmap, interaction_intervals
 from propopt.problems.jobs.interactions.section import InteractionsSection
 
 
@@ -40,6 +37,10 @@ def write_interactions_figure(
     path : str
         The file.
     """
+    from matplotlib.figure import Figure
+
+    from propopt.plots import interaction_heatmap, interaction_intervals
+
     how: dict[str, Any] = {"level": section.level, "adjust": section.adjust}
     drawings = [partial(interaction_intervals, found, n_sets=_DRAWN, **how)]
     if found.order == 2:
