@@ -135,6 +135,9 @@ class Shap(Baseline):
         subsets = 2**D if exact else 2 * D * self.n_permutations
         return N * n_rows * subsets
 
+    def _expected_calls(self, request: Request) -> int:
+        return len(request.points)
+
     def _findings(self, request: Request) -> Findings:
         background = background_rows(self.background, request)
         empty = request.value(background)
