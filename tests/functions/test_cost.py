@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -276,8 +277,10 @@ def slow(table):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pipeline", "stacking", "calibrated", "slow"])
-def test_real_models_take_what_was_announced(name):
-    """Timed, so that a machine that gets or loses work meanwhile may fail it."""
+def test_real_models_take_what_was_announced(name, monkeypatch):
+    """By the processor's clock, which other work on the machine does not turn."""
+    now = time.perf_counter if name == "slow" else time.process_time
+    monkeypatch.setattr(cost, "time", SimpleNamespace(perf_counter=now))
     rows, y = make_classification(600, 10, random_state=0)
     neighbours = KNeighborsClassifier()
     forest = RandomForestClassifier(20, random_state=0)
@@ -291,6 +294,6 @@ def test_real_models_take_what_was_announced(name):
     model = slow if name == "slow" else models[name].fit(rows, y)
     function, lime = po.wrap(model), Lime(scale=0.5, n_samples=1000)
     found = cost_of(function, rows, Labels(), 300 * 1000)
-    start = time.perf_counter()
+    start = now()
     lime.explain(function, rows[:300])
-    assert 1 / 3 < found.seconds / (time.perf_counter() - start) < 3
+    assert 1 / 3 < found.seconds / (now() - start) < 3
