@@ -6,8 +6,8 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
+from typing import TYPE_CHECKING
 
-import cvxpy as cp
 import numpy as np
 
 from propopt._typing import Array
@@ -21,6 +21,10 @@ from propopt.results.explanation import Explanation
 from propopt.results.foreign import AttributionsLike, explanations_of
 from propopt.tables.alignment import aligned
 from propopt.tables.names import Labels
+
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 
 BACKEND = "CLARABEL"
@@ -122,6 +126,8 @@ def _stack(parts: Sequence[Explanation], labels: Labels) -> Array:
 
 
 def _best_shares(objective: Objective, stack: Array) -> Array:
+    import cvxpy as cp
+
     values = np.array([objective.value(W) for W in stack])
     alone: Array = np.eye(len(stack))[values.argmin()]
     if len(stack) == 1 or values.min() == 0:
@@ -141,6 +147,8 @@ def _best_shares(objective: Objective, stack: Array) -> Array:
 
 def _mixed_loss(loss: PropertyLoss, stack: Array, shares: cp.Variable) -> cp.Expression:
     """φ(Σ_k α_k R_k), the loss of the mixture."""
+    import cvxpy as cp
+
     residuals = [loss.residual(W) for W in stack]
     if isinstance(loss.penalty, Squared):
         columns = np.stack([residual.ravel() for residual in residuals], axis=1)
@@ -150,6 +158,8 @@ def _mixed_loss(loss: PropertyLoss, stack: Array, shares: cp.Variable) -> cp.Exp
 
 
 def _solve(problem: cp.Problem) -> None:
+    import cvxpy as cp
+
     with warnings.catch_warnings():
         # the result is used only where it is better than the best explanation alone
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -29,21 +29,19 @@ from propopt.explaining.explainer import Explainer
 from propopt.explaining.interactions import note_on_interactions, with_note
 from propopt.explaining.precision import Effort
 from propopt.explaining.target import LawChoice, target_rule
-from propopt.explaining.texts.explain import (
-    DocumentRequest,
-    refuse_settings_of_tables,
-    text_function,
-)
 from propopt.explaining.together import Together, stability_in_words
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.of_models import wrapped
 from propopt.functions.text import TextFunction
 from propopt.graphs.base import Graph, read_graph
-from propopt.interactions.result import InteractionScores
-from propopt.lime.text.law import TextLaw
 from propopt.results.explanation import Explanation
 from propopt.tables.schema import ColumnScale, TableSchema
 from propopt.tables.text import TextSchema, is_documents
+
+
+if TYPE_CHECKING:
+    from propopt.interactions.result import InteractionScores
+    from propopt.lime.text.law import TextLaw
 
 
 def explain(
@@ -195,6 +193,12 @@ def explain(
     ((30, 4), 'knee of the curve')
     """
     if isinstance(model, TextFunction) or is_documents(X):
+        from propopt.explaining.texts.explain import (
+            DocumentRequest,
+            refuse_settings_of_tables,
+            text_function,
+        )
+
         refuse_settings_of_tables(
             {
                 "scale": (scale, "std"),
@@ -215,10 +219,13 @@ def explain(
             progress=progress,
         )
         return asked.explained(units, contributions)
-    if isinstance(law, TextLaw):
-        raise InvalidInput(
-            "law: a TextLaw deletes words of documents, and X is a table of rows"
-        )
+    if not isinstance(law, str):
+        from propopt.lime.text.law import TextLaw
+
+        if isinstance(law, TextLaw):
+            raise InvalidInput(
+                "law: a TextLaw deletes words of documents, and X is a table of rows"
+            )
     if graph is None and _is_alone(X, data):
         _refuse_settings_of_several_rows(
             {

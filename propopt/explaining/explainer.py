@@ -24,12 +24,15 @@ from propopt.functions import Function
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.of_models import wrapped
 from propopt.functions.text import TextFunction
-from propopt.interactions.result import InteractionScores
 from propopt.losses import Objective, PropertyLoss
 from propopt.results.explanation import Explanation
 from propopt.tables.frames import is_frame, rows_of
 from propopt.tables.schema import ColumnScale, TableSchema
 from propopt.tables.text import is_documents
+
+
+if TYPE_CHECKING:
+    from propopt.interactions.result import InteractionScores
 
 
 MOST_REFERENCE_ROWS = 500

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 from propopt._typing import Array, Points
 from propopt.checks import read_count
@@ -30,7 +30,6 @@ from propopt.explaining.together import notes_of
 from propopt.functions import Function
 from propopt.graphs.points import knn_graph
 from propopt.graphs.stored import SimilarityGraph
-from propopt.interactions.result import InteractionScores
 from propopt.losses import (
     GradientMatching,
     Objective,
@@ -42,6 +41,10 @@ from propopt.quantity import Quantity
 from propopt.results.explanation import Explanation, Parameter
 from propopt.sampling.laws import Reference
 from propopt.tables.schema import ColumnScale
+
+
+if TYPE_CHECKING:
+    from propopt.interactions.result import InteractionScores
 
 
 NeighborWeights: TypeAlias = Literal["uniform", "gaussian"]

@@ -10,9 +10,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import cvxpy as cp
 import numpy as np
 
 from propopt._typing import Array, Attributions
@@ -22,6 +21,10 @@ from propopt.maps import LinearMap
 from propopt.penalties import Penalty, Squared
 from propopt.tables.alignment import aligned
 from propopt.tables.names import Labels, differ
+
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 
 class PropertyLoss(ABC):

@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from propopt.errors import InvalidInput, SolverFailure, UnsolvedWarning
@@ -19,7 +18,6 @@ from propopt.estimates import Units
 from propopt.memory import require_memory
 from propopt.output.csv import write_csv
 from propopt.output.gaps import target_in_words
-from propopt.plots.trade_offs import AxisScale, plot_trade_offs
 from propopt.results.conclusions.ends import Ends
 from propopt.results.conclusions.saved_ends import ends_of, plain_ends
 from propopt.results.deferred import is_deferred
@@ -29,6 +27,12 @@ from propopt.tradeoffs.card import trade_offs_html
 from propopt.tradeoffs.distances import distance_of, why_not_compared
 from propopt.tradeoffs.loss_units import units_of_losses
 from propopt.tradeoffs.saving import read_trade_offs, write_trade_offs
+
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from propopt.plots.trade_offs import AxisScale
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -355,6 +359,8 @@ class TradeOffs:
 
         ``scale="log"`` makes both axes logarithmic; see :func:`plot_trade_offs`.
         """
+        from propopt.plots.trade_offs import plot_trade_offs
+
         first, second, *_ = (*self.losses, *self.losses)
         frame = self.to_frame()
         return plot_trade_offs(

@@ -6,7 +6,8 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar, final
 
@@ -18,7 +19,7 @@ from propopt.batches import call_blocks
 from propopt.errors import FlatFunctionWarning, InvalidInput
 from propopt.functions.answers import Answers, refuse_other_answers
 from propopt.functions.base import Function
-from propopt.functions.cost import Cost
+from propopt.functions.cost import WORTH_TIMING, cost_of, in_time
 from propopt.functions.differences import (
     DEFAULT_STEP,
     FLAT,
@@ -27,7 +28,7 @@ from propopt.functions.differences import (
     warn_jumps,
 )
 from propopt.functions.jump_test import numeric_columns
-from propopt.functions.jumps import FEWEST, Jumps, Segments, jumps_along
+from propopt.functions.jumps import FEWEST, MOST, Jumps, Segments, jumps_along
 from propopt.functions.models.read_trees import ReadTrees
 from propopt.functions.models.readout import Readout
 from propopt.quantity import Quantity
@@ -47,10 +48,6 @@ def _is_misfit(error: Exception) -> bool:
 
 JUMP_SEED = 0
 """Of the rows between which a model is tested."""
-
-LONG_TEST = 20.0
-"""Seconds; a longer test is announced. A few rows take longer than they do in a batch,
-so that this is the most that it takes."""
 
 SHORTEST = 1e-9
 """Seconds, where the clock stood still."""
@@ -234,12 +231,22 @@ class DifferencedModel(CalledModel):
         """The verdict; what it costs is said before, where that is much."""
         if not self.trial.done:
             self._ask_twice(segments.starts, names)
-        cost = Cost(FEWEST, 1.0 / self.trial.seconds)
-        cost.announce(f"whether {self.quantity.model} jumps", least=LONG_TEST)
-        with self.calls.trying_out():
+        with self.calls.trying_out(), self._announced_test(segments.starts, names):
             return jumps_along(
                 lambda between: self._value(between, names), segments, repr(self)
             )
+
+    def _announced_test(
+        self, points: Points, names: Labels
+    ) -> AbstractContextManager[None]:
+        """Say what the jump test costs, and what if f is not smooth."""
+        if MOST * self.trial.seconds < WORTH_TIMING:
+            return nullcontext()
+        cost = cost_of(self, points, names, FEWEST, calls=2)
+        curved = replace(cost, evaluations=MOST, calls=cost.calls + 2)
+        longer = f"if so, about {in_time(curved.seconds)}"
+        what = f"whether {self.quantity.model} jumps ({longer})"
+        return cost.announced(what, self.calls)
 
     @property
     def _known_step(self) -> float:

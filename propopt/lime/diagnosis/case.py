@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, final
@@ -34,7 +35,7 @@ _IN_CELL: Final = 512
 _QUICK: Final = 1000
 """Draws for each place beside a row."""
 
-_WORTH_TIMING: Final = 200_000
+_WORTH_TIMING: Final = 10_000
 """Evaluations from which a few are timed, to say what all of them cost."""
 
 _TABLES: Final = Budget(2**26)
@@ -187,19 +188,20 @@ class Case:
             return None
         return common
 
-    def announce(self, progress: bool | None) -> None:
-        """Say what draws around each row will cost, where that is long."""
+    def announced(self, progress: bool | None) -> AbstractContextManager[None]:
+        """Say what draws around each row cost that are made within, if that is long."""
         if self.common is not None:
-            return
+            return nullcontext()
         each = _IN_CELL + 2 * 4096
         if self.subject.exact is None:
             bins = sum(len(column.bins) for column in self.law.columns)
             each += bins * self.quick.n_draws
         expected = len(self.points) * each
-        if expected >= _WORTH_TIMING:
-            labels = self.subject.labels
-            cost = cost_of(self.subject.function, self.points, labels, expected)
-            cost.announce("diagnosis", progress)
+        if expected < _WORTH_TIMING:
+            return nullcontext()
+        function, labels = self.subject.function, self.subject.labels
+        cost = cost_of(function, self.points, labels, expected)
+        return cost.announced("diagnosis", function.calls, progress)
 
     @cached_property
     def quick(self) -> LimeSubject:

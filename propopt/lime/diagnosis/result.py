@@ -247,6 +247,6 @@ def diagnose(
         subject = explanation.asked("diagnose")
     n = explanation.n_samples if n_samples is None else n_samples
     case = Case(explanation, subject, read_count(n, "n_samples"))
-    case.announce(progress)
-    told = told_by(LIME_RULES, lambda rule: rule.findings(case), progress)
+    with case.announced(progress):
+        told = told_by(LIME_RULES, lambda rule: rule.findings(case), progress)
     return LimeDiagnosis.of_told(told, explanation, n, explanation.source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Literal
 
@@ -141,11 +142,12 @@ def explanation_of_texts(
     with progress_bar("lime: reading", len(subject.documents), progress) as bar:
         tasks = DocumentTask.all_of(subject, partial(bar.advance, bar.task_ids[0]))
     expected = sum(task.evaluations for task in tasks)
+    announced: AbstractContextManager[None] = nullcontext()
     if expected >= _WORTH_TIMING and progress is not False:
-        _announce(tasks, expected, progress)
+        announced = _announced(tasks, expected, progress)
     announce_norms("lime", [task.read for task in tasks], wanted=progress)
     # texts that are asked for, or documents where none is
-    with progress_bar("lime", expected or len(tasks), progress) as bar:
+    with progress_bar("lime", expected or len(tasks), progress) as bar, announced:
         advance = partial(bar.advance, bar.task_ids[0])
         done = [task.done(advance, 0 if expected else 1) for task in tasks]
     rows, means = zip(*done, strict=True)
@@ -170,13 +172,16 @@ def explanation_of_texts(
     )
 
 
-def _announce(tasks: list[DocumentTask], expected: int, progress: bool | None) -> None:
+def _announced(
+    tasks: list[DocumentTask], expected: int, progress: bool | None
+) -> AbstractContextManager[None]:
     """What asking for so many texts costs, by timing the longest document."""
     asked = [task for task in tasks if task.evaluations]
     longest = max(asked, key=lambda task: len(task.document.text))
     at = longest.subject.function.of_document(longest.document)
     whole = np.ones((1, longest.document.n_words))
-    cost_of(at, whole, Labels(), expected).announce("lime", progress)
+    cost = cost_of(at, whole, Labels(), expected, len(asked))
+    return cost.announced("lime", at.calls, progress)
 
 
 def _read_function(

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
 from rich.text import Text
 
 from propopt.errors import Unwritten
@@ -175,6 +174,8 @@ def _of_losses(trade_offs: TradeOffs, problem: Problem) -> dict[str, Writer]:
     """Table and plot; written first, as reading attributions moves last digits."""
 
     def plot(path: str) -> None:
+        from matplotlib.figure import Figure
+
         figure = Figure(figsize=(5.2, 3.9), layout="constrained")
         trade_offs.plot(*problem.axes, ax=figure.subplots(), scale=problem.scale)
         write_svg(figure, path, salt=printable(problem.name))

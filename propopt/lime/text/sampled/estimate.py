@@ -192,9 +192,10 @@ def estimate_words(
     whole = np.concatenate(
         [sets_of_size(plan.n_words, int(m)) for m in np.flatnonzero(plan.full)]
     )
-    known = asked(whole)
     bits, sizes = zip(*(plan.draw(rng) for _ in range(SET_BLOCKS)), strict=True)
-    values = [asked(z) for z in bits]
+    every = np.concatenate([whole, *bits])
+    answers = asked(every)  # together: a call costs more than its texts
+    known, values = answers[: len(whole)], np.split(answers[len(whole) :], SET_BLOCKS)
     terms = ControlTerms.for_samples(plan.n_words, (SET_BLOCKS - 1) * plan.block_size)
     fits = controls(terms, list(bits), list(sizes), values, float(known[0]))
     factors = np.divide(
@@ -207,7 +208,7 @@ def estimate_words(
         _Weighted(z, m, factors[m] * (f - fit.value(z)))
         for z, m, f, fit in zip(bits, sizes, values, fits, strict=True)
     ]
-    draws = WordDraws(np.concatenate([whole, *bits]), np.concatenate([known, *values]))
+    draws = WordDraws(every, answers)
     return SampledWords(plan, _all_of(whole, known), fits, left, draws)
 
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final
-
-from matplotlib import rc_context
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any, Final
 
 from propopt.interactions import InteractionScores
 from propopt.interactions.reading.clear import clear_scores
 from propopt.interactions.reading.words import SET_NOUNS
 from propopt.output.svg import write_svg
 from propopt.output.text import drawn, printable
-from propopt.plots import interaction_heatmap, interaction_intervals
-from propopt.plots.interactions.chosen import capitalised
 from propopt.problems.jobs.interactions.section import InteractionsSection
+
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 _DRAWN: Final = 20
@@ -52,6 +51,12 @@ def write_interactions_figure(
     path : str
         The file.
     """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    from propopt.plots import interaction_heatmap, interaction_intervals
+    from propopt.plots.interactions.chosen import capitalised
+
     how: dict[str, Any] = {"level": section.level, "adjust": section.adjust}
     intervals: Any = partial(interaction_intervals, n_sets=_DRAWN, **how)
     with rc_context(_LETTERS):

@@ -6,12 +6,9 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, Final
 
-from matplotlib.figure import Figure
-
 from propopt.lime import LimeExplanation, TextLimeExplanation
 from propopt.output.svg import write_svg
 from propopt.output.text import printable
-from propopt.plots import lime_coefficients, lime_path, lime_word_path, lime_words
 
 
 DRAWN_ROWS: Final = 3
@@ -34,6 +31,8 @@ def write_lime_figure(
     path : str
         The file.
     """
+    from propopt.plots import lime_coefficients, lime_path
+
     drawings = [partial(lime_coefficients, found)]
     if found.is_exact and len(widths) > 1:
         drawings.append(partial(lime_path, found, widths=widths))
@@ -56,6 +55,8 @@ def write_words_figure(
     path : str
         The file.
     """
+    from propopt.plots import lime_word_path, lime_words
+
     drawings = [partial(lime_words, found)]
     if len(widths) > 1:
         drawings.append(partial(lime_word_path, found, bandwidths=widths))
@@ -70,6 +71,8 @@ def _write(
     path: str,
 ) -> None:
     """A line for each of the first rows, a column for each drawing."""
+    from matplotlib.figure import Figure
+
     shown = rows[:DRAWN_ROWS]
     size = (5.6 * len(drawings), 0.6 + 3.6 * len(shown))
     figure = Figure(figsize=size, layout="constrained")
