@@ -15,7 +15,9 @@ from propopt.checks import sealed
 from propopt.errors import InvalidInput, SolverFailure
 from propopt.estimates import Units
 from propopt.losses import Objective, PropertyLoss
+from propopt.losses.faithfulness import quantity_of_target
 from propopt.penalties import Squared
+from propopt.quantity import Quantity
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import AttributionsLike, explanations_of
 from propopt.tables.alignment import aligned
@@ -87,6 +89,7 @@ def aggregate(
         losses=objective.breakdown(attributions),
         details={"shares": shares},
         units=_common_units(parts),
+        quantity=_common_quantity(objective, parts),
         evaluations=sum(part.evaluations for part in parts),
         solver=BACKEND,
         seconds=time.perf_counter() - start,
@@ -97,6 +100,15 @@ def _common_units(parts: Sequence[Explanation]) -> Units:
     """The units that all have; parts of the output where they differ."""
     units = {part.units for part in parts}
     return units.pop() if len(units) == 1 else "output"
+
+
+def _common_quantity(
+    objective: Objective, parts: Sequence[Explanation]
+) -> Quantity | None:
+    """What all explain, as far as they know; None where they differ."""
+    told = {part.quantity for part in parts} | {quantity_of_target(objective.losses)}
+    known = told - {None}
+    return known.pop() if len(known) == 1 else None
 
 
 def _stack(parts: Sequence[Explanation], labels: Labels) -> Array:

@@ -51,6 +51,7 @@ def explain(
     *,
     target: Target = None,
     output: Output = "auto",
+    outcome: str | None = None,
     data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None = None,
     scale: ColumnScale = "std",
     units: Literal["scaled", "output"] = "scaled",
@@ -114,6 +115,9 @@ def explain(
         to 500 of these, at most, and can be kept and asked for others.
     target, output
         Of :func:`propopt.wrap`: which class or column, and in which units.
+    outcome : str, optional
+        The name of the column that the model predicts, which models do not know: then
+        cards, axes and files say "log-odds of churn = 1", else "log-odds of class 1".
     data : DataFrame, TableSchema, documents or TextSchema, optional
         The table that standard deviations, observed values and frequencies of
         categories come from, best the one that the model was fitted on; X by default.
@@ -201,7 +205,7 @@ def explain(
             }
         )
         asked = DocumentRequest(
-            function=text_function(model, X, target, output, data, batch_rows),
+            function=text_function(model, X, target, output, data, batch_rows, outcome),
             X=X,
             law=law,
             graph=graph,
@@ -220,6 +224,7 @@ def explain(
             data,
             target=target,
             output=output,
+            outcome=outcome,
             scale=scale,
             law=law,
             robustness=robustness,
@@ -227,7 +232,7 @@ def explain(
             rng=rng,
         )
         return alone.fit(progress=progress).explain(X, progress=progress)
-    function = wrapped(model, X, target, output, data, batch_rows)
+    function = wrapped(model, X, target, output, data, batch_rows, outcome)
     note = note_on_interactions(function, X, interactions)
     has_rows = not (data is None or isinstance(data, TableSchema))
     reference = reference_of(function, *((data, "data") if has_rows else (X, "X")))

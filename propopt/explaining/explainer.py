@@ -62,6 +62,8 @@ class Explainer:
         model was fitted on; the rows given to :meth:`fit` by default.
     target, output
         Of :func:`propopt.wrap`: which class or column, and in which units.
+    outcome : str, optional
+        Of :func:`propopt.wrap`: the name of the column that the model predicts.
     scale : "std", None, mapping or array (D,)
         As for :func:`propopt.explain`: units of attributions and of distances.
     law : {"auto", "data", "gaussian", "none"}
@@ -112,6 +114,7 @@ class Explainer:
         *,
         target: Target = None,
         output: Output = "auto",
+        outcome: str | None = None,
         scale: ColumnScale = "std",
         law: LawChoice = "auto",
         n_neighbors: int = N_NEIGHBORS,
@@ -127,6 +130,7 @@ class Explainer:
         self.data = data
         self.target = target
         self.output = output
+        self.outcome = outcome
         self.scale = scale
         self.law = law
         self.n_neighbors = n_neighbors
@@ -293,6 +297,7 @@ class Explainer:
             model,
             target=choice.target,
             output=choice.output,
+            outcome=None if fitted.wrapped else fitted.function.quantity.outcome,
             law=choice.law,
             scale=fitted.rule.sizes,
             n_neighbors=fitted.nearest.n_neighbors,
@@ -351,7 +356,9 @@ class Explainer:
         data = self.data if is_schema else table
         if isinstance(self.model, Function):
             data = None
-        return wrapped(self.model, table, self.target, self.output, data)
+        return wrapped(
+            self.model, table, self.target, self.output, data, outcome=self.outcome
+        )
 
     def _reference_rows(self, table: Any, seed: int) -> Any:
         most = read_count(self.n_reference, "n_reference")

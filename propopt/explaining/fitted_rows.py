@@ -155,6 +155,7 @@ class FittedRows:
             details={**answers.details, **own},
             solver="conditional",
             units=self.reference.units,
+            quantity=self.function.quantity,
             evaluations=0 if aim is None else aim.evaluations,
             seconds=time.perf_counter() - began,
         )

@@ -158,7 +158,9 @@ def _unpacked(
 ) -> tuple[FittedRows, ModelChoice]:
     reference = _reference(header, arrays)
     told = dict(header["model"])
-    function = _function(model, told.pop("wrapped"), header, arrays, told)
+    named = reference.quantity
+    outcome = None if named is None else named.outcome
+    function = _function(model, told.pop("wrapped"), header, arrays, told, outcome)
     choice = ModelChoice(**told)
     columns = header["table"]["features"]
     labels = Labels(features=None if columns is None else tuple(columns))
@@ -204,6 +206,7 @@ def _function(
     header: Mapping[str, Any],
     arrays: Mapping[str, Array],
     told: Mapping[str, Any],
+    outcome: str | None,
 ) -> Function:
     if was_wrapped != isinstance(model, Function):
         made = "a Function, by propopt.wrap" if was_wrapped else "the model itself"
@@ -213,7 +216,7 @@ def _function(
     data: Any = arrays["table"]
     if header["schema"] is not None:
         data = unpack_schema(header["schema"], arrays)
-    return wrapped(model, None, told["target"], told["output"], data)
+    return wrapped(model, None, told["target"], told["output"], data, outcome=outcome)
 
 
 def _smoothness(arrays: Mapping[str, Array], name: str) -> Smoothness | None:

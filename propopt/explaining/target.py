@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, final, get_args
 
 import numpy as np
@@ -43,7 +43,7 @@ class TargetRule:
 
     def scaled(self, estimate: Estimate) -> Estimate:
         """Slopes of the function per scale."""
-        return estimate.scaled(self.sizes)
+        return replace(estimate.scaled(self.sizes), quantity=self.function.quantity)
 
 
 def target_rule(

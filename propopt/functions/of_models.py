@@ -27,6 +27,7 @@ def wrapped(
     output: Output,
     data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None,
     batch_rows: int | None = None,
+    outcome: str | None = None,
 ) -> Function:
     """The function of a model, which knows ``data``, or X if it has names or gaps.
 
@@ -40,11 +41,13 @@ def wrapped(
                 f"data: a schema belongs to wrap(model, data=...), and {model!r} is "
                 "wrapped already; give a table of reference rows"
             )
-        return wrap(model, target, output, batch_rows=batch_rows)
+        return wrap(model, target, output, batch_rows=batch_rows, outcome=outcome)
     is_text = isinstance(X, str) or is_documents(X)
     told = is_text or is_frame(X, "X") or _has_gaps(X)
     table = X if data is None and told else data
-    return wrapped_by_margin(model, target, output, data=table, batch_rows=batch_rows)
+    return wrapped_by_margin(
+        model, target, output, data=table, batch_rows=batch_rows, outcome=outcome
+    )
 
 
 def wrapped_by_margin(
@@ -54,17 +57,19 @@ def wrapped_by_margin(
     *,
     data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None = None,
     batch_rows: int | None = None,
+    outcome: str | None = None,
 ) -> Function:
     """The function of a model; of a boosted classifier its margin by default.
 
     That is a sum of trees, a probability is not.
     """
-    function = wrap(model, target, output, data=data, batch_rows=batch_rows)
+    told: Any = {"data": data, "batch_rows": batch_rows, "outcome": outcome}
+    function = wrap(model, target, output, **told)
     if output == "auto" and isinstance(function, TextFunction):
         return _margin_of_texts(model, target, function)
     if output != "auto" or not _has_better_margin(model, function):
         return function
-    return wrap(model, target, "margin", data=data, batch_rows=batch_rows)
+    return wrap(model, target, "margin", **told)
 
 
 def _margin_of_texts(model: Any, target: Target, function: TextFunction) -> Function:
@@ -72,8 +77,14 @@ def _margin_of_texts(model: Any, target: Target, function: TextFunction) -> Func
     boosted = hasattr(model, "predict_proba") and margins_of(model) is not None
     if function.is_read or not boosted:
         return function
-    rows, schema = function.batch_rows, function.text_schema
-    margin = wrap(model, target, "margin", data=schema, batch_rows=rows)
+    margin = wrap(
+        model,
+        target,
+        "margin",
+        data=function.text_schema,
+        batch_rows=function.batch_rows,
+        outcome=function.quantity.outcome,
+    )
     read = isinstance(margin, TextFunction) and margin.is_read
     return margin if read else function
 

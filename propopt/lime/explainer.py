@@ -32,6 +32,7 @@ def limits(
     data: Any = None,
     target: Target = None,
     output: Output = "auto",
+    outcome: str | None = None,
     n_samples: int = 5000,
     rng: int | np.random.Generator | None = 0,
     progress: bool | None = None,
@@ -57,7 +58,7 @@ def limits(
         ``lime`` with quartiles of ``data``, or of X.
     data : DataFrame or array (R, D), optional
         The table that the law is made of, best the one that the model was fitted on.
-    target, output
+    target, output, outcome
         Of :func:`propopt.wrap`, for models.
     n_samples : int
         Samples of one run of LIME, for its noise and its mean; and of each row for
@@ -88,7 +89,7 @@ def limits(
             "po.lime.text_limits(model, documents) is for them"
         )
     model_data = None if isinstance(function, Function) else data
-    f = wrapped(function, X, target, output, model_data)
+    f = wrapped(function, X, target, output, model_data, outcome=outcome)
     points, labels = f.read(X)
     reference = _reference(f, X, data, law)
     table = X if data is None else data

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array
 from propopt.checks import read_count
-from propopt.estimates import UNITS_IN_WORDS
 from propopt.output.text import drawn
 from propopt.plots.axes import LOWERS, OTHERS, RAISES, framed, given_or_new
 from propopt.plots.doubt import (
@@ -23,7 +22,7 @@ from propopt.plots.doubt import (
     uncertain,
     whiskers,
 )
-from propopt.plots.naming import largest, names_with_values
+from propopt.plots.naming import largest, names_with_values, title_of, units_label
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import AttributionsLike, explanation_of
 
@@ -87,9 +86,7 @@ def plot_row(
     bars.draw(axes, _base(result, place))
     axes.set_yticks(np.arange(len(bars.widths)), [drawn(name) for name in bars.names])
     axes.invert_yaxis()
-    axes.set(
-        xlabel=UNITS_IN_WORDS[result.units], title=drawn(f"{result.method}, row {row}")
-    )
+    axes.set(xlabel=units_label(result), title=title_of(result, f"row {row}"))
     say_hatching(axes, bool(bars.doubtful.any()))
     return framed(axes)
 

@@ -238,7 +238,8 @@ def test_parts_of_the_output_add_up_to_what_is_written(tmp_path, out, capsys):
         rng=0,
     )
     np.testing.assert_array_equal(W, best.attributions)
-    assert stored["units"].startswith("parts of the output that add up")
+    assert stored["units"].startswith("contribution of each feature to the log-odds of")
+    assert stored["units"].endswith("; every row adds up to f(x) − base")
     assert f"attributions: {stored['units']}\n" in printed
     assert f"base {stored['base_value']:.4g}, predictions " in printed
     assert "(optimization) · target exact (TreeSHAP, 100 background rows)" in printed
@@ -251,7 +252,9 @@ def test_trees_are_explained_by_the_data_law_of_the_fitted_rows(tmp_path, out, c
     stored = json.loads((out / "trees.json").read_text())
     assert stored["picked"]["target_error"]["relative"] == 0
     assert stored["picked"]["parameters"]["reference"].startswith("529 rows")
-    assert "changes of the output per standard deviation" in stored["units"]
+    assert stored["units"] == (
+        "change of the log-odds of malignant per standard deviation of each feature"
+    )
     assert "gap" in printed
     assert "target exact (boxes)" in printed
 

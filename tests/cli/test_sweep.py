@@ -30,12 +30,13 @@ def test_sweep_prints_the_front_and_the_excess_of_baselines(file, out, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"cubic ({file})"
     assert lines[1] == "9 points × 1 features, exact gradients, 3 baseline explanations"
-    assert lines[3] == "The front"
-    front = [line.split()[0] for line in lines[7:11]]
+    assert lines[2] == "explained: prediction of Power"
+    assert lines[4] == "The front"
+    front = [line.split()[0] for line in lines[8:12]]
     assert front == 3 * ["optimized"] + ["gradient"]
-    assert lines[11] == "target exact"
-    assert lines[13].startswith("Baselines: ")
-    rows = [line.split() for line in lines[16:19]]
+    assert lines[12] == "target exact"
+    assert lines[14].startswith("Baselines: ")
+    rows = [line.split() for line in lines[17:20]]
     assert [row[0] for row in rows] == ["gradient", "smoothgrad", "smoothgrad"]
     assert [row[1] for row in rows[1:]] == ["scale=0.25", "scale=0.5"]
     assert all(row[-1].endswith("%") for row in rows)

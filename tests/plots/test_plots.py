@@ -336,14 +336,14 @@ def test_contributions_are_steps_from_the_base_to_the_prediction():
     # the lowest starts at the base, each other where the one below ends
     assert [bar.get_x() for bar in bars] == [5.0, 3.0, 2.0]
     assert texts(axes.texts) == ["base 2", "prediction 1"]
-    assert axes.get_xlabel() == "contribution to the output"
+    assert axes.get_xlabel() == "contribution of each feature to the output"
 
 
 def test_slopes_are_never_drawn_as_steps():
     slopes = dataclasses.replace(contributions(), units="scaled")
     axes = po.plots.plot_row(slopes, 1, ax=Figure().subplots())
     assert {bar.get_x() for bar in axes.patches} == {0.0}
-    assert axes.get_xlabel().startswith("slope")
+    assert axes.get_xlabel().startswith("change of the output per ")
     assert not axes.texts
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from propopt.output.gaps import gap_in_words
 from propopt.output.progress import PlainConsole
 from propopt.output.terminal import print_table
-from propopt.problems.jobs.explain import ExplainSection
+from propopt.output.text import printable
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
 
@@ -20,12 +20,7 @@ _SHOWN = 12
 """Features in the printout, those that matter most."""
 
 
-def print_look(
-    best: Explanation,
-    section: ExplainSection,
-    subject: Subject,
-    console: PlainConsole,
-) -> None:
+def print_look(best: Explanation, subject: Subject, console: PlainConsole) -> None:
     """How an explanation was made, and the features that matter most."""
     for name, value in best.parameters.items():
         console.print(f"{name}: {value}", markup=False)
@@ -33,26 +28,23 @@ def print_look(
     console.print(f"{losses}; {gap_in_words(best)}", markup=False)
     for line in (*_shares_in_words(best), *_parts_in_words(best)):
         console.print(line, markup=False)
-    console.print(f"attributions: {units_in_words(section, subject)}", markup=False)
+    words = printable(units_in_words(best, subject))
+    console.print(f"attributions: {words}", markup=False)
     if subject.is_text:
         _print_words(best, subject, console)
     else:
         _print_sizes(best, console)
 
 
-def units_in_words(section: ExplainSection, subject: Subject) -> str:
+def units_in_words(best: Explanation, subject: Subject) -> str:
     """What attributions are, as a phrase."""
-    if section.units == "output":
-        return "parts of the output that add up to f(x) − base in every row"
+    if "base_value" in best.details:
+        return f"{best.units_in_words}; every row adds up to f(x) − base"
     if subject.is_text:
-        return "changes of the output by the words of each document"
-    given = "given scale"
-    if isinstance(section.scale, str):
-        given = {"std": "standard deviation", "none": "unit"}[section.scale]
-    return (
-        f"changes of the output per {given} of each feature; of a category or a "
-        "missing number its effect"
-    )
+        return best.units_in_words.replace("feature", "word")
+    if subject.columns is None:
+        return best.units_in_words
+    return f"{best.units_in_words}; of a category or a missing number its effect"
 
 
 def output_parts(best: Explanation) -> dict[str, Any]:

@@ -42,13 +42,14 @@ def print_title(name: str, files: Sequence[Path], console: PlainConsole) -> None
 
 
 def print_subject(subject: Subject, console: PlainConsole, *others: str | None) -> None:
-    """Sizes, what else there is to say, and the score of a model."""
+    """Sizes, what else there is to say, what is explained, the score of a model."""
     rows, columns = "points", "features"
     if subject.is_text:
         rows, columns = "documents", "words"
     size = f"{len(subject.points)} {rows} × {subject.n_features} {columns}"
     parts = (size, *others)
     console.print(", ".join(filter(None, parts)))
+    console.print(f"explained: {printable(subject.function.quantity)}", markup=False)
     score = subject.score
     if score is not None:
         console.print(f"the model: {score.in_words()}", markup=False)
