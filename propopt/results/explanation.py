@@ -21,7 +21,7 @@ from propopt.estimates import Units, units_in_words
 from propopt.losses import Constraint, Objective, Program, PropertyLoss, bounds_of
 from propopt.losses.base import read_for
 from propopt.output.csv import write_csv
-from propopt.output.html import explanation_html, explanation_text
+from propopt.output.html import explanation_html, explanation_print, explanation_text
 from propopt.quantity import Quantity
 from propopt.results.aim import Aim
 from propopt.results.arrays import (
@@ -413,3 +413,4 @@ class Explanation:
     stability = stability
     _repr_html_ = explanation_html
     __repr__ = explanation_text
+    __str__ = explanation_print

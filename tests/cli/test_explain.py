@@ -75,7 +75,7 @@ def test_the_score_of_the_model_is_printed_and_stored(look, out, capsys):
     right = file.subject.estimator.predict(X.loc[rows]) == names_of_classes
     assert stored["value"] == right.mean()
     assert f"the model: accuracy {right.mean():.3f} on 30 held-out rows" in printed
-    assert "Features by the mean size of their attributions" in printed
+    assert "\nWhat moves the " in printed
     assert "weight rule: given" in printed
 
 

@@ -110,7 +110,7 @@ def test_two_numbers_and_a_blank_one():
 
 def test_the_nearest_of_a_family_is_told():
     axes = drawn(FRONT, PLAIN, SMOOTH, nearest=[3, 5])
-    assert "scale 0.1 is nearest" in labels(axes)
+    assert "smoothgrad: scale 0.1 is nearest" in labels(axes)
     np.testing.assert_array_equal(line(axes, "scale 0.1 is nearest"), [(2, 3.5)])
     assert not any("nearest" in label for label in labels(drawn(FRONT, SMOOTH)))
 
@@ -123,7 +123,7 @@ def test_the_nearest_of_a_sweep_is_that_of_its_least_excess():
     ]
     curve = po.sweep(objective, {"sparsity": [0.1, 1.0]}, halves)
     assert curve.nearest("m").parameters["c"] == 0.6
-    assert "c 0.6 is nearest" in labels(curve.plot())
+    assert "m: c 0.6 is nearest" in labels(curve.plot())
     plt.close("all")
 
 

@@ -127,7 +127,7 @@ def call_of(model: Any, output: str) -> Call | None:
 
 def quantity_of(model: Any, output: str, index: int | None) -> Quantity:
     """What an output of a model is: of which class, and log-odds where a margin is."""
-    name, classes = name_of(model), getattr(model, "classes_", None)
+    name, classes = name_of(last_step(model)), getattr(model, "classes_", None)
     if output == "value" or classes is None:
         kind: Any = output
         return Quantity(model=name, kind=kind, position=index)

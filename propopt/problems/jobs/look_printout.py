@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from propopt.output.gaps import gap_in_words
+from propopt.output.html import explanation_card
 from propopt.output.progress import PlainConsole
 from propopt.output.terminal import print_table
 from propopt.output.text import printable
@@ -30,10 +32,13 @@ def print_look(best: Explanation, subject: Subject, console: PlainConsole) -> No
         console.print(line, markup=False)
     words = printable(units_in_words(best, subject))
     console.print(f"attributions: {words}", markup=False)
+    console.print()
+    card = explanation_card(best, _SHOWN)
     if subject.is_text:
         _print_words(best, subject, console)
-    else:
-        _print_sizes(best, console)
+        console.print()
+        card = replace(card, rows=())
+    console.print(card.text(), markup=False)
 
 
 def units_in_words(best: Explanation, subject: Subject) -> str:
@@ -94,14 +99,3 @@ def _print_words(best: Explanation, subject: Subject, console: PlainConsole) -> 
     title = "Words by the total size of their attributions"
     head = ["word", "documents", "mean where it stands"]
     print_table(console, title, head, rows)
-
-
-def _print_sizes(best: Explanation, console: PlainConsole) -> None:
-    W = best.to_frame()
-    sizes = np.abs(W).mean().sort_values(ascending=False)[:_SHOWN]
-    rows = [
-        [str(name), f"{size:.4g}", f"{W[name].mean():.4g}"]
-        for name, size in sizes.items()
-    ]
-    title = "Features by the mean size of their attributions"
-    print_table(console, title, ["feature", "mean size", "mean"], rows)
