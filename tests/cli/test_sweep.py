@@ -43,6 +43,51 @@ def test_sweep_prints_the_front_and_the_excess_of_baselines(file, out, capsys):
     assert lines[-2].startswith(f"wrote {out / 'cubic'}.csv, .svg, .npz, ")
 
 
+TABLE = """
+name: patients
+data: {sklearn: diabetes, explain: 40, standardize: true}
+model: {kind: mlp, hidden: [8], regularization: 10}
+objective:
+  gradient_matching: 1
+  pairwise_robustness: {graph: {kind: knn, n_neighbors: 5}}
+sweep: {pairwise_robustness: {low: 1e-3, high: 10, points: 9}}
+baselines:
+  - {method: gradient}
+  - {method: smoothgrad, scale: [0.5, 1], n_samples: 50}
+"""
+
+
+def test_a_sweep_ends_with_what_was_found_at_the_knee(tmp_path, out, capsys):
+    sweep(write(tmp_path, "patients", TABLE), "--output", out)
+    lines = capsys.readouterr().out.splitlines()
+    table = read_csv(out / "patients.csv")
+    optima, others = table[table["gap"].notna()], table[table["gap"].isna()]
+    names = ["loss.gradient_matching", "loss.pairwise_robustness"]
+    losses = optima[names]
+    scaled = (losses - losses.min()) / (losses.max() - losses.min())
+    knee = optima.iloc[scaled.sum(axis=1).argmin()]
+    weights = [1.0, knee["weight.pairwise_robustness"]]
+    excess = others[names] @ weights / (knee[names] @ weights) - 1.0
+    nearest = others.loc[excess.idxmin()]
+    name = nearest["method"]
+    if name == "smoothgrad":
+        name += f" scale={nearest['parameter.scale']:.4g}"
+    removed = knee["removed.pairwise_robustness"]
+    [found] = [line for line in lines if line.startswith("At the knee: ")]
+    assert found == (
+        f"At the knee: {100 * knee['kept']:.0f} % as faithful, squared differences "
+        f"between neighbours {100 * removed:.0f} % smaller; nearest baseline: {name}, "
+        f"{100 * excess.min():.2g} % above the best possible"
+    )
+    card = lines.index(
+        "What moves the predicted disease progression, by MLPRegressor, over 40 rows"
+    )
+    W = read_csv(out / "patients_attributions.csv", index_col=0)
+    first = W.abs().mean().idxmax()
+    assert lines[card + 2].split()[:2] == [first, f"{W[first].mean():+.3g}"]
+    assert lines.index(found) > card > max(lines.index("The front"), 20)
+
+
 @pytest.mark.parametrize("columns", ["40", "80"])
 def test_nothing_is_cut_off_in_a_narrow_terminal(
     tmp_path, out, capsys, monkeypatch, columns

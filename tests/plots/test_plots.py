@@ -108,10 +108,13 @@ def test_two_numbers_and_a_blank_one():
     assert [len(family.get_xdata()) for family in families] == [2, 2]
 
 
+NEAREST = "smoothgrad: scale 0.1 is nearest"
+
+
 def test_the_nearest_of_a_family_is_told():
     axes = drawn(FRONT, PLAIN, SMOOTH, nearest=[3, 5])
-    assert "smoothgrad: scale 0.1 is nearest" in labels(axes)
-    np.testing.assert_array_equal(line(axes, "scale 0.1 is nearest"), [(2, 3.5)])
+    assert NEAREST in labels(axes)
+    np.testing.assert_array_equal(line(axes, NEAREST), [(2, 3.5)])
     assert not any("nearest" in label for label in labels(drawn(FRONT, SMOOTH)))
 
 

@@ -156,6 +156,7 @@ def test_the_legend_is_below_the_picture_and_takes_less_than_a_fifth():
     figure = Figure(figsize=(6.0, 5.0), layout="constrained")
     others = {f"other {k}": k * G for k in range(6)}
     axes = picture(curve(others=others).plot(ax=figure.subplots()))
+    figure.draw_without_rendering()  # in its own resolution
     legend = axes.get_legend().get_window_extent()
     assert len(texts(axes)) == 8
     assert legend.y1 <= axes.xaxis.label.get_window_extent().y0
