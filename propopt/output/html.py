@@ -8,6 +8,7 @@ pages. The layer of explanations is above this one: they are taken by their attr
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, final
@@ -362,8 +363,13 @@ def _proof(explanation: Any) -> Iterator[str]:
         yield f"optimal (gap {gap:.0e})"
     else:
         yield f"within {percent(gap)} % of optimal (gap {gap:.1e})"
-    yield target_in_words(explanation)
+    words, target = target_in_words(explanation), explanation.target
+    drawn = target is not None and target.n_blocks > 0
+    yield words if drawn else _FIRST_CLAUSE.match(words)[0]  # type: ignore[index]
 
+
+_FIRST_CLAUSE: Final = re.compile(r"[^,;(]*(\([^)]*\))?")
+"""Of how a target was made: the settings have the rest."""
 
 _ROUNDING: Final = 1e-12
 _TOLERATED: Final = 1e-5
