@@ -214,7 +214,7 @@ def _bar_html(reach: tuple[float, float], low: float, high: float) -> str:
         'border-left:1px solid currentColor;opacity:.5"></span>'
     )
     return (
-        '<div style="position:relative;width:clamp(4em,22vw,14em);height:.85em">'
+        '<div style="position:relative;width:clamp(3em,16vw,14em);height:.85em">'
         f"{bars}{axis}</div>"
     )
 

@@ -178,7 +178,7 @@ class TradeOffs:
         return self.optimized[int(((values - low) / span).sum(axis=1).argmin())]
 
     def in_words(self, best: Explanation | None = None) -> str:
-        """What a reader can act on: what an optimum keeps, and who comes near it.
+        r"""What a reader can act on: what an optimum keeps, and who comes near it.
 
         *As faithful* is the share of faithfulness that is kept, 1 − loss(W)/loss(W_∞):
         100 % at the target, such as the gradients, and 0 % where the other losses cost
@@ -199,9 +199,9 @@ class TradeOffs:
         >>> robust = po.PairwiseRobustness(po.chain_graph(3))
         >>> weights = {"pairwise_robustness": np.logspace(-3, 3, 25)}
         >>> curve = po.sweep(po.GradientMatching(G) + robust, weights, {"half": G / 2})
-        >>> print(curve.in_words())
-        69 % as faithful, squared differences between neighbours 72 % smaller; nearest \
-        baseline: half, 222 % above the best possible
+        >>> print(*curve.in_words().split("; "), sep="\n")
+        78 % as faithful, squared differences between neighbours 73 % smaller
+        nearest baseline for these weights: half, 336 % above the best possible
         """
         chosen = self.knee() if best is None else best
         words = [", ".join(self._shares_in_words(chosen))]
@@ -214,7 +214,7 @@ class TradeOffs:
             excess, place = min(compared)
             name = self._name_among_others(self.baselines[place])
             above = f"{percent(excess)} % above the best possible"
-            words.append(f"nearest baseline: {name}, {above}")
+            words.append(f"nearest baseline for these weights: {name}, {above}")
         return "; ".join(filter(None, words))
 
     def _shares_in_words(self, best: Explanation) -> Iterator[str]:

@@ -76,7 +76,8 @@ def test_a_sweep_ends_with_what_was_found_at_the_knee(tmp_path, out, capsys):
     [found] = [line for line in lines if line.startswith("At the knee: ")]
     assert found == (
         f"At the knee: {100 * knee['kept']:.0f} % as faithful, squared differences "
-        f"between neighbours {100 * removed:.0f} % smaller; nearest baseline: {name}, "
+        f"between neighbours {100 * removed:.0f} % smaller; nearest baseline for "
+        f"these weights: {name}, "
         f"{100 * excess.min():.2g} % above the best possible"
     )
     card = lines.index(
