@@ -29,7 +29,7 @@ N_PRINTED: Final = 5
 _MOST_ROWS: Final = 1_000
 """Rows whose certain signs are counted for a card."""
 
-RAISES, LOWERS = "#cc6a1b", "#3b82c9"
+BAR_RAISES, BAR_LOWERS = "#cc6a1b", "#3b82c9"
 """Of bars: an orange and a blue with a contrast of 3 or more to white and to black."""
 
 TEXT_CELL = 'style="text-align:left;padding:1px 10px"'
@@ -202,7 +202,7 @@ def _bar_html(reach: tuple[float, float], low: float, high: float) -> str:
     whole = low / size + high / size or 1.0
     zero = 100.0 * (low / size) / whole
     below, above = (100.0 * (abs(end) / size) / whole for end in reach)
-    parts = ((zero - below, below, LOWERS), (zero, above, RAISES))
+    parts = ((zero - below, below, BAR_LOWERS), (zero, above, BAR_RAISES))
     bars = "".join(
         f'<span style="{_BAR};left:{left:.1f}%;width:{width:.1f}%;'
         f'background:{colour}"></span>'

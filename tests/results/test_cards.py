@@ -19,7 +19,7 @@ from sklearn.svm import SVC
 
 import propopt as po
 from propopt.certificate import Certificate
-from propopt.output.html import LOWERS, RAISES, Card, CardRow
+from propopt.output.html import BAR_LOWERS, BAR_RAISES, Card, CardRow
 
 
 X, Y = load_breast_cancer(return_X_y=True, as_frame=True)
@@ -165,15 +165,15 @@ def test_bars_reach_as_far_as_what_is_negative_and_positive(explained):
     assert len(rows) == len(order)
     for name, row in zip(order, rows, strict=True):
         assert f">{name}<" in row
-        widths = dict.fromkeys((LOWERS, RAISES), 0.0)
+        widths = dict.fromkeys((BAR_LOWERS, BAR_RAISES), 0.0)
         bar = r"left:([\d.]+)%;width:([\d.]+)%;background:(#\w+)"
         for left, width, colour in re.findall(bar, row):
             widths[colour] = float(width)
             zero = -100 * below.min() / whole
-            ends = float(left) + float(width) if colour == LOWERS else float(left)
+            ends = float(left) + float(width) if colour == BAR_LOWERS else float(left)
             assert ends == pytest.approx(zero, abs=0.11)  # of two numbers of one digit
-        assert widths[LOWERS] == pytest.approx(-100 * below[name] / whole, abs=0.06)
-        assert widths[RAISES] == pytest.approx(100 * above[name] / whole, abs=0.06)
+        assert widths[BAR_LOWERS] == pytest.approx(-100 * below[name] / whole, abs=0.06)
+        assert widths[BAR_RAISES] == pytest.approx(100 * above[name] / whole, abs=0.06)
         number = f"{W[name].mean():+.3g}".replace("-", "−")
         assert f">{number}<" in row
 
@@ -277,7 +277,7 @@ def luminance(colour):
 @pytest.mark.parametrize(
     "page", ["#ffffff", "#f7f7f7", "#111418", "#1e1e1e", "#000000"]
 )
-@pytest.mark.parametrize("colour", [RAISES, LOWERS])
+@pytest.mark.parametrize("colour", [BAR_RAISES, BAR_LOWERS])
 def test_bars_have_the_contrast_of_graphics_on_light_and_dark_pages(page, colour):
     low, high = sorted([luminance(page), luminance(colour)])
     assert (high + 0.05) / (low + 0.05) >= 3.0  # WCAG 2.2, 1.4.11

@@ -30,7 +30,7 @@ def print_look(best: Explanation, subject: Subject, console: PlainConsole) -> No
     console.print(f"{losses}; {gap_in_words(best)}", markup=False)
     for line in (*_shares_in_words(best), *_parts_in_words(best)):
         console.print(line, markup=False)
-    words = printable(units_in_words(best, subject))
+    words = printable(attributions_in_words(best, subject))
     console.print(f"attributions: {words}", markup=False)
     console.print()
     card = explanation_card(best, _SHOWN)
@@ -41,7 +41,7 @@ def print_look(best: Explanation, subject: Subject, console: PlainConsole) -> No
     console.print(card.text(), markup=False)
 
 
-def units_in_words(best: Explanation, subject: Subject) -> str:
+def attributions_in_words(best: Explanation, subject: Subject) -> str:
     """What attributions are, as a phrase."""
     if "base_value" in best.details:
         return f"{best.units_in_words}; every row adds up to f(x) − base"

@@ -15,9 +15,9 @@ from propopt.problems.jobs.artefacts import Writer, write_json
 from propopt.problems.jobs.explain import Explain, ExplainSection
 from propopt.problems.jobs.look import LookReport, SubjectLook, run_look
 from propopt.problems.jobs.look_printout import (
+    attributions_in_words,
     output_parts,
     print_look,
-    units_in_words,
 )
 from propopt.problems.jobs.manifest import manifest
 from propopt.problems.jobs.page import page_writers
@@ -182,6 +182,6 @@ class _FirstReport(LookReport):
             found,
             gradient=str(next(filter(None, aims))),
             model=look.model,
-            units=units_in_words(found, look.subject),
+            units=attributions_in_words(found, look.subject),
             **output_parts(found),
         )
