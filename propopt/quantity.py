@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, Self, TypeAlias, final
 QuantityKind: TypeAlias = Literal["value", "probability", "log_odds", "margin"]
 """``predict``; ``predict_proba``; log p/(1 − p); ``decision_function``."""
 
-Label: TypeAlias = str | int | float | bool
+ClassLabel: TypeAlias = str | int | float | bool
 
 _NOUNS: Final[Mapping[str, str]] = {
     "probability": "probability",
@@ -55,7 +55,7 @@ class Quantity:
 
     model: str
     kind: QuantityKind = "value"
-    label: Label | None = None
+    label: ClassLabel | None = None
     position: int | None = None
     outcome: str | None = None
 

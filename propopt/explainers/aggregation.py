@@ -15,7 +15,7 @@ from propopt.checks import sealed
 from propopt.errors import InvalidInput, SolverFailure
 from propopt.estimates import Units
 from propopt.losses import Objective, PropertyLoss
-from propopt.losses.faithfulness import quantity_of_target
+from propopt.losses.faithfulness import quantity_of_target, units_of_target
 from propopt.penalties import Squared
 from propopt.quantity import Quantity
 from propopt.results.explanation import Explanation
@@ -61,7 +61,8 @@ def aggregate(
     Raises
     ------
     InvalidInput
-        If there is no explanation, or if their shapes differ.
+        If there is no explanation, or if their shapes or their units differ: a sum of
+        slopes and of parts of the output is neither.
     SolverFailure
         If the backend gives no answer.
 
@@ -76,9 +77,11 @@ def aggregate(
     """
     start = time.perf_counter()
     objective = Objective.of(objective)
-    parts = list(explanations_of(explanations, "explanation"))
+    units = units_of_target(objective.losses)
+    parts = list(explanations_of(explanations, "explanation", units))
     labels = reduce(Labels.or_else, (e.labels for e in parts), objective.labels)
     stack = _stack(parts, labels)
+    common = _common_units(parts)
     shares = _best_shares(objective, stack)
     attributions = sealed(_mix(stack, shares))
     return Explanation(
@@ -88,7 +91,7 @@ def aggregate(
         weights=objective.weights,
         losses=objective.breakdown(attributions),
         details={"shares": shares},
-        units=_common_units(parts),
+        units=common,
         quantity=_common_quantity(objective, parts),
         evaluations=sum(part.evaluations for part in parts),
         solver=BACKEND,
@@ -97,9 +100,15 @@ def aggregate(
 
 
 def _common_units(parts: Sequence[Explanation]) -> Units:
-    """The units that all have; parts of the output where they differ."""
-    units = {part.units for part in parts}
-    return units.pop() if len(units) == 1 else "output"
+    """The units that all have."""
+    methods = {part.units: part.method for part in parts}
+    if len(methods) != 1:
+        told = " and ".join(f"{units!r} ({name})" for units, name in methods.items())
+        raise InvalidInput(
+            f"explanations: expected all in one unit, got {told}; bring them to one by "
+            "to_slopes or scaled"
+        )
+    return next(iter(methods))
 
 
 def _common_quantity(

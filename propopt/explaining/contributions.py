@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions, Points, Values
 from propopt.checks import as_floats, read_rng
@@ -58,11 +57,6 @@ class Contributions:
     def total(self) -> Array:
         """The totals t = f(x) − base, shape (N,)."""
         return self.prediction - self.base
-
-    @property
-    def used(self) -> NDArray[np.bool_]:
-        """Columns that contribute to some row, shape (D,)."""
-        return np.asarray(self.estimate.values.any(axis=0))
 
     @property
     def missed(self) -> float:

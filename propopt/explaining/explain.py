@@ -21,6 +21,7 @@ from propopt.explaining.defaults import (
     in_words,
     neighbours_of,
     reference_of,
+    refuse_no_scale,
     sizes_of,
     warn_of_patterns,
 )
@@ -37,7 +38,7 @@ from propopt.explaining.together import Together, stability_in_words
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.of_models import wrapped
 from propopt.functions.text import TextFunction
-from propopt.graphs.base import Graph
+from propopt.graphs.base import Graph, read_graph
 from propopt.interactions.result import InteractionScores
 from propopt.lime.text.law import TextLaw
 from propopt.results.explanation import Explanation
@@ -125,7 +126,9 @@ def explain(
         declared by :meth:`propopt.TableSchema.of`. Of a Function, which knows its
         columns, a table of reference rows.
     scale : "std", None, mapping or array (D,)
-        s, and the units of distances. None: features as they are, plain gradients.
+        s, and the units of distances. None: features as they are, plain gradients. A
+        column that is constant in ``data`` has s = 0: its attribution is 0, it has no
+        part in distances, and ``parameters["notes"]`` names it.
     units : {"scaled", "output"}
         ``"output"``: parts of the output that add up to f(x) − base in every row, the
         nearest to ``contributions`` that are robust:
@@ -236,9 +239,19 @@ def explain(
     note = note_on_interactions(function, X, interactions)
     has_rows = not (data is None or isinstance(data, TableSchema))
     reference = reference_of(function, *((data, "data") if has_rows else (X, "X")))
+    if has_rows and units == "scaled":
+        reference.refuse_equal_rows()
     sizes = sizes_of(function, reference, scale)
     coordinates = coordinates_of(function, X, sizes)
-    similar = graph or neighbours_of(coordinates, same_pattern)
+    similar = (
+        neighbours_of(coordinates, same_pattern) if graph is None else read_graph(graph)
+    )
+    if similar.n_nodes != len(coordinates):
+        raise InvalidInput(
+            f"graph: expected one of the {len(coordinates)} rows of X, got one of "
+            f"{similar.n_nodes} nodes; make it of X, as by po.knn_graph(X, 8)"
+        )
+    refuse_no_scale(sizes, reference)
     warn_of_patterns(similar, coordinates)
     rows = Together(X=X, graph=similar, robustness=robustness, progress=progress)
     match units:

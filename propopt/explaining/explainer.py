@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self, final
+from typing import TYPE_CHECKING, Any, NoReturn, Self, final
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from propopt.checks import read_count, read_rng, read_seed
-from propopt.errors import InvalidInput
+from propopt.errors import InvalidInput, no_such_name
 from propopt.explaining.defaults import N_NEIGHBORS
 from propopt.explaining.fit_plan import FitPlan, NeighborWeights
 from propopt.explaining.fitted_rows import FittedRows
@@ -32,6 +32,17 @@ from propopt.tables.text import is_documents
 
 
 MOST_REFERENCE_ROWS = 500
+_NAMES_OF_OTHERS = {
+    "shap_values": "explain(X).attributions",
+    "expected_value": "po.explain(..., units='output').details['base_value']",
+    "explain_instance": "explain(X), of a table of one row",
+    "explain_row": "explain(X), of a table of one row",
+}
+"""What those of other packages are asked for, and how that is called here."""
+
+
+class NotFitted(InvalidInput, NotFittedError):  # type: ignore[misc]  # it is Any
+    """An explainer is asked before its fit."""
 
 
 @final
@@ -320,6 +331,20 @@ class Explainer:
         """The weight of robustness in use."""
         return self._rows.weights[1]
 
+    def __call__(self, *args: object, **settings: object) -> NoReturn:
+        """Explainers of shap are called; this one says how it is asked."""
+        del args, settings
+        raise InvalidInput(
+            f"{self!r}: is not called; fit() it once, and explain(X) explains rows"
+        )
+
+    if not TYPE_CHECKING:  # which trusts whatever a class with __getattr__ is asked
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if hasattr(type(self), name):  # a property, which raised it
+                raise NotFitted(f"{self!r}: call fit() first")
+            raise no_such_name(self, name, _NAMES_OF_OTHERS)
+
     def __repr__(self) -> str:
         name = type(self).__name__
         if self._fitted is None:
@@ -330,7 +355,7 @@ class Explainer:
     @property
     def _rows(self) -> FittedRows:
         if self._fitted is None:
-            raise NotFittedError(f"{self!r}: call fit() first")
+            raise NotFitted(f"{self!r}: call fit() first")
         return self._fitted
 
     def _table(self, X: Any) -> Any:

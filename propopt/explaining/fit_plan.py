@@ -20,7 +20,7 @@ from propopt.explaining.defaults import (
     sizes_of,
 )
 from propopt.explaining.fitted_rows import FittedRows
-from propopt.explaining.interactions import note_on_interactions
+from propopt.explaining.interactions import note_on_interactions, with_note
 from propopt.explaining.nearest import NearestRows
 from propopt.explaining.target import LawChoice, target_rule
 from propopt.functions import Function
@@ -80,6 +80,7 @@ class FitPlan:
         """The reference rows, explained together."""
         note = note_on_interactions(self.function, self.rows, self.interactions)
         reference = reference_of(self.function, self.table)
+        reference.refuse_equal_rows()
         sizes = sizes_of(self.function, reference, self.scale)
         coordinates = coordinates_of(self.function, self.rows, sizes)
         graph = self._graph(coordinates)
@@ -91,7 +92,8 @@ class FitPlan:
         best = optimum(rest, robust, self.robustness, progress)
         name = "smoothness" if smooth is None else smooth.name
         nearest = self._nearest(coordinates, graph)
-        settings = {**self._settings(aim, nearest), **note}
+        notes = {"notes": "; ".join(aim.notes)} if aim.notes else {}
+        settings = with_note({**self._settings(aim, nearest), **notes}, note)
         return FittedRows(
             function=self.function,
             wrapped=self.wrapped,

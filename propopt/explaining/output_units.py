@@ -18,7 +18,7 @@ from propopt.results.explanation import Explanation
 
 
 _ROUNDING = 1e-9
-"""Of totals, for functions that no feature changes."""
+"""Of predictions and base, for functions that no feature changes."""
 
 
 def complete_explanation(
@@ -77,7 +77,7 @@ def complete_explanation(
     """
     if metric not in get_args(FeatureMetric):
         raise InvalidInput(f"metric: expected 'uniform' or 'effects', got {metric!r}")
-    roots = np.ones(len(contributions.used))
+    roots = np.ones(contributions.estimate.values.shape[1])
     if metric == "effects":
         roots = np.sqrt(contributions.metric())
     best = _best(contributions, graph, roots, robustness, progress)
@@ -114,15 +114,15 @@ def _best(
         blocks=None if estimate.blocks is None else estimate.blocks / roots,
     )
     robust = PairwiseRobustness(graph)
-    if not contributions.used.any():
-        if np.abs(contributions.total).max() > _ROUNDING:
+    if not estimate.values.any():
+        size = np.abs([contributions.prediction, contributions.base]).max()
+        if np.abs(contributions.total).max() > _ROUNDING * size:
             raise InvalidInput(
                 "contributions: all are zero, and predictions differ from the base by "
                 f"up to {np.abs(contributions.total).max():.3g}: nothing can add up"
             )
         return optimum(1.0 * GradientMatching(aim), robust, robustness, progress)
-    weights = np.where(contributions.used, roots, 0.0)
-    adding_up = Completeness(contributions.total, weights)
+    adding_up = Completeness(contributions.total, roots)  # over columns that are used
     return optimum(
         1.0 * GradientMatching(aim), robust, robustness, progress, [adding_up]
     )

@@ -20,6 +20,7 @@ from propopt.explaining.fitted_rows import FittedRows
 from propopt.explaining.nearest import NearestRows
 from propopt.explaining.target import LawChoice, target_rule
 from propopt.functions import Function
+from propopt.functions.answers import allowed_difference, precision_of
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.of_models import wrapped
 from propopt.graphs.precomputed import graph_from_matrix
@@ -56,7 +57,8 @@ CHECKED_TARGETS = 3
 """... at which its targets are."""
 
 _SAME = 1e-4
-"""Of the largest: other libraries and machines round in other places."""
+"""Of the range of values, and of the largest target: other libraries and machines
+round in other places."""
 
 
 @final
@@ -233,9 +235,14 @@ def _refuse_other_function(fitted: FittedRows, values: Array, source: Path) -> N
     targets = rule.scaled(rule.function.estimate_at(rows, columns)).values
     found = fitted.function.value_at(fitted.rows[: len(values)], columns)
     stored = fitted.reference.details["gradient"][: len(rows)]
-    for what, now, then in (("value", found, values), ("target", targets, stored)):
-        apart = np.abs(now - then)
-        if apart.max() > _SAME * float(np.abs(then).max()):
+    of_values = allowed_difference(values, _SAME, precision_of(values))
+    of_targets = np.full(stored.shape, _SAME * np.abs(stored).max())
+    for what, now, then, allowed in (
+        ("value", found, values, of_values),
+        ("target", targets, stored, of_targets),
+    ):
+        apart = np.abs(now - then) - allowed
+        if apart.max() > 0.0:
             place = np.unravel_index(int(apart.argmax()), apart.shape)
             raise InvalidInput(
                 f"{source}: model: it is another function than the explainer was "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from propopt.errors import InvalidInput
 from propopt.functions.base import Function
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.text import TextFunction
-from propopt.functions.wrapping import wrap
+from propopt.functions.wrapping import KnownTable, wrap, wrap_told
 from propopt.structures.margins import margins_of
 from propopt.tables.frames import is_frame
 from propopt.tables.schema import TableSchema
@@ -42,12 +43,17 @@ def wrapped(
                 "wrapped already; give a table of reference rows"
             )
         return wrap(model, target, output, batch_rows=batch_rows, outcome=outcome)
-    is_text = isinstance(X, str) or is_documents(X)
-    told = is_text or is_frame(X, "X") or _has_gaps(X)
-    table = X if data is None and told else data
-    return wrapped_by_margin(
-        model, target, output, data=table, batch_rows=batch_rows, outcome=outcome
-    )
+    for what, table in (("X", X), ("data", data)):
+        if isinstance(table, str | bytes | Path):
+            raise InvalidInput(
+                f"{what}: expected a table, or a list of texts, got "
+                f"{str(table)!r:.80}; pandas.read_csv(path) reads the table of a "
+                "file, and [text] is one text"
+            )
+    known = KnownTable(data)
+    if data is None and (is_documents(X) or is_frame(X, "X") or _has_gaps(X)):
+        known = KnownTable(X, "X")
+    return _by_margin(model, target, output, known, batch_rows, outcome)
 
 
 def wrapped_by_margin(
@@ -63,13 +69,25 @@ def wrapped_by_margin(
 
     That is a sum of trees, a probability is not.
     """
-    told: Any = {"data": data, "batch_rows": batch_rows, "outcome": outcome}
-    function = wrap(model, target, output, **told)
+    return _by_margin(model, target, output, KnownTable(data), batch_rows, outcome)
+
+
+def _by_margin(
+    model: Any,
+    target: Target,
+    output: Output,
+    told: KnownTable,
+    batch_rows: int | None,
+    outcome: str | None,
+) -> Function:
+    """As :func:`wrapped_by_margin`, with the name that errors give the table."""
+    rest = None, None, None, told, batch_rows, outcome
+    function = wrap_told(model, target, output, *rest)
     if output == "auto" and isinstance(function, TextFunction):
         return _margin_of_texts(model, target, function)
     if output != "auto" or not _has_better_margin(model, function):
         return function
-    return wrap(model, target, "margin", **told)
+    return wrap_told(model, target, "margin", *rest)
 
 
 def _margin_of_texts(model: Any, target: Target, function: TextFunction) -> Function:

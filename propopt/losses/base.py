@@ -218,8 +218,21 @@ class Objective:
 
     @classmethod
     def of(cls, losses: Objective | PropertyLoss) -> Objective:
-        """The objective itself, or a single loss with weight one."""
-        return losses if isinstance(losses, Objective) else cls(((1.0, losses),))
+        """The objective itself, or a single loss with weight one.
+
+        Raises
+        ------
+        InvalidInput
+            If it is neither.
+        """
+        if isinstance(losses, Objective):
+            return losses
+        if isinstance(losses, PropertyLoss):
+            return cls(((1.0, losses),))
+        raise InvalidInput(
+            "objective: expected losses and weights, such as po.GradientMatching(G) + "
+            f"0.5 * po.Sparsity(), got {type(losses).__name__}; sum(...) adds a list"
+        )
 
     @classmethod
     def trusted(cls, terms: tuple[tuple[float, PropertyLoss], ...]) -> Objective:

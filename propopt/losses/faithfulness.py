@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, Literal, final
+from typing import Any, Literal, final, get_args
 
 import numpy as np
 import pandas as pd
@@ -32,8 +32,17 @@ class GradientMatching(Faithfulness):
         known, and results say what it costs.
     norm : {"l2", "l1"}
         ``"l1"`` sums absolute differences instead, Σ_n ‖w_n − ∇f(x_n)‖₁.
+    units : {"gradient", "output", "scaled"}, optional
+        Of plain numbers: slopes, parts of the output, or slopes times a scale. Without
+        them tables of distances say "units unknown". Estimates, explanations and
+        ``shap`` say their own.
     name : str
         What the loss is called in weights, results and CSV columns.
+
+    Raises
+    ------
+    InvalidInput
+        If G is no finite table, or says other units than ``units``.
 
     Examples
     --------
@@ -47,6 +56,7 @@ class GradientMatching(Faithfulness):
         G: object,
         norm: Literal["l2", "l1"] = "l2",
         *,
+        units: Units | None = None,
         name: str = "gradient_matching",
     ) -> None:
         if norm not in ("l2", "l1"):
@@ -58,7 +68,7 @@ class GradientMatching(Faithfulness):
             self.G, self._labels = G.values, G.labels
         else:
             self.G, self._labels = read_attributions(G, "G")
-        self.units = _units_of(G)
+        self.units = _read_units(units, _units_of(G))
         refuse_overflow(self.G, "G")
         self.norm = norm
         self.name = name
@@ -194,6 +204,21 @@ def quantity_of_target(losses: Iterable[PropertyLoss]) -> Quantity | None:
     faithful = [loss for loss in losses if isinstance(loss, Faithfulness)]
     told = {loss.quantity for loss in faithful if loss.quantity is not None}
     return told.pop() if len(told) == 1 else None
+
+
+def _read_units(given: Units | None, own: Units | None) -> Units | None:
+    """The units of a target, as it says or as somebody says of it."""
+    if given is None:
+        return own
+    if given not in get_args(Units):
+        raise InvalidInput(
+            f"units: expected 'gradient', 'output' or 'scaled', got {given!r}"
+        )
+    if own not in (None, given):
+        raise InvalidInput(
+            f"units: G is in units {own!r}, and not {given!r}; leave units out"
+        )
+    return given
 
 
 def _units_of(G: Any) -> Units | None:

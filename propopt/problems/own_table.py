@@ -115,6 +115,13 @@ class OwnTable:
         except (InvalidInput, Refused) as error:
             raise InvalidInput(f"--csv: {error}") from error
         self._require("--target", self.target, list(map(str, table)))
+        values = table[self.target].dropna().unique().tolist()
+        if len(values) < 2:
+            came = f"{values[0]!r} in all rows" if values else "no value in any row"
+            raise InvalidInput(
+                f"--target: column {self.target!r} has {came}; a model learns a column "
+                "of at least two values"
+            )
         return table
 
 

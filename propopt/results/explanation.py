@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from propopt._typing import Array, Attributions
 from propopt.certificate import Certificate, certify
 from propopt.checks import sealed
-from propopt.errors import InvalidInput
+from propopt.errors import InvalidInput, no_such_name
 from propopt.estimates import Units, units_in_words
 from propopt.losses import Constraint, Objective, Program, PropertyLoss, bounds_of
 from propopt.losses.base import read_for
@@ -42,6 +42,14 @@ from propopt.tables.names import Labels
 
 
 Parameter: TypeAlias = float | int | str | bool | None
+_NAMES_OF_OTHERS = {
+    "values": "attributions, or to_frame() with names",
+    "shap_values": "attributions, or to_frame() with names",
+    "base_values": "details['base_value'], of po.explain(..., units='output')",
+    "feature_names": "labels.features, or the columns of to_frame()",
+    "as_list": "to_frame(), a table with a column for each feature",
+}
+"""What explanations of other packages are asked for, and how that is called here."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -124,6 +132,11 @@ class Explanation:
         if not isinstance(errors, Later):
             fields["standard_errors"] = own_standard_errors(errors, self.shape)
         fields["details"] = own_details(self.details)
+
+    if not TYPE_CHECKING:  # which trusts whatever a class with __getattr__ is asked
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_such_name(self, name, _NAMES_OF_OTHERS)
 
     def __getstate__(self) -> dict[str, Any]:
         # losses hold whole tables and graphs, which who reads a pickle has or lacks

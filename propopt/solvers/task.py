@@ -115,6 +115,7 @@ class Task:
     ) -> Solution:
         """The minimiser for these weights."""
         shape = self.program.shape
+        self._effortless.refuse_underflow(self.program.weighed(weights).weights)
         if self._zero_is_free(weights):
             if not self._is_faithful(weights):
                 warnings.warn(
@@ -324,6 +325,7 @@ class Task:
         """
         names = [loss.name for loss in self.program.losses]
         named = self.program.weighed(weights).weights
+        self._effortless.refuse_underflow(named)
         measurement = self.measure(weights, tolerance)
         value = float(weights @ measurement.losses)
         certificate = Certificate(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ from propopt.results.deferred import is_deferred
 from propopt.results.explanation import Explanation
 from propopt.results.later import WhenAsked
 from propopt.tradeoffs.card import trade_offs_html
-from propopt.tradeoffs.distances import distance_of, why_not_compared, why_not_complete
+from propopt.tradeoffs.distances import distance_of, why_not_compared
 from propopt.tradeoffs.loss_units import units_of_losses
 from propopt.tradeoffs.saving import read_trade_offs, write_trade_offs
 
@@ -65,6 +65,8 @@ class TradeOffs:
         The losses at both ends of every trade-off, from which shares follow.
     units : {"gradient", "output", "scaled"} or None
         Those of the target of gradient matching; None where they are not known.
+    bounds : mapping
+        By loss the limit that all optima keep; zero for what rows add up to.
     """
 
     optimized: tuple[Explanation, ...]
@@ -74,6 +76,7 @@ class TradeOffs:
     interrupted: bool = False
     ends: WhenAsked[Ends] = WhenAsked()
     units: Units | None = None
+    bounds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def explanations(self) -> tuple[Explanation, ...]:
@@ -98,19 +101,24 @@ class TradeOffs:
         """True where no other is at least as good in every loss and better in one.
 
         Baselines in other units than the target are nowhere on it, nor are such as do
-        not add up where rows have to.
+        not keep what all optima keep.
         """
-        alike = np.ones(len(self.explanations), dtype=bool)
-        for place, baseline in enumerate(self.baselines, start=len(self.optimized)):
-            reason = why_not_compared(baseline, self.units) or why_not_complete(
-                baseline, self.optimized, self.losses
-            )
-            alike[place] = reason is None
+        alike = np.append(np.ones(len(self.optimized), dtype=bool), self.compared)
         values = np.where(alike[:, None], self.values, np.inf)
         no_worse = (values[:, None, :] <= values[None, :, :]).all(axis=2)
         better = (values[:, None, :] < values[None, :, :]).any(axis=2)
         beaten: NDArray[np.bool_] = np.any(no_worse & better, axis=0)
         return ~beaten & alike
+
+    @property
+    def compared(self) -> NDArray[np.bool_]:
+        """Which baselines are measured against the optima, shape (len(baselines),).
+
+        They are in the units of the target and keep what all optima keep; of the others
+        :meth:`distances` says why not.
+        """
+        reasons = [why_not_compared(b, self.units, self.bounds) for b in self.baselines]
+        return np.array([reason is None for reason in reasons], dtype=bool)
 
     def certified(self, tolerance: float) -> bool:
         """True if each optimum is certified to a relative gap of ``tolerance``."""
@@ -231,9 +239,7 @@ class TradeOffs:
 
     def _excess_at(self, best: Explanation, baseline: Explanation) -> float:
         """F(baseline)/F(best) − 1, F that of an optimum; NaN if not compared."""
-        reason = why_not_compared(baseline, self.units) or why_not_complete(
-            baseline, self.optimized, self.losses
-        )
+        reason = why_not_compared(baseline, self.units, self.bounds)
         rates = {name: best.rates[name] for name in self.losses if name in best.rates}
         value, optimum = (
             sum(rate * one.losses[name] for name, rate in rates.items())
@@ -264,18 +270,35 @@ class TradeOffs:
         """How far each baseline lies above the front.
 
         ``excess`` is the least relative excess of the baseline's objective over the
-        optimum, min_c (F_c(baseline) − F_c*)/F_c* over the weights c of the sweep: even
-        for the weights that suit it best, that much was left on the table.
-        ``weight.<loss>`` are those weights. A baseline in other units than the target
-        has no excess, and ``not_compared`` says why: put it in these units first, by
-        :meth:`Explanation.to_slopes` or :meth:`Explanation.scaled`. Nor has one whose
-        rows miss what they have to add up to (:class:`propopt.Completeness`).
+        optimum, min_c (F_c(baseline) − F_c*)/F_c* over the weights c of the sweep and
+        their limit at zero: even for the weights that suit it best, that much was left
+        on the table. ``weight.<loss>`` are those weights, and ``distance`` is
+        F_c(baseline) − F_c*, the absolute distance. Where F_c* = 0 there is no other:
+        excess is then 0 for what costs nothing either, such as the target at a weight
+        of zero, and else infinite.
+
+        ``units`` are those of the baseline, or "units unknown" where the target does
+        not say its own: all the rest then takes both to be the same. A baseline in
+        other units than the target has no excess, and ``not_compared`` says why: put it
+        in these units first, by :meth:`Explanation.to_slopes` or
+        :meth:`Explanation.scaled`. Nor has one that breaks a bound which all optima
+        keep, or whose rows miss what they have to add up to
+        (:class:`propopt.Completeness`).
         """
-        rows = (
-            distance_of(baseline, self.optimized, self.losses, self.units)
+        return _with_counts(pd.DataFrame(self._distances()))
+
+    def _distances(self) -> list[dict[str, Any]]:
+        return [
+            distance_of(
+                baseline,
+                self.optimized,
+                self.losses,
+                self.units,
+                self.bounds,
+                self.ends,
+            )
             for baseline in self.baselines
-        )
-        return _with_counts(pd.DataFrame(list(rows)))
+        ]
 
     def nearest(self, method: str | None = None) -> Explanation:
         """The baseline that left least on the table: the least :meth:`distances`.
@@ -318,13 +341,9 @@ class TradeOffs:
 
     def _nearest_place(self, method: str | None) -> int | None:
         """Where the baseline with the least excess stands; None if none is compared."""
-        rows = [
-            distance_of(baseline, self.optimized, self.losses, self.units)
-            for baseline in self.baselines
-        ]
         compared = [
             (row["excess"], place)
-            for place, row in enumerate(rows)
+            for place, row in enumerate(self._distances())
             if not np.isnan(row.get("excess", np.nan))
             and method in (None, row["method"])
         ]
@@ -388,6 +407,7 @@ class TradeOffs:
             "optimized": len(proved),
             "ends": None if self.ends is None else plain_ends(self.ends),
             "units": self.units,
+            "bounds": dict(self.bounds),
         }
         write_trade_offs(path, [*proved, *self.baselines], header)
 
@@ -413,6 +433,7 @@ class TradeOffs:
             interrupted=header["interrupted"],
             ends=ends_of(header["ends"]),
             units=header["units"],
+            bounds=header["bounds"],
         )
 
     def plot(

@@ -37,6 +37,14 @@ from propopt.tables.names import Labels, listed
 
 
 Said = TypeVar("Said")
+
+
+def _is_misfit(error: Exception) -> bool:
+    """Whether an error is of the table that a model was given, not of its machine."""
+    library = type(error).__module__.partition(".")[0]
+    return isinstance(error, MISFITS) or library in LIBRARIES
+
+
 JUMP_SEED = 0
 """Of the rows between which a model is tested."""
 
@@ -46,6 +54,12 @@ so that this is the most that it takes."""
 
 SHORTEST = 1e-9
 """Seconds, where the clock stood still."""
+
+MISFITS = (AttributeError, LookupError, TypeError, ValueError)
+"""What a model raises that cannot use the table that it is given."""
+
+LIBRARIES = frozenset({"_catboost", "catboost", "lightgbm"})
+"""Whose errors are of classes of their own."""
 
 TRIAL_ROWS = 3
 """Rows that a model is asked twice for, the first time that it is asked at all."""
@@ -60,6 +74,8 @@ class Trial:
     ----------
     done : bool
         Whether it has answered some rows twice, and alike.
+    answered : bool
+        Whether it has answered all rows of some call: it takes such tables.
     epsilon : float
         The relative rounding of its answers at points that are no whole numbers.
     jumps : Jumps
@@ -71,6 +87,7 @@ class Trial:
     """
 
     done: bool = False
+    answered: bool = False
     epsilon: float | None = None
     jumps: Jumps | None = None
     told: bool = False
@@ -120,6 +137,7 @@ class CalledModel(Function):
         for rows in call_blocks(points.shape, self.batch_rows):
             self.calls.add(len(points[rows]))
             parts.append(self._asked(self.readout, points[rows], labels.of_rows(rows)))
+        self.trial.answered = True
         return np.concatenate(parts)
 
     def _asked(
@@ -132,6 +150,9 @@ class CalledModel(Function):
             raise
         except Exception as error:
             absent = self.missing_columns(points, labels)
+            if not absent and _is_misfit(error) and not self.trial.answered:
+                said = self.readout.misfit(error, points, labels)
+                raise InvalidInput(f"{self.quantity.model}: {said}") from error
             if not absent:
                 raise
             said = str(error).partition("\n")[0]

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from propopt._typing import Values
-from propopt.checks import read_array, refuse_overflow
+from propopt.checks import read_array, refuse_overflow, refuse_underflow
 from propopt.errors import InvalidInput
 from propopt.tables.names import listed
 
@@ -72,10 +72,12 @@ def read_regression_target(y: object, n_rows: int) -> Values:
     Raises
     ------
     InvalidInput
-        If it is not one finite number for each row, or squares of them overflow.
+        If it is not one finite number for each row, or squares of them overflow or
+        vanish.
     """
     values = read_array(_one_column(y, n_rows), "y", ndim=1)
     refuse_overflow(values, "y")
+    refuse_underflow(float(np.abs(values).max(initial=0.0)), "y")
     return values
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from propopt._typing import Array
 from propopt.errors import Refused
-from propopt.memory import require_memory
+from propopt.memory import require_memory, shown_bytes
 
 
 Shape: TypeAlias = tuple[int, int, int]
@@ -176,7 +176,7 @@ def require_disk(n_bytes: int, folder: Path, what: str) -> None:
     free = shutil.disk_usage(folder).free
     if n_bytes > free:
         raise Refused(
-            f"{what} needs about {n_bytes / 2**30:.1f} GiB in {folder} and "
-            f"{free / 2**30:.1f} GiB are free; give Minipatches a folder on another "
+            f"{what} needs about {shown_bytes(n_bytes)} in {folder} and "
+            f"{shown_bytes(free)} are free; give Minipatches a folder on another "
             "disk, or fewer patches"
         )

@@ -12,7 +12,7 @@ from propopt.structures.networks import Network
 
 @final
 @dataclass(frozen=True)
-class Quantity:
+class ScoredOutput:
     """What is wanted of a model with K scores.
 
     Parameters
@@ -30,21 +30,21 @@ class Quantity:
     n_scores: int
 
 
-LinkRule: TypeAlias = Callable[[Any, Quantity], Link | None]
+LinkRule: TypeAlias = Callable[[Any, ScoredOutput], Link | None]
 """What reads a quantity from the scores of a fitted model; None if none is known."""
 
 
-def one_score(_model: Any, quantity: Quantity) -> Link:
+def one_score(_model: Any, quantity: ScoredOutput) -> Link:
     """The score itself, as regressors predict it."""
     return Score(quantity.index)
 
 
-def of_logits(_model: Any, quantity: Quantity) -> Link:
+def of_logits(_model: Any, quantity: ScoredOutput) -> Link:
     """Any output of a classifier whose scores are logits."""
     return class_link(quantity.output, quantity.index, quantity.n_scores)
 
 
-def margin_alone(model: Any, quantity: Quantity) -> Link | None:
+def margin_alone(model: Any, quantity: ScoredOutput) -> Link | None:
     """The score of a class, from which no probability is known."""
     return of_logits(model, quantity) if quantity.output == "margin" else None
 

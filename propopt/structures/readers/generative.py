@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from propopt.structures.densities import GaussianClasses, IndependentGaussians
 from propopt.structures.links import Link, class_link
 from propopt.structures.networks import Network
-from propopt.structures.readers.base import Quantity, Reader, of_logits
+from propopt.structures.readers.base import Reader, ScoredOutput, of_logits
 from propopt.structures.readers.linear import linear_scores
 from propopt.structures.readers.parameters import floats
 
@@ -39,7 +39,7 @@ def _quadratic(model: Any) -> Network:
     return GaussianClasses(floats(model.means_), whitenings, offsets)
 
 
-def _of_densities(model: Any, quantity: Quantity) -> Link:
+def _of_densities(model: Any, quantity: ScoredOutput) -> Link:
     """Of two classes the margin is the log-odds, though each has a score."""
     if quantity.n_scores == 2 and quantity.output == "margin":
         return class_link("log_odds", quantity.index, 2)

@@ -34,7 +34,7 @@ from propopt.structures.kernels import (
 )
 from propopt.structures.links import Link, Score
 from propopt.structures.networks import Affine, Chain, Network, Scaling
-from propopt.structures.readers.base import Quantity, Reader, margin_alone
+from propopt.structures.readers.base import Reader, ScoredOutput, margin_alone
 from propopt.structures.readers.parameters import dense_floats, floats
 
 
@@ -166,7 +166,7 @@ def _stationary_kernel(kernel: Any) -> Kernel | None:
     return None
 
 
-def _novelty(_model: Any, quantity: Quantity) -> Link | None:
+def _novelty(_model: Any, quantity: ScoredOutput) -> Link | None:
     return Score(0) if quantity.output == "margin" else None
 
 

@@ -45,7 +45,12 @@ from sklearn.svm import LinearSVC, LinearSVR
 
 from propopt.structures.links import Exponentiated, Link, Score
 from propopt.structures.networks import Affine, Network
-from propopt.structures.readers.base import Quantity, Reader, margin_alone, of_logits
+from propopt.structures.readers.base import (
+    Reader,
+    ScoredOutput,
+    margin_alone,
+    of_logits,
+)
 from propopt.structures.readers.parameters import dense_floats, floats
 
 
@@ -90,18 +95,18 @@ def linear_scores(model: Any) -> Network:
     return Affine(coefficients, np.atleast_1d(floats(model.intercept_)))
 
 
-def _exponential(_model: Any, quantity: Quantity) -> Link:
+def _exponential(_model: Any, quantity: ScoredOutput) -> Link:
     return Exponentiated(quantity.index)
 
 
-def _tweedie(model: Any, quantity: Quantity) -> Link:
+def _tweedie(model: Any, quantity: ScoredOutput) -> Link:
     automatic = "log" if model.power > 0 else "identity"
     name = automatic if model.link == "auto" else model.link
     link = Exponentiated if name == "log" else Score
     return link(quantity.index)
 
 
-def _logistic(model: Any, quantity: Quantity) -> Link | None:
+def _logistic(model: Any, quantity: ScoredOutput) -> Link | None:
     rule = of_logits if _has_logits(model, quantity.n_scores) else margin_alone
     return rule(model, quantity)
 
@@ -118,7 +123,7 @@ def _has_logits(model: Any, n_scores: int) -> bool:
     return bool(multi_class != "ovr" and model.solver != "liblinear")
 
 
-def _descended(model: Any, quantity: Quantity) -> Link | None:
+def _descended(model: Any, quantity: ScoredOutput) -> Link | None:
     """Two classes by logistic loss have the sigmoid of the score; others do not."""
     has_logit = model.loss == "log_loss" and quantity.n_scores == 1
     return (of_logits if has_logit else margin_alone)(model, quantity)

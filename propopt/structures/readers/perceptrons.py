@@ -9,7 +9,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from propopt.structures.links import Exponentiated, Link, Score
 from propopt.structures.networks import Layers, Network
-from propopt.structures.readers.base import Quantity, Reader, of_logits
+from propopt.structures.readers.base import Reader, ScoredOutput, of_logits
 from propopt.structures.readers.parameters import floats
 
 
@@ -19,7 +19,7 @@ def _layers(model: Any) -> Network:
     return Layers(weights, biases, model.activation)
 
 
-def _value(model: Any, quantity: Quantity) -> Link:
+def _value(model: Any, quantity: ScoredOutput) -> Link:
     """Regressors of counts give the exponential of their score."""
     link = Exponentiated if model.out_activation_ == "exp" else Score
     return link(quantity.index)
