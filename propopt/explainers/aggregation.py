@@ -15,8 +15,9 @@ from propopt.checks import sealed
 from propopt.errors import InvalidInput, SolverFailure
 from propopt.estimates import Units
 from propopt.losses import Objective, PropertyLoss
-from propopt.losses.faithfulness import units_of_target
+from propopt.losses.faithfulness import quantity_of_target, units_of_target
 from propopt.penalties import Squared
+from propopt.quantity import Quantity
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import AttributionsLike, explanations_of
 from propopt.tables.alignment import aligned
@@ -95,6 +96,7 @@ def aggregate(
         losses=objective.breakdown(attributions),
         details={"shares": shares},
         units=common,
+        quantity=_common_quantity(objective, parts),
         evaluations=sum(part.evaluations for part in parts),
         solver=BACKEND,
         seconds=time.perf_counter() - start,
@@ -111,6 +113,15 @@ def _common_units(parts: Sequence[Explanation]) -> Units:
             "to_slopes or scaled"
         )
     return next(iter(methods))
+
+
+def _common_quantity(
+    objective: Objective, parts: Sequence[Explanation]
+) -> Quantity | None:
+    """What all explain, as far as they know; None where they differ."""
+    told = {part.quantity for part in parts} | {quantity_of_target(objective.losses)}
+    known = told - {None}
+    return known.pop() if len(known) == 1 else None
 
 
 def _stack(parts: Sequence[Explanation], labels: Labels) -> Array:

@@ -160,6 +160,7 @@ class Baseline(ABC):
                 **({EFFECTS: missing} if missing.any() else {}),
             },
             units=self.units,
+            quantity=request.function.quantity,
             evaluations=evaluations,
             seconds=seconds,
         )
@@ -195,6 +196,7 @@ class Baseline(ABC):
             standard_errors=table.standard_errors(found),
             details=table.details(found),
             units="output",
+            quantity=function.quantity,
             evaluations=function.calls.rows - before,
             seconds=time.perf_counter() - start,
         )

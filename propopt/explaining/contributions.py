@@ -151,15 +151,18 @@ class ContributionRule:
         """
         points, labels = self.function.read(X)
         if not isinstance(contributions, str):
-            return self.given(contributions, points, labels)
-        if contributions == "shapley":
-            return self.shapley(points, labels)
-        if contributions == "slopes":
-            return self.slopes(points, labels)
-        raise InvalidInput(
-            "contributions: expected 'shapley', 'slopes' or a table, got "
-            f"{contributions!r}"
-        )
+            known = self.given(contributions, points, labels)
+        elif contributions == "shapley":
+            known = self.shapley(points, labels)
+        elif contributions == "slopes":
+            known = self.slopes(points, labels)
+        else:
+            raise InvalidInput(
+                "contributions: expected 'shapley', 'slopes' or a table, got "
+                f"{contributions!r}"
+            )
+        told = replace(known.estimate, quantity=self.function.quantity)
+        return replace(known, estimate=told)
 
     def settled(self, rows: Points, seed: int) -> ContributionRule:
         """The same with its background drawn, and its trees read at reference rows.

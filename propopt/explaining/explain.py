@@ -50,6 +50,7 @@ def explain(
     *,
     target: Target = None,
     output: Output = "auto",
+    outcome: str | None = None,
     data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None = None,
     scale: ColumnScale = "std",
     units: Literal["scaled", "output"] = "scaled",
@@ -115,6 +116,9 @@ def explain(
         are ``contributions`` of that row alone.
     target, output
         Of :func:`propopt.wrap`: which class or column, and in which units.
+    outcome : str, optional
+        The name of the column that the model predicts, which models do not know: then
+        cards, axes and files say "log-odds of churn = 1", else "log-odds of class 1".
     data : DataFrame, TableSchema, documents or TextSchema, optional
         The table that standard deviations, observed values and frequencies of
         categories come from, best the one that the model was fitted on; X by default.
@@ -210,7 +214,7 @@ def explain(
             }
         )
         asked = DocumentRequest(
-            function=text_function(model, X, target, output, data, batch_rows),
+            function=text_function(model, X, target, output, data, batch_rows, outcome),
             X=X,
             law=law,
             graph=graph,
@@ -239,6 +243,7 @@ def explain(
             data,
             target=target,
             output=output,
+            outcome=outcome,
             scale=scale,
             units=units,
             contributions=contributions,
@@ -249,7 +254,7 @@ def explain(
             rng=rng,
         )
         return alone.fit(progress=progress).explain(X, progress=progress)
-    function = wrapped(model, X, target, output, data, batch_rows)
+    function = wrapped(model, X, target, output, data, batch_rows, outcome)
     note = note_on_interactions(function, X, interactions)
     has_rows = not (data is None or isinstance(data, TableSchema))
     reference = reference_of(function, *((data, "data") if has_rows else (X, "X")))

@@ -90,6 +90,8 @@ class Explainer:
         model was fitted on; the rows given to :meth:`fit` by default.
     target, output
         Of :func:`propopt.wrap`: which class or column, and in which units.
+    outcome : str, optional
+        Of :func:`propopt.wrap`: the name of the column that the model predicts.
     scale : "std", None, mapping or array (D,)
         As for :func:`propopt.explain`: units of slopes and of distances.
     units : {"scaled", "output"}
@@ -158,6 +160,7 @@ class Explainer:
         *,
         target: Target = None,
         output: Output = "auto",
+        outcome: str | None = None,
         scale: ColumnScale = "std",
         units: Literal["scaled", "output"] = "scaled",
         contributions: ContributionChoice = "shapley",
@@ -176,6 +179,7 @@ class Explainer:
         self.data = data
         self.target = target
         self.output = output
+        self.outcome = outcome
         self.scale = scale
         self.units = units
         self.contributions = contributions
@@ -360,6 +364,7 @@ class Explainer:
             **parts,
             target=choice.target,
             output=choice.output,
+            outcome=None if fitted.wrapped else fitted.function.quantity.outcome,
             law=choice.law,
             scale=fitted.rule.sizes,
             n_neighbors=fitted.nearest.n_neighbors,
@@ -463,7 +468,9 @@ class Explainer:
         data = self.data if is_schema else table
         if isinstance(self.model, Function):
             data = None
-        return wrapped(self.model, table, self.target, self.output, data)
+        return wrapped(
+            self.model, table, self.target, self.output, data, outcome=self.outcome
+        )
 
     def _reference_rows(self, table: Any, seed: int) -> Any:
         most = read_count(self.n_reference, "n_reference")

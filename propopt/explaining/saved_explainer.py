@@ -201,7 +201,9 @@ def _unpacked(
     sizes = _array(arrays, "sizes", (D,))
     if (sizes < 0.0).any():
         raise InvalidInput("sizes: expected numbers >= 0")
-    function = _function(model, told.pop("wrapped"), header, arrays, told)
+    named = reference.quantity
+    outcome = None if named is None else named.outcome
+    function = _function(model, told.pop("wrapped"), header, arrays, told, outcome)
     choice = ModelChoice(**told)
     columns = header["table"]["features"]
     labels = Labels(features=None if columns is None else tuple(columns))
@@ -297,6 +299,7 @@ def _function(
     header: Mapping[str, Any],
     arrays: Mapping[str, Array],
     told: Mapping[str, Any],
+    outcome: str | None,
 ) -> Function:
     if was_wrapped != isinstance(model, Function):
         made = "a Function, by propopt.wrap" if was_wrapped else "the model itself"
@@ -306,7 +309,7 @@ def _function(
     data: Any = arrays["table"]
     if header["schema"] is not None:
         data = unpack_schema(header["schema"], arrays)
-    return wrapped(model, None, told["target"], told["output"], data)
+    return wrapped(model, None, told["target"], told["output"], data, outcome=outcome)
 
 
 def _smoothness(

@@ -48,7 +48,8 @@ class TargetRule:
     def scaled(self, estimate: Estimate) -> Estimate:
         """Slopes of the function per scale."""
         notes = tuple(dict.fromkeys((*estimate.notes, *self.notes)))
-        return replace(estimate.scaled(self.sizes), notes=notes)
+        slopes, quantity = estimate.scaled(self.sizes), self.function.quantity
+        return replace(slopes, notes=notes, quantity=quantity)
 
 
 def target_rule(

@@ -11,6 +11,7 @@ from propopt._typing import Values
 from propopt.checks import read_count, read_seed
 from propopt.errors import InvalidInput
 from propopt.functions import Function
+from propopt.functions.answers import allowed_difference, precision_of
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.of_models import wrapped
 from propopt.functions.text import TextFunction
@@ -34,6 +35,7 @@ def limits(
     data: Any = None,
     target: Target = None,
     output: Output = "auto",
+    outcome: str | None = None,
     n_samples: int = 5000,
     rng: int | np.random.Generator | None = 0,
     progress: bool | None = None,
@@ -59,7 +61,7 @@ def limits(
         ``lime`` with quartiles of ``data``, or of X.
     data : DataFrame or array (R, D), optional
         The table that the law is made of, best the one that the model was fitted on.
-    target, output
+    target, output, outcome
         Of :func:`propopt.wrap`, for models.
     n_samples : int
         Samples of one run of LIME, for its noise and its mean; and of each row for
@@ -84,7 +86,8 @@ def limits(
     >>> lime.source
     'estimate (1,000 samples of the weighted law)'
     """
-    subject = _subject_of(function, X, law, data, target, output, n_samples, rng)
+    f = _function_of(function, X, data, target, output, outcome)
+    subject = _subject_of(f, X, law, data, n_samples, rng)
     return explanation_of_subject(subject, progress=progress)
 
 
@@ -106,7 +109,7 @@ class LimeExplainer:
         The table that the law is made of, best the one that the model was fitted on.
     law : LimeLaw, optional
         How samples are drawn, coded and weighted; see :func:`limits`.
-    target, output
+    target, output, outcome
         Of :func:`propopt.wrap`, for models.
     n_samples : int
         Samples of one run of LIME; and of each row for what has to be estimated.
@@ -142,10 +145,12 @@ class LimeExplainer:
         *,
         target: Target = None,
         output: Output = "auto",
+        outcome: str | None = None,
         n_samples: int = 5000,
         rng: int | np.random.Generator | None = 0,
     ) -> None:
-        own = _subject_of(model, data, law, data, target, output, n_samples, rng)
+        f = _function_of(model, data, data, target, output, outcome)
+        own = _subject_of(f, data, law, data, n_samples, rng)
         self._subject = own
         self._rows = own.reference[:: -(-len(own.reference) // _ASKED)]
         self._answers = own.function.value_at(self._rows, own.labels.of_columns())
@@ -181,7 +186,8 @@ class LimeExplainer:
         if isinstance(read, SumOfProducts):
             quick = read if f.boxes is None else f.boxes  # values are found faster
             errors = np.abs(quick.value(points) - values)
-            if (errors > read.tolerance * np.maximum(1.0, np.abs(values))).any():
+            allowed = allowed_difference(found, read.tolerance, precision_of(found))
+            if (errors > allowed[: len(points)]).any():
                 read = checked_products(f, points[:0], points, labels)
                 subject = replace(subject, products=read)
         return explanation_of_subject(subject, values, progress=progress)
@@ -205,24 +211,33 @@ _SAME: Final = 1e-6
 """Of its answers: some models sum in another order for other batches."""
 
 
-def _subject_of(
+def _function_of(
     function: Any,
     X: Any,
-    law: LimeLaw | None,
     data: Any,
     target: Target,
     output: Output,
-    n_samples: int,
-    rng: int | np.random.Generator | None,
-) -> LimeSubject:
-    """A function that was read, a law, and rows."""
+    outcome: str | None,
+) -> Function:
+    """f, of a table; documents are refused."""
     if is_documents(X) or isinstance(function, TextFunction):
         raise InvalidInput(
             "X: words of documents are deleted, not put into bins; "
             "po.lime.text_limits(model, documents) is for them"
         )
     model_data = None if isinstance(function, Function) else data
-    f = wrapped(function, X, target, output, model_data)
+    return wrapped(function, X, target, output, model_data, outcome=outcome)
+
+
+def _subject_of(
+    f: Function,
+    X: Any,
+    law: LimeLaw | None,
+    data: Any,
+    n_samples: int,
+    rng: int | np.random.Generator | None,
+) -> LimeSubject:
+    """A function that was read, a law, and rows."""
     points, labels = f.read(X)
     reference = _reference(f, X, data, law)
     table = X if data is None else data

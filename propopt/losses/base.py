@@ -19,6 +19,7 @@ from propopt.checks import read_nonnegative, refuse_overflow
 from propopt.errors import InvalidInput, Refused
 from propopt.maps import LinearMap
 from propopt.penalties import Penalty, Squared
+from propopt.quantity import Quantity
 from propopt.tables.alignment import aligned
 from propopt.tables.names import Labels, differ
 
@@ -173,6 +174,9 @@ class PropertyLoss(ABC):
 
 class Faithfulness(PropertyLoss):
     """A loss that ties the explanation to the function."""
+
+    quantity: Quantity | None = None
+    """What is explained; None where the target does not say."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from propopt.estimates import Estimate, Units
 from propopt.losses.base import Faithfulness, PropertyLoss
 from propopt.maps import Identity, LinearMap, PerPoint
 from propopt.penalties import Absolute, Penalty, Squared
+from propopt.quantity import Quantity
 from propopt.tables.alignment import aligned_vector, is_shap, read_attributions
 from propopt.tables.names import Labels, read_points
 
@@ -61,6 +62,8 @@ class GradientMatching(Faithfulness):
         if norm not in ("l2", "l1"):
             raise InvalidInput(f"norm: expected 'l2' or 'l1', got {norm!r}")
         self.estimate = G if isinstance(G, Estimate) else None
+        told = getattr(G, "quantity", None)  # estimates and explanations know
+        self.quantity = told if isinstance(told, Quantity) else None
         if isinstance(G, Estimate):
             self.G, self._labels = G.values, G.labels
         else:
@@ -117,6 +120,8 @@ class FunctionMatching(Faithfulness):
         ε_ns.
     sample_weights : array (S,), optional
         π_s ≥ 0, for perturbations only; all one by default.
+    quantity : Quantity, optional
+        What the values are, such as ``function.quantity``.
     name : str
         What the loss is called in weights, results and CSV columns.
 
@@ -136,6 +141,7 @@ class FunctionMatching(Faithfulness):
         perturbations: object = None,
         *,
         sample_weights: object = None,
+        quantity: Quantity | None = None,
         name: str = "function_matching",
     ) -> None:
         points, self._labels = read_points(X, "X")
@@ -159,6 +165,7 @@ class FunctionMatching(Faithfulness):
         refuse_overflow(target, "values")
         self.designs = designs
         self._target = target.ravel()
+        self.quantity = quantity
         self.name = name
 
     @cached_property
@@ -190,6 +197,13 @@ def units_of_target(losses: Iterable[PropertyLoss]) -> Units | None:
     """The units that gradient matching is in; None where they are not known."""
     units = {loss.units for loss in losses if isinstance(loss, GradientMatching)}
     return units.pop() if len(units) == 1 else None
+
+
+def quantity_of_target(losses: Iterable[PropertyLoss]) -> Quantity | None:
+    """What faithfulness losses are about; None where that is not known, or differs."""
+    faithful = [loss for loss in losses if isinstance(loss, Faithfulness)]
+    told = {loss.quantity for loss in faithful if loss.quantity is not None}
+    return told.pop() if len(told) == 1 else None
 
 
 def _read_units(given: Units | None, own: Units | None) -> Units | None:

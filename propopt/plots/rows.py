@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from propopt._typing import Array
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
-from propopt.estimates import UNITS_IN_WORDS
 from propopt.output.text import drawn
 from propopt.plots.axes import LOWERS, OTHERS, RAISES, framed, given_or_new
 from propopt.plots.doubt import (
@@ -25,7 +24,7 @@ from propopt.plots.doubt import (
     uncertain,
     whiskers,
 )
-from propopt.plots.naming import largest, names_with_values
+from propopt.plots.naming import largest, names_with_values, title_of, units_label
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import AttributionsLike, explanation_of
 
@@ -95,8 +94,7 @@ def plot_row(
     bars.draw(axes, base)
     axes.set_yticks(np.arange(len(bars.widths)), [drawn(name) for name in bars.names])
     axes.invert_yaxis()
-    what = result.method if result.quantity is None else result.quantity.in_words()
-    axes.set(xlabel=_axis(result, base), title=drawn(f"{what}, row {row}"))
+    axes.set(xlabel=_axis(result, base), title=title_of(result, f"row {row}"))
     say_hatching(axes, bool(bars.doubtful.any()))
     framed(axes)
     axes.grid(False, axis="y")  # bars have names
@@ -119,7 +117,7 @@ def _row_of(result: Explanation, row: Hashable) -> tuple[Hashable, int]:
 def _axis(result: Explanation, base: float | None) -> str:
     """What is along the axis: the output itself, or what attributions are."""
     if base is None:
-        return UNITS_IN_WORDS[result.units]
+        return units_label(result)
     return "output" if result.quantity is None else drawn(result.quantity.in_words())
 
 

@@ -17,11 +17,11 @@ from propopt._typing import Array, Attributions
 from propopt.certificate import Certificate, certify
 from propopt.checks import sealed
 from propopt.errors import InvalidInput, no_such_name
-from propopt.estimates import UNITS_IN_WORDS, Units
+from propopt.estimates import Units, units_in_words
 from propopt.losses import Constraint, Objective, Program, PropertyLoss, bounds_of
 from propopt.losses.base import read_for
 from propopt.output.csv import write_csv
-from propopt.output.html import explanation_html, explanation_text
+from propopt.output.html import explanation_html, explanation_print, explanation_text
 from propopt.quantity import Quantity
 from propopt.results.aim import Aim
 from propopt.results.arrays import (
@@ -171,8 +171,14 @@ class Explanation:
 
     @property
     def units_in_words(self) -> str:
-        """What attributions of numbers are."""
-        return UNITS_IN_WORDS[self.units]
+        """What attributions of numbers are, and of what."""
+        return units_in_words(self.units, self.quantity, self._scale_in_words)
+
+    @property
+    def _scale_in_words(self) -> str:
+        """What slopes are per; "std" stands for standard deviations."""
+        scale = self.parameters.get("scale")
+        return "standard deviation" if scale == "std" else "given scale"
 
     @property
     def target_error(self) -> float:
@@ -420,3 +426,4 @@ class Explanation:
     stability = stability
     _repr_html_ = explanation_html
     __repr__ = explanation_text
+    __str__ = explanation_print

@@ -25,7 +25,7 @@ from propopt.losses import (
     Program,
 )
 from propopt.losses.effortless import Effortless
-from propopt.losses.faithfulness import units_of_target
+from propopt.losses.faithfulness import quantity_of_target, units_of_target
 from propopt.losses.restricted import zeros
 from propopt.losses.totals import Totals
 from propopt.results.aim import Aim, KnownCurvature
@@ -170,6 +170,7 @@ class Task:
             target=self._target(weights, certificate.scale, solution.multipliers),
             standard_errors=errors or self._linear_errors(weights),
             units=self._units,
+            quantity=quantity_of_target(self.program.all_losses),
             program=self.program,
             solver=self._solver_name(weights),
             seconds=time.perf_counter() - began,
@@ -344,6 +345,7 @@ class Task:
             standard_errors=self._linear_errors(weights),
             details=self._irreducible,
             units=self._units,
+            quantity=quantity_of_target(self.program.all_losses),
             program=self.program,
             solver=self.chosen.name,
             seconds=time.perf_counter() - began,

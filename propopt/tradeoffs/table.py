@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,9 @@ from propopt.errors import InvalidInput, SolverFailure, UnsolvedWarning
 from propopt.estimates import Units
 from propopt.memory import require_memory
 from propopt.output.csv import write_csv
-from propopt.output.gaps import target_in_words
+from propopt.output.gaps import percent, target_in_words
+from propopt.output.text import printable
+from propopt.quantity import Quantity
 from propopt.results.conclusions.ends import Ends
 from propopt.results.conclusions.saved_ends import ends_of, plain_ends
 from propopt.results.deferred import is_deferred
@@ -33,6 +35,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from propopt.plots.trade_offs import AxisScale
+
+
+_SMALLER: Final[Mapping[str, str]] = {
+    "pairwise_robustness": "squared differences between neighbours",
+    "kernel_robustness": "squared differences between neighbours",
+    "shared_robustness": "squared differences between neighbours",
+    "max_difference_robustness": "largest differences between neighbours",
+    "smoothness": "squared differences between similar features",
+    "sparsity": "total size",
+}
+"""What is smaller by the share of a loss that is removed."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -73,6 +86,12 @@ class TradeOffs:
     def explanations(self) -> tuple[Explanation, ...]:
         """All explanations, in the order of the rows of the table."""
         return self.optimized + self.baselines
+
+    @property
+    def quantity(self) -> Quantity | None:
+        """What all of them explain; None where they differ, or none tells."""
+        told = {one.quantity for one in self.explanations} - {None}
+        return told.pop() if len(told) == 1 else None
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -169,6 +188,80 @@ class TradeOffs:
         low, high = values.min(axis=0), values.max(axis=0)
         span = np.where(high > low, high - low, 1.0)
         return self.optimized[int(((values - low) / span).sum(axis=1).argmin())]
+
+    def in_words(self, best: Explanation | None = None) -> str:
+        r"""What a reader can act on: what an optimum keeps, and who comes near it.
+
+        *As faithful* is the share of faithfulness that is kept, 1 − loss(W)/loss(W_∞):
+        100 % at the target, such as the gradients, and 0 % where the other losses cost
+        nothing, such as where all rows are explained alike. Differences are *smaller*
+        by 1 − loss(W)/loss(target). The nearest baseline is that whose objective, for
+        the weights c of this optimum, is the least above it:
+        F_c(baseline)/F_c(W) − 1. See :class:`propopt.Shares`.
+
+        Parameters
+        ----------
+        best : Explanation, optional
+            One of the optima; by default that at the knee.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> G = np.array([[1.0], [3.0], [2.0]])
+        >>> robust = po.PairwiseRobustness(po.chain_graph(3))
+        >>> weights = {"pairwise_robustness": np.logspace(-3, 3, 25)}
+        >>> curve = po.sweep(po.GradientMatching(G) + robust, weights, {"half": G / 2})
+        >>> print(*curve.in_words().split("; "), sep="\n")
+        78 % as faithful, squared differences between neighbours 73 % smaller
+        nearest baseline for these weights: half, 336 % above the best possible
+        """
+        chosen = self.knee() if best is None else best
+        words = [", ".join(self._shares_in_words(chosen))]
+        excesses = [
+            (self._excess_at(chosen, baseline), place)
+            for place, baseline in enumerate(self.baselines)
+        ]
+        compared = [pair for pair in excesses if np.isfinite(pair[0])]
+        if compared:
+            excess, place = min(compared)
+            name = self._name_among_others(self.baselines[place])
+            above = f"{percent(excess)} % above the best possible"
+            words.append(f"nearest baseline for these weights: {name}, {above}")
+        return "; ".join(filter(None, words))
+
+    def _shares_in_words(self, best: Explanation) -> Iterator[str]:
+        """What is kept, and by how much other losses are smaller."""
+        shares = {} if self.ends is None else self.ends.shares(best.losses)
+        for name, share in shares.items():
+            if name not in self.losses or not np.isfinite(share):
+                continue
+            whole = f"{100.0 * share:.0f} %"
+            if self.ends is not None and name in self.ends.faithful:
+                yield f"{whole} as faithful"
+            else:
+                yield f"{_SMALLER.get(name, name)} {whole} smaller"
+
+    def _excess_at(self, best: Explanation, baseline: Explanation) -> float:
+        """F(baseline)/F(best) − 1, F that of an optimum; NaN if not compared."""
+        reason = why_not_compared(baseline, self.units, self.bounds)
+        rates = {name: best.rates[name] for name in self.losses if name in best.rates}
+        value, optimum = (
+            sum(rate * one.losses[name] for name, rate in rates.items())
+            for one in (baseline, best)
+        )
+        if reason is not None or not optimum > 0.0:
+            return np.nan
+        return max(value / optimum - 1.0, 0.0)
+
+    def _name_among_others(self, baseline: Explanation) -> str:
+        """The method, with the settings in which others of it differ."""
+        family = [one for one in self.baselines if one.method == baseline.method]
+        settings = [
+            f" {name}={value:.4g}" if isinstance(value, float) else f" {name}={value}"
+            for name, value in baseline.parameters.items()
+            if len({one.parameters.get(name) for one in family}) > 1
+        ]
+        return baseline.method + "".join(settings)
 
     def _column(self, loss: str) -> int:
         if loss not in self.losses:
@@ -370,6 +463,7 @@ class TradeOffs:
             scale=scale,
             ends=self.ends,
             units=units_of_losses(self.optimized),
+            quantity=self.quantity,
             nearest=self._nearest_of_families,
             ax=ax,
         )
@@ -386,9 +480,10 @@ class TradeOffs:
 
     def __repr__(self) -> str:
         state = ", interrupted" if self.interrupted else ""
+        told = "" if self.quantity is None else f"; {printable(self.quantity)}"
         return (
             f"<TradeOffs of {', '.join(self.losses)}: {len(self.optimized)} optimized, "
-            f"{len(self.baselines)} baselines{state}>"
+            f"{len(self.baselines)} baselines{state}{told}>"
         )
 
     _repr_html_ = trade_offs_html

@@ -110,10 +110,13 @@ def test_two_numbers_and_a_blank_one():
     assert [len(family.get_xdata()) for family in families] == [2, 2]
 
 
+NEAREST = "smoothgrad: scale 0.1 is nearest"
+
+
 def test_the_nearest_of_a_family_is_told():
     axes = drawn(FRONT, PLAIN, SMOOTH, nearest=[3, 5])
-    assert "scale 0.1 is nearest" in labels(axes)
-    np.testing.assert_array_equal(line(axes, "scale 0.1 is nearest"), [(2, 3.5)])
+    assert NEAREST in labels(axes)
+    np.testing.assert_array_equal(line(axes, NEAREST), [(2, 3.5)])
     assert not any("nearest" in label for label in labels(drawn(FRONT, SMOOTH)))
 
 
@@ -125,7 +128,7 @@ def test_the_nearest_of_a_sweep_is_that_of_its_least_excess():
     ]
     curve = po.sweep(objective, {"sparsity": [0.1, 1.0]}, halves)
     assert curve.nearest("m").parameters["c"] == 0.6
-    assert "c 0.6 is nearest" in labels(curve.plot())
+    assert "m: c 0.6 is nearest" in labels(curve.plot())
     plt.close("all")
 
 
@@ -345,7 +348,7 @@ def test_the_axis_of_steps_is_what_is_explained():
     churn = Quantity(model="SVC", kind="log_odds", label=1, outcome="churn")
     axes = po.plots.plot_row(contributions(quantity=churn), 1, ax=Figure().subplots())
     assert axes.get_xlabel() == "log-odds of churn = 1"
-    assert axes.get_title() == "log-odds of churn = 1, row 1"
+    assert axes.get_title() == "log-odds of churn = 1, row 1 (mine)"
 
 
 def test_numbers_stand_beside_their_bars_and_inside_the_picture():
@@ -399,7 +402,7 @@ def test_slopes_are_never_drawn_as_steps():
     slopes = dataclasses.replace(contributions(), units="scaled")
     axes = po.plots.plot_row(slopes, 1, ax=Figure().subplots())
     assert {bar.get_x() for bar in axes.patches} == {0.0}
-    assert axes.get_xlabel().startswith("slope")
+    assert axes.get_xlabel().startswith("change of the output per ")
     assert not any("base" in text or "pred" in text for text in texts(axes.texts))
     assert axes.get_title() == "mine, row 1"
 

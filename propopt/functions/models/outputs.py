@@ -192,7 +192,7 @@ def call_of(model: Any, output: str) -> Call | None:
 
 def quantity_of(model: Any, output: str, index: int | None) -> Quantity:
     """What an output of a model is: of which class, and log-odds where a margin is."""
-    name, classes = name_of(model), getattr(model, "classes_", None)
+    name, classes = name_of(last_step(model)), getattr(model, "classes_", None)
     if output == "value" or classes is None:
         kind: Any = output
         return Quantity(model=name, kind=kind, position=index)
@@ -203,9 +203,24 @@ def quantity_of(model: Any, output: str, index: int | None) -> Quantity:
 
 def _kind(model: Any, output: str, n_classes: int) -> Any:
     """The output; log-odds for a margin of two classes that is these."""
-    margins = margins_of(model) if output == "margin" and n_classes == 2 else None
-    same = margins is not None and margins.find_logit() == 1.0
-    return "log_odds" if same else output
+    is_log_odds = output == "margin" and n_classes == 2 and _has_logit_margin(model)
+    return "log_odds" if is_log_odds else output
+
+
+def _has_logit_margin(model: Any) -> bool:
+    """Whether log p/(1 − p) is the margin: of trees, or by formulas that are one."""
+    margins = margins_of(model)
+    if margins is not None:
+        return margins.find_logit() == 1.0
+    final = last_step(model)
+    network = exact_network(final)
+    if network is None:
+        return False
+    odds, margin = (
+        exact_link(final, output, 1, network.n_scores)
+        for output in ("log_odds", "margin")
+    )
+    return odds is not None and odds == margin
 
 
 def _logit_of(model: Any) -> Callable[[Any], Values] | None:

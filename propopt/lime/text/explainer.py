@@ -38,6 +38,7 @@ def text_limits(
     *,
     target: Target = None,
     output: Output = "auto",
+    outcome: str | None = None,
     words: Literal["lime", "model"] | WordRule | None = None,
     n_samples: int = 5000,
     max_enumerated: int = 0,
@@ -73,7 +74,7 @@ def text_limits(
     law : TextLaw, optional
         How words are deleted, and the weights; by default that of the package ``lime``
         with its kernel width of 25.
-    target, output
+    target, output, outcome
         Of :func:`propopt.wrap`, for models.
     words : {"lime", "model"} or WordRule, optional
         What a word is: as in the package ``lime``, as the vectoriser of the model has
@@ -112,7 +113,7 @@ def text_limits(
     """
     texts, names = read_texts(documents, "documents")
     rule = _read_rule(words, function)
-    f = _read_function(function, documents, rule, target, output)
+    f = _read_function(function, documents, rule, target, output, outcome)
     subject = TextSubject(
         function=f,
         law=_read_law(law),
@@ -185,11 +186,16 @@ def _announced(
 
 
 def _read_function(
-    function: Any, documents: Any, rule: WordRule, target: Target, output: Output
+    function: Any,
+    documents: Any,
+    rule: WordRule,
+    target: Target,
+    output: Output,
+    outcome: str | None,
 ) -> TextFunction:
     if not isinstance(function, Function):
         schema = TextSchema.of(documents, rule)
-        function = wrapped(function, documents, target, output, schema)
+        function = wrapped(function, documents, target, output, schema, outcome=outcome)
     if not isinstance(function, TextFunction):
         raise InvalidInput(
             "function: expected a model of texts, or propopt.wrap(model, "
