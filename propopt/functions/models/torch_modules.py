@@ -221,8 +221,8 @@ class TorchModel(Function):
         said = str(error).partition("\n")[0]
         return (
             f"X: {self.quantity.model}: given inputs of shape {shape} the module "
-            f"fails: {said}{width}; give the columns that it was trained on, or wrap(model, "
-            "input_shape=...) for inputs of another shape"
+            f"fails: {said}{width}; give the columns that it was trained on, or "
+            "wrap(model, input_shape=...) for inputs of another shape"
         )
 
     def _slopes(self, tensor: torch.Tensor, scores: torch.Tensor) -> Array:
