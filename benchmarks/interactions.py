@@ -43,9 +43,9 @@ def _pairs() -> tuple[list[Row], list[Row]]:
     """All that is done beyond fits, fits, and both loops."""
     n_features, n_patches, n_rows = 50, 10_000, 500
     X, y = product(n_rows, n_features)
-    few = Minipatches(n_patches=500)
+    few = Minipatches(n_patches=500, columns="fixed")
     ILOCO(TREE, few).fit(X, y).result_.to_frame()  # everything is imported
-    model = ILOCO(TREE, Minipatches(n_patches=n_patches))
+    model = ILOCO(TREE, Minipatches(n_patches=n_patches, columns="fixed"))
     with (
         clocks(Chunk, "__call__") as ensemble,
         clocks(type(TREE), "fit") as fits,
@@ -94,7 +94,7 @@ def _loops(work: str, model: Any) -> list[Row]:
 def _larger(n_features: int, order: int) -> list[Row]:
     """More features or larger sets from one ensemble."""
     X, y = product(500, n_features)
-    model = ILOCO(TREE, Minipatches(), order=1)
+    model = ILOCO(TREE, Minipatches(columns="fixed"), order=1)
     fitting, _ = seconds(lambda: model.fit(X, y))
     beyond, scores = seconds(lambda: model.interactions(order=order))
     work = f"{len(scores.sets):,} sets of {order} of {n_features} features"

@@ -64,7 +64,7 @@ explained = X_test[np.isin(y_test, [3, EIGHT])][:64]
 print(f"{len(explained)} images of {SHAPE.n_features} pixels, {function!r}")
 
 objective = (
-    po.GradientMatching(function.gradient(explained))
+    po.GradientMatching(function.estimate(explained))
     + 0.1 * po.PairwiseRobustness(po.knn_graph(explained, n_neighbors=5))
     + 0.1 * po.Smoothness(SHAPE.pixel_graph())
 )

@@ -49,7 +49,7 @@ def main() -> None:
     mpl.use("Agg")
     X, y = patients(300)
     learner = make_pipeline(StandardScaler(), PolynomialFeatures(2), Ridge(1.0))
-    scheme = Minipatches(n_patches=600, columns="bernoulli")
+    scheme = Minipatches(n_patches=600)
     pairs = ILOCO(learner, scheme, progress=False).fit(X, y).result_
     columns = ["feature_1", "feature_2", "estimate", "ci_low", "ci_high"]
     print(pairs.top(2)[columns].to_string(index=False))

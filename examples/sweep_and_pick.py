@@ -27,7 +27,7 @@ model = make_pipeline(
 
 patients = X.iloc[:80]
 function = po.wrap(model)
-objective = po.GradientMatching(function.gradient(patients)) + po.PairwiseRobustness(
+objective = po.GradientMatching(function.estimate(patients)) + po.PairwiseRobustness(
     po.knn_graph(patients, n_neighbors=6)
 )
 smoothgrad = [

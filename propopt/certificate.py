@@ -157,6 +157,7 @@ def certificate_of(
     """
     every = [*objective.losses, *(bound.loss for bound in bounds)]
     effortless = effortless or Effortless.of(every)
+    effortless.refuse_underflow(objective.weights)
     value = math.fsum(c * values[id(loss)] for c, loss in objective.terms)
     excesses = [_violation(b, W, values[id(b.loss)], effortless) for b in bounds]
     prices = [*multipliers, *(0.0 for _ in bounds)]  # zero where there are too few

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import numpy as np
@@ -18,6 +19,9 @@ _Word = TypeVar("_Word", bound=str)
 
 _LARGEST = 1e140
 """Of numbers that losses square: 1e28 is left for weights and numbers of terms."""
+
+_SMALLEST = 1e-140
+"""The same: squares of 1e-14 of them, by which a gap is told, keep their digits."""
 
 
 def read_array(values: object, what: str, *, ndim: int) -> Array:
@@ -39,10 +43,27 @@ def _read(values: object, what: str, ndim: int) -> Array:
     if array.ndim != ndim:
         raise InvalidInput(
             f"{what}: expected {ndim} dimensions, got an array of shape {array.shape}"
+            f"{_of_other_dimensions(values, what, array.ndim, ndim)}"
         )
     if array.size == 0:
         raise InvalidInput(f"{what}: the array is empty, of shape {array.shape}")
     return array
+
+
+def _of_other_dimensions(values: object, what: str, came: int, ndim: int) -> str:
+    """What makes a table of one row, of one column, or of one of several outputs."""
+    if (came, ndim) == (1, 2) and hasattr(values, "to_frame"):
+        return (
+            f"; {what}.to_frame().T is a table of one row, {what}.to_frame() a column"
+        )
+    if (came, ndim) == (1, 2):
+        return (
+            "; reshape(1, -1) makes a table of one row of it, reshape(-1, 1) a column"
+        )
+    if (came, ndim) == (3, 2):
+        one = f"{what}[k]" if isinstance(values, list | tuple) else f"{what}[..., k]"
+        return f"; of several classes choose one, {one}"
+    return ""
 
 
 def _refuse_any(wrong: NDArray[np.bool_], array: Array, what: str, word: str) -> None:
@@ -56,20 +77,42 @@ def _refuse_any(wrong: NDArray[np.bool_], array: Array, what: str, word: str) ->
 
 def as_floats(values: object, what: str) -> Array:
     """A float64 copy; refused where NumPy would drop a part or read a date."""
-    if sp.issparse(values):
-        raise InvalidInput(
-            f"{what}: expected a dense table, got a sparse {type(values).__name__}; "
-            "give its toarray()"
-        )
+    refuse_sparse(values, what)
     if np.ma.is_masked(values):
         raise InvalidInput(f"{what}: expected numbers, got masked ones; fill them")
+    if values is None or isinstance(values, str | bytes | Path | Mapping):
+        raise InvalidInput(f"{what}: expected numbers, got {_no_table(values)}")
     try:
         array = np.asarray(values)
         if array.dtype.kind in _NO_NUMBERS:
             raise TypeError(_NO_NUMBERS[array.dtype.kind])
         return np.array(array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:
-        raise InvalidInput(f"{what}: expected numbers, got {error}") from None
+        came = _RAGGED if "inhomogeneous" in str(error) else error
+        if not hasattr(values, "__len__") and not hasattr(values, "__array__"):
+            came = f"{type(values).__name__}; give an array or a DataFrame"
+        raise InvalidInput(f"{what}: expected numbers, got {came}") from None
+
+
+_RAGGED = "rows of several lengths, or several tables; give one table"
+
+
+def refuse_sparse(values: object, what: str) -> None:
+    """Refuse a sparse matrix, of which zeros are no values to others."""
+    if sp.issparse(values):
+        raise InvalidInput(
+            f"{what}: expected a dense table, got a sparse {type(values).__name__}; "
+            "give its toarray()"
+        )
+
+
+def _no_table(values: object) -> str:
+    """What came in place of numbers, and what makes numbers of it."""
+    if isinstance(values, Mapping):
+        return f"a {type(values).__name__}; pandas.DataFrame(...) makes a table of it"
+    if values is None:
+        return "None; give an array or a DataFrame"
+    return f"{str(values)!r:.80}; pandas.read_csv(path) reads the table of a file"
 
 
 _NO_NUMBERS = {"c": "complex ones", "M": "dates", "m": "lengths of time"}
@@ -99,6 +142,33 @@ def refuse_overflow(array: Array, what: str) -> None:
             f"{what}: sums of squares of numbers up to {size:.2g} overflow; divide "
             "them, or the output of the model, by a constant"
         )
+
+
+def refuse_underflow(size: float, what: str, cost: float | None = None) -> None:
+    """Refuse numbers, not all zero, of whose squares no digits are left.
+
+    Parameters
+    ----------
+    size : float
+        The largest of them.
+    what : str
+        What errors call them.
+    cost : float, optional
+        What the largest sum of their squares counts for, if not as it is.
+    """
+    squares = size**2 if cost is None else cost
+    if size == 0.0 or squares >= _SMALLEST**2:
+        return
+    if size >= _SMALLEST:
+        raise InvalidInput(
+            f"{what}: weighted sums of squares up to {squares:.2g} vanish; multiply "
+            "all weights by a constant"
+        )
+    factor = 1.0 / max(size, 1e-300)
+    raise InvalidInput(
+        f"{what}: sums of squares of numbers up to {size:.2g} vanish; multiply them, "
+        f"or the output of the model, by a constant such as {factor:.0e}"
+    )
 
 
 def read_positive(value: object, what: str) -> float:

@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import NoReturn
 
 import propopt as po
-from propopt.errors import InvalidInput, PropoptError, SolverFailure, Unwritten
+from propopt.errors import (
+    InvalidInput,
+    ProblemFileError,
+    PropoptError,
+    SolverFailure,
+    Unwritten,
+)
 from propopt.output.streams import PatientStream, patient_streams
 from propopt.output.text import printable, printable_lines
 
@@ -59,7 +65,7 @@ def schema(options: argparse.Namespace) -> int:
 
 def _sweep_files(options: argparse.Namespace) -> int:
     """``propopt sweep FILE...``: solve, write tables and a plot, print the front."""
-    files = [po.problems.read_problem(file, _code(options)) for file in options.files]
+    files = _read_files(options)
     for file in files:
         file.require(po.problems.Sweep)
     return _run_all(files, partial(_sweep, options=options))
@@ -67,7 +73,7 @@ def _sweep_files(options: argparse.Namespace) -> int:
 
 def _explain_files(options: argparse.Namespace) -> int:
     """``propopt explain FILE...|--csv TABLE --target COLUMN``: one explanation each."""
-    files = [po.problems.read_problem(file, _code(options)) for file in options.files]
+    files = _read_files(options)
     if any((options.csv, options.target, options.text)):
         files.append(_own_table(options))
     if not files:
@@ -79,7 +85,7 @@ def _explain_files(options: argparse.Namespace) -> int:
 
 def _lime_files(options: argparse.Namespace) -> int:
     """``propopt lime FILE...``: what LIME tends to at rows of a table."""
-    files = [po.problems.read_problem(file, _code(options)) for file in options.files]
+    files = _read_files(options)
     for file in files:
         file.require(po.problems.LimeJob)
     return _run_all(files, partial(_lime, options=options))
@@ -87,19 +93,24 @@ def _lime_files(options: argparse.Namespace) -> int:
 
 def _interactions_files(options: argparse.Namespace) -> int:
     """``propopt interactions FILE...``: how much features matter jointly."""
-    files = [po.problems.read_problem(file, _code(options)) for file in options.files]
+    files = _read_files(options)
     for file in files:
         file.require(po.problems.InteractionsJob)
     return _run_all(files, partial(_interactions, options=options))
 
 
 def _check(file: str, options: argparse.Namespace) -> int:
-    checked = po.problems.read_problem(file, _code(options))
+    checked = po.problems.read_problem_and_table(file, _code(options))
     checked.check_data()
     if options.deep:
         checked.check_all_data()
     print(f"{printable(file)}: valid")
     return DONE
+
+
+def _read_files(options: argparse.Namespace) -> list[po.problems.ProblemFile]:
+    read = po.problems.read_problem_and_table
+    return [read(file, _code(options)) for file in options.files]
 
 
 def _code(options: argparse.Namespace) -> po.problems.Code:
@@ -131,6 +142,11 @@ def _blamed(
             return run(file)
     except SolverFailure as error:
         raise SolverFailure(str(file.source.error((), str(error)))) from error
+    except ProblemFileError as error:
+        table = Path(file.schema.data.csv or "").name
+        if file.source.files or table in str(error):
+            raise
+        raise ProblemFileError(f"{table}: {error}") from error
 
 
 def _sweep(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:

@@ -12,6 +12,10 @@ class InvalidInput(PropoptError, ValueError):
     """An argument cannot be used; the message names it, what came and what would do."""
 
 
+class NoSuchName(PropoptError, AttributeError):
+    """An object has no such attribute; the message gives the name that it has."""
+
+
 class Refused(PropoptError):
     """A solver or a loss cannot do what was asked of it; the message is the reason."""
 
@@ -48,7 +52,11 @@ class ProblemFileError(PropoptError):
     """A problem is not valid; the message is ``file:line: key: what is wrong``.
 
     File and line are those of a problem file; sections from Python have keys alone.
+    Of several mistakes each has a line of its own.
     """
+
+    lines: tuple[tuple[int, str], ...] = ()
+    """Each mistake after the number of its line, where there are lines."""
 
 
 class PropoptWarning(UserWarning):
@@ -105,3 +113,21 @@ class AdditiveErrorWarning(PropoptWarning):
 
 class FewPatchesWarning(PropoptWarning):
     """Some predictions are means of few minipatches; the message says how many do."""
+
+
+def no_such_name(owner: object, name: str, others: dict[str, str]) -> AttributeError:
+    """The error of an attribute that is not there, which other packages may have.
+
+    Parameters
+    ----------
+    owner : object
+        What was asked.
+    name : str
+        For what.
+    others : dict
+        How names of other packages are called here.
+    """
+    kind = type(owner).__name__
+    if name in others:
+        return NoSuchName(f"{kind} has no {name!r}; what would do: {others[name]}")
+    return AttributeError(f"{kind!r} object has no attribute {name!r}")

@@ -12,18 +12,46 @@ from numpy.typing import NDArray
 from propopt._typing import Array, Attributions
 from propopt.checks import sealed
 from propopt.errors import InvalidInput
+from propopt.quantity import Quantity
 from propopt.tables.names import Labels
 
 
 Units: TypeAlias = Literal["gradient", "output", "scaled"]
 """Slopes; parts of the output; slopes times a scale."""
 
-UNITS_IN_WORDS: Final[Mapping[Units, str]] = {
-    "gradient": "slope: change of the output per unit of the feature",
-    "scaled": "slope: change of the output per scale (sd) of the feature",
-    "output": "contribution to the output",
+_UNITS_IN_WORDS: Final[Mapping[Units, str]] = {
+    "gradient": "change of {} per unit of each feature",
+    "scaled": "change of {} per {} of each feature",
+    "output": "contribution of each feature to {}",
 }
-"""What an axis says of attributions: slopes are not contributions."""
+"""What attributions are, of what is explained: slopes are not contributions."""
+
+
+def units_in_words(
+    units: Units, quantity: Quantity | None, scale: str = "standard deviation"
+) -> str:
+    """What attributions are, for a card, an axis or a file.
+
+    Parameters
+    ----------
+    units : {"gradient", "output", "scaled"}
+        Those of numeric features.
+    quantity : Quantity or None
+        What is explained, which attributions from elsewhere do not know.
+    scale : str
+        What slopes were multiplied by, of units ``"scaled"``.
+
+    Examples
+    --------
+    >>> from propopt.quantity import Quantity
+    >>> churn = Quantity(model="SVC", kind="log_odds", label=1, outcome="churn")
+    >>> units_in_words("scaled", churn)
+    'change of the log-odds of churn = 1 per standard deviation of each feature'
+    >>> units_in_words("output", None)
+    'contribution of each feature to the output'
+    """
+    what = "output" if quantity is None else quantity.in_words()
+    return _UNITS_IN_WORDS[units].format(f"the {what}", scale)
 
 
 @final
@@ -57,6 +85,8 @@ class Estimate:
     notes : tuple of str
         What a reader has to know, a sentence each: columns that are constant, or
         missing everywhere.
+    quantity : Quantity, optional
+        What is explained; None where that is not known.
 
     Examples
     --------
@@ -78,6 +108,7 @@ class Estimate:
     units: Units = "gradient"
     effects: NDArray[np.bool_] | None = None
     notes: tuple[str, ...] = ()
+    quantity: Quantity | None = None
 
     def __post_init__(self) -> None:
         sealed(self.values)

@@ -31,9 +31,23 @@ def memory_refusal(n_bytes: float, what: str, instead: str) -> str | None:
     if n_bytes <= free:
         return None
     return (
-        f"{what} needs about {n_bytes / 2**30:.1f} GiB and {free / 2**30:.1f} GiB are "
-        f"free; {instead}"
+        f"{what} needs about {shown_bytes(n_bytes)} and {shown_bytes(free)} are free; "
+        f"{instead}"
     )
+
+
+def shown_bytes(n_bytes: float) -> str:
+    """A number of bytes in the largest unit of which there is one.
+
+    Examples
+    --------
+    >>> shown_bytes(2**31), shown_bytes(1.5 * 2**20), shown_bytes(0)
+    ('2.0 GiB', '1.5 MiB', '0 bytes')
+    """
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:,.1f} {unit}"
+    return f"{n_bytes:.0f} bytes"
 
 
 def free_memory() -> float:

@@ -10,13 +10,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias, final
+from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
-import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Array
+
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 
 RowNorm: TypeAlias = Literal["l2", "l1", "linf"]
@@ -34,6 +37,8 @@ class Penalty(ABC):
     @final
     def expression(self, R: cp.Expression) -> cp.Expression:
         """φ(R) for a cvxpy expression; without entries it is zero, not a variable."""
+        import cvxpy as cp
+
         return self._expression(R) if R.size else cp.Constant(0.0)
 
     @abstractmethod
@@ -68,6 +73,8 @@ class Squared(Penalty):
         return float(np.vdot(R, R))
 
     def _expression(self, R: cp.Expression) -> cp.Expression:
+        import cvxpy as cp
+
         return cp.sum_squares(R)
 
     def prox(self, V: Array, step: float) -> Array:
@@ -96,6 +103,8 @@ class Absolute(Penalty):
         return float(np.abs(R).sum())
 
     def _expression(self, R: cp.Expression) -> cp.Expression:
+        import cvxpy as cp
+
         return cp.sum(cp.abs(R))
 
     def prox(self, V: Array, step: float) -> Array:
@@ -141,6 +150,8 @@ class GroupMax(Penalty):
         return float((self._max(_row_norms(R, self.norm)) ** self.degree).sum())
 
     def _expression(self, R: cp.Expression) -> cp.Expression:
+        import cvxpy as cp
+
         order = {"l2": 2, "l1": 1, "linf": "inf"}[self.norm]
         norms = cp.norm(R, order, axis=1)
         if len(self.starts) == 1:

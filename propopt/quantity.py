@@ -59,6 +59,11 @@ class Quantity:
     position: int | None = None
     outcome: str | None = None
 
+    @property
+    def noun(self) -> str:
+        """What the number is, without of what: for units."""
+        return _NOUNS.get(self.kind, "prediction")
+
     def in_words(self) -> str:
         """What is explained, without the model where it is clear without."""
         if self.kind == "value":

@@ -58,8 +58,7 @@ def in_workers(
         If a worker is killed.
     """
     backend, _ = get_active_backend()
-    # a generator hands over results early; not every backend has one
-    kind = "generator" if backend.supports_return_generator else "list"
+    kind = "generator" if results_come_early() else "list"
     parallel = joblib.Parallel(n_workers, return_as=kind, **_settings(backend))
     try:
         yield from parallel(joblib.delayed(call)() for call in calls)
@@ -68,6 +67,11 @@ def in_workers(
             "a worker was killed before its end, perhaps for want of memory; fewer "
             "workers need less"
         ) from error
+
+
+def results_come_early() -> bool:
+    """Whether results are handed over one by one; not every backend of joblib can."""
+    return bool(get_active_backend()[0].supports_return_generator)
 
 
 def _settings(backend: object) -> dict[str, Any]:

@@ -135,7 +135,7 @@ MAKERS = {
 @pytest.mark.parametrize(("make", "n_bytes"), MAKERS.values(), ids=MAKERS)
 @pytest.mark.usefixtures("small_machine")
 def test_large_graphs_and_grids_are_refused_with_the_figure(make, n_bytes):
-    figure = f"needs about {n_bytes / GIB:.1f} GiB and 0.0 GiB are free"
+    figure = f"needs about {n_bytes / 2**20:.1f} MiB and 1.0 MiB are free"
     with pytest.raises(Refused, match=figure):
         make()
 
@@ -171,6 +171,8 @@ def test_wide_hidden_layers_are_refused_with_the_figure(tmp_path):
     file = tmp_path / "wide.yaml"
     file.write_text(PROBLEM)
     problem = po.problems.read_problem(file).build()
-    message = r"wide\.yaml:3: .*a network of this size needs about 0\.3 GiB and 0\.0"
+    message = (
+        r"wide\.yaml:3: .*a network of this size needs about \d{3}\.\d MiB and 1\."
+    )
     with pytest.raises(ProblemFileError, match=message):
         po.problems.run_problem(problem, tmp_path)

@@ -309,6 +309,31 @@ def test_importing_propopt_imports_nothing_heavy():
     assert "propopt" in modules
 
 
+UNUSED = {
+    *("matplotlib", "PIL", "cvxpy", "shap", "lime", "torch", "pydantic", "yaml"),
+    *(f"propopt.{room}" for room in ("plots", "explainers", "lime", "interactions")),
+    *(f"propopt.{room}" for room in ("problems", "reproduce", "inductive", "metrics")),
+}
+"""What explaining a table has no use for: it draws nothing and needs no cones."""
+
+
+@pytest.mark.parametrize("model", ["LogisticRegression()", "RandomForestClassifier(5)"])
+def test_explaining_a_table_imports_what_it_uses(model):
+    code = (
+        "import sys, json, propopt as po\n"
+        "from sklearn.datasets import load_iris\n"
+        "from sklearn.ensemble import RandomForestClassifier\n"
+        "from sklearn.linear_model import LogisticRegression\n"
+        "X, y = load_iris(return_X_y=True, as_frame=True)\n"
+        f"model = {model}.fit(X / X.std(), y == 1)\n"
+        "best = po.explain(model, X.iloc[::5] / X.std())\n"
+        "print(json.dumps([best.gap, sorted(sys.modules)]))"
+    )
+    gap, modules = json.loads(_python(code))
+    assert gap < 1e-6
+    assert set(modules) & UNUSED == set()
+
+
 def _python(code: str) -> str:
     """What a new interpreter prints."""
     done = subprocess.run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from papers.engine.tally import (
     Tally,
     claims_table,
     findings_table,
+    told_method,
+    values_table,
 )
 from propopt.output.files import written_whole
 from propopt.output.markdown import markdown_list, markdown_table, write_markdown
@@ -31,20 +34,22 @@ def write_figure(report: FigureReport, folder: Path) -> None:
 
 
 def write_index(reports: Sequence[FigureReport], folder: Path, title: str = "") -> None:
-    """``README.md``, ``claims.csv`` and, with every finding, ``statements.csv``."""
+    """``README.md``, ``claims.csv``, ``statements.csv`` and ``values.csv``."""
     write_markdown(folder / "README.md", _index(reports, title))
     for name, table in (
         ("claims", claims_table(reports)),
         ("statements", findings_table(reports)),
+        ("values", values_table(reports)),
     ):
         with written_whole(folder / f"{name}.csv") as draft:
-            table.to_csv(draft, index=False)
+            digits = "%.8g" if name == "values" else None  # beyond what is compared
+            table.to_csv(draft, index=False, float_format=digits)
 
 
 def written_files(names: Iterable[str]) -> list[str]:
     """What a run of these figures writes."""
     pages = [f"{name}{suffix}" for name in names for suffix in (".svg", ".md")]
-    return [*pages, "README.md", "claims.csv", "statements.csv"]
+    return [*pages, "README.md", "claims.csv", "statements.csv", "values.csv"]
 
 
 def _page(report: FigureReport) -> Iterator[str]:
@@ -78,7 +83,9 @@ def _sweeps(results: Sequence[PanelResult]) -> Iterator[str]:
         "`excess`: the least relative excess of a baseline's objective over the "
         "optimum, over the weights of the sweep (of an inductive explanation: under "
         "its own weights). `saved`: the share of its "
-        "faithfulness loss that the optimum saves without being worse in another loss."
+        "faithfulness loss that the optimum saves without being worse in another loss. "
+        "Where the optimum is 0 there is no relative distance, and the absolute one is "
+        "told."
     )
     for result in results:
         yield from _distances(result)
@@ -121,33 +128,26 @@ def _distances(result: PanelResult) -> Iterator[str]:
     head = ("method", *(c.removeprefix("loss.") for c in losses), *shares)
     rows = [
         (
-            _method(row),
+            told_method(row),
             *(_number(row[c]) for c in losses),
-            *(_share(row[name]) for name in shares),
+            *(_told_share(row, name) for name in shares),
         )
         for _, row in table.iterrows()
     ]
     yield markdown_table(head, rows)
+    if "not_compared" in table:
+        apart = table.dropna(subset="not_compared")
+        yield markdown_list(
+            f"{told_method(row)} is not compared: {row['not_compared']}."
+            for _, row in apart.iterrows()
+        )
 
 
-_SETTINGS = {
-    "scale": "δ",
-    "units": "units",
-    "rule": "rule",
-    "own_gradients": "own gradients",
-    "n_inducing": "inputs",
-    "robustness": "robust",
-    "smoothness": "smooth",
-}
-
-
-def _method(row: pd.Series) -> str:
-    settings = [
-        f"{label} = {row[f'parameter.{name}']}"
-        for name, label in _SETTINGS.items()
-        if f"parameter.{name}" in row and not pd.isna(row[f"parameter.{name}"])
-    ]
-    return ", ".join([row["method"], *settings])
+def _told_share(row: pd.Series, name: str) -> str:
+    """A share; in place of an excess over nothing the absolute distance."""
+    if name == "excess" and row["excess"] in (0.0, math.inf) and "distance" in row:
+        return f"{_number(row['distance'])} (absolute)"
+    return _share(row[name])
 
 
 def _warnings(report: FigureReport) -> Iterator[str]:
@@ -222,9 +222,11 @@ def _remarkable(reports: Sequence[FigureReport]) -> Iterator[str]:
         for s in report.claims
         if s.verdict is Verdict.NOT_CONFIRMED
     ]
+    drifted = [drift.in_words() for report in reports for drift in report.drifted]
     for title, lines in (
         ("Invariants that fail", failed),
         ("Verdicts that are not those on record", changed),
+        ("Values that are not those on record", drifted),
         ("Statements of the paper that are not confirmed here", refuted),
     ):
         if lines:
@@ -289,6 +291,8 @@ def _aside(text: str) -> str:
 
 def _share(value: float) -> str:
     """Percent, with digits left where that is very little."""
+    if math.isnan(value):
+        return "–"
     return f"{value:.2%}" if value == 0 or abs(value) >= 1e-4 else f"{value:.1e}"
 
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from papers.engine.findings import Claim, Finding
@@ -86,9 +87,13 @@ def no_pictures(solved: Solved) -> Mapping[str, Array]:
 
 
 def enclosed_distances(solved: Solved) -> pd.DataFrame:
-    """``TradeOffs.distances()``, and the share given away at equal other losses."""
+    """``TradeOffs.distances()``, and the share given away at equal other losses.
+
+    Of a baseline that is not compared neither is known.
+    """
     table = solved.trade_offs.distances()
-    return table.assign(saved=[enclosure.saved for enclosure in solved.enclosures])
+    saved = [enclosure.saved for enclosure in solved.enclosures]
+    return table.assign(saved=np.where(solved.trade_offs.compared, saved, np.nan))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from papers.engine.figure import PaperFigure
 from papers.engine.files import ProblemFiles
 from papers.engine.panels import Panel
-from papers.engine.tally import Record, read_record
+from papers.engine.tally import Record, Values, read_record, read_values
 from propopt.checks import did_you_mean
 from propopt.errors import InvalidInput
 
@@ -52,6 +52,8 @@ class Paper:
         Where the panels' files are; by default there are none.
     recorded : path, optional
         A CSV table of the verdicts on its statements, as in ``claims.csv``.
+    values : path, optional
+        A CSV table of values, as in ``values.csv``, of all panels or of some.
     own_table : TableOption, optional
         What becomes of a table of the user's own; by default none is taken.
     full : Paper, optional
@@ -64,6 +66,7 @@ class Paper:
     figures: Mapping[str, Callable[[], PaperFigure]]
     problems: ProblemFiles | None = None
     recorded: Path | None = None
+    values: Path | None = None
     own_table: TableOption | None = None
     full: Paper | None = None
 
@@ -86,6 +89,11 @@ class Paper:
     def record(self) -> Record:
         """The verdicts on record, by figure, statement and difference."""
         return {} if self.recorded is None else read_record(self.recorded)
+
+    @property
+    def values_on_record(self) -> Values:
+        """What was measured, by figure, panel, what has it, and the quantity."""
+        return {} if self.values is None else read_values(self.values)
 
     def chosen(self, names: Iterable[str]) -> dict[str, PaperFigure]:
         """The figures of these names, or all.

@@ -14,7 +14,7 @@ from papers.engine.figure import AnyPanel, AnyResult, PaperFigure
 from papers.engine.findings import Finding, Verdict
 from papers.engine.pages import write_figure, write_index, written_files
 from papers.engine.paper import Paper
-from papers.engine.tally import FigureReport, Record, Tally, findings_table
+from papers.engine.tally import FigureReport, Tally, findings_table
 from propopt.errors import InvalidInput
 from propopt.output.files import require_free_name, writable_folder
 from propopt.output.progress import PlainConsole
@@ -66,8 +66,8 @@ def reproduce_paper(
     """Run a paper's figures, draw them and check the paper's statements.
 
     Writes ``<figure>.svg`` and ``<figure>.md`` as each figure is finished, then
-    ``README.md``, the index, ``claims.csv`` (statements of the paper) and
-    ``statements.csv`` (every finding).
+    ``README.md``, the index, ``claims.csv`` (statements of the paper),
+    ``statements.csv`` (every finding) and ``values.csv`` (losses and distances).
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def reproduce_paper(
     if table is not None:
         chosen = paper.with_table(chosen, *table)
     console = PlainConsole(quiet=quiet)
-    return _Run(paper.title, paper.record, place, n_jobs, console).all(chosen)
+    return _Run(paper, place, n_jobs, console).all(chosen)
 
 
 def _read_table(
@@ -132,15 +132,14 @@ def _read_table(
 class _Run:
     """Where a run writes, what it prints, and what its verdicts are held against."""
 
-    title: str
-    record: Record
+    paper: Paper
     folder: Path
     n_jobs: int | None
     console: Console
 
     def all(self, figures: Mapping[str, PaperFigure]) -> Report:
         """Each figure in turn, with its pages; until it is interrupted."""
-        self.console.print(self.title, markup=False, soft_wrap=True)
+        self.console.print(self.paper.title, markup=False, soft_wrap=True)
         reports: list[FigureReport] = []
         interrupted = False
         for name, figure in figures.items():
@@ -149,7 +148,7 @@ class _Run:
             if report.results:
                 write_figure(report, self.folder)
                 reports.append(report)
-                write_index(reports, self.folder, self.title)
+                write_index(reports, self.folder, self.paper.title)
             if interrupted:
                 break
         if not reports:
@@ -173,7 +172,8 @@ class _Run:
             figure=figure,
             results=tuple(results),
             seconds=time.perf_counter() - began,
-            record=self.record,
+            record=self.paper.record,
+            values=self.paper.values_on_record,
         )
 
 
@@ -229,6 +229,10 @@ def _print_verdict(
                 style="bold yellow",
                 markup=False,
                 soft_wrap=True,
+            )
+        for drift in report.drifted:
+            console.print(
+                drift.in_words(), style="bold yellow", markup=False, soft_wrap=True
             )
     console.print(
         f"{tally.in_words()} Wrote {folder / 'README.md'}",

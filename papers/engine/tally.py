@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,11 +14,22 @@ import pandas as pd
 
 from papers.engine.figure import AnyResult, PaperFigure
 from papers.engine.findings import Claim, Finding, Invariant, Verdict
+from papers.engine.panels import PanelResult
 
 
 Record: TypeAlias = Mapping[tuple[str, str, str], Verdict]
 """Verdicts on statements of the paper, by figure, statement and difference."""
 _KEY = ["figure", "statement", "difference"]
+
+Values: TypeAlias = Mapping[tuple[str, str, str, str], float]
+"""Values on record, by figure, panel, what has them, and the quantity."""
+_VALUE_KEY = ["figure", "panel", "what", "quantity"]
+_MEASURED = "measured"
+"""The quantity of a statement; those of baselines are columns of distances."""
+_TOLD = 5e-4
+"""Half a unit of the fourth digit, the last that pages tell of a loss."""
+_ENCLOSED = 1e-2
+"""The width to which the front is enclosed at the losses of a baseline."""
 _WORDS = {
     Verdict.CONFIRMED: "confirmed",
     Verdict.DIFFERS: "true in a set-up that differs",
@@ -77,6 +89,52 @@ class Conclusion:
         return sum(finding.verdict.holds for _, finding in self.findings)
 
 
+@dataclass(frozen=True)
+class Drift:
+    """A value that is not the one on record; NaN where one of both is missing.
+
+    Parameters
+    ----------
+    figure, panel, what, quantity : str
+        What has it.
+    value, recorded : float
+        Measured now, and then.
+    """
+
+    figure: str
+    panel: str
+    what: str
+    quantity: str
+    value: float
+    recorded: float
+
+    @property
+    def within(self) -> bool:
+        """Whether they differ by no more than what is known of them.
+
+        A loss is known to the digits told, so F and F* are, and F/F* − 1 to twice that
+        of F/F*; shares saved, and what is stated of them, to the enclosure of A*.
+        """
+        if math.isnan(self.value) or math.isnan(self.recorded):
+            return math.isnan(self.value) and math.isnan(self.recorded)
+        if math.isinf(self.recorded):
+            return self.value == self.recorded
+        if self.quantity == "excess":
+            known = 2.0 * _TOLD * (1.0 + self.recorded)
+        elif self.quantity in (_MEASURED, "saved"):
+            known = _ENCLOSED * max(1.0, abs(self.recorded))
+        else:
+            known = _TOLD * abs(self.recorded)
+        return abs(self.value - self.recorded) <= known
+
+    def in_words(self) -> str:
+        """One line."""
+        return (
+            f"{self.figure}, {self.panel}: {self.what}: {self.quantity}: "
+            f"{self.value:.6g}, on record: {self.recorded:.6g}"
+        )
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FigureReport:
     """A figure that was run: its panels' results, perhaps not all of them.
@@ -89,8 +147,8 @@ class FigureReport:
         In the order of the panels.
     seconds : float
         Wall-clock time.
-    record : mapping
-        The paper's verdicts on record.
+    record, values : mapping
+        The paper's verdicts and values on record.
     """
 
     name: str
@@ -98,6 +156,7 @@ class FigureReport:
     results: tuple[AnyResult, ...]
     seconds: float
     record: Record = field(default_factory=dict)
+    values: Values = field(default_factory=dict)
 
     @property
     def findings(self) -> list[tuple[str, Finding]]:
@@ -128,6 +187,44 @@ class FigureReport:
         compared = self.complete and bool(self.record)
         return [c for c in self.claims if compared and c.verdict != c.recorded]
 
+    @property
+    def measured(self) -> dict[tuple[str, str, str, str], float]:
+        """Losses and distances of all baselines, and what statements of the paper are.
+
+        By figure, panel, what has them, and the quantity, as in ``values.csv``.
+        """
+        found = {}
+        for result in self.results:
+            title = result.panel.title
+            for finding in result.findings:
+                if isinstance(finding, Claim):
+                    key = (self.name, title, finding.statement, _MEASURED)
+                    found[key] = finding.value
+            if not isinstance(result, PanelResult):
+                continue
+            seen: Counter[str] = Counter()
+            for _, row in result.distances.iterrows():
+                what = told_method(row)
+                seen[what] += 1
+                what += f" ({seen[what]})" * (seen[what] > 1)
+                for column in map(str, result.distances):
+                    if column.startswith("loss.") or column in ("excess", "saved"):
+                        found[self.name, title, what, column] = float(row[column])
+        return found
+
+    @property
+    def drifted(self) -> list[Drift]:
+        """Values that are not those on record, of panels that have any there."""
+        known = {key[:2] for key in self.values}
+        now = {key: x for key, x in self.measured.items() if key[:2] in known}
+        titles = {(self.name, result.panel.title) for result in self.results}
+        then = {key: x for key, x in self.values.items() if key[:2] in titles}
+        drifts = (
+            Drift(*key, now.get(key, math.nan), then.get(key, math.nan))
+            for key in dict.fromkeys([*then, *now])
+        )
+        return [drift for drift in drifts if not drift.within]
+
     def _gathered(self, kind: type[Finding]) -> list[Conclusion]:
         groups: dict[str, dict[str, list[tuple[str, Finding]]]] = {}
         for title, finding in self.findings:
@@ -155,14 +252,16 @@ class Tally:
         Findings on what theory promises, and how many of them fail.
     claims : mapping of Verdict to int
         Statements of the paper by what became of them.
-    n_changed : int
-        Statements of the paper with another verdict than that on record.
+    n_changed, n_drifted : int
+        Statements of the paper with another verdict than that on record; values that
+        are not those on record.
     """
 
     n_invariants: int
     n_failed: int
     claims: Mapping[Verdict, int]
     n_changed: int
+    n_drifted: int = 0
 
     @classmethod
     def of(cls, reports: Iterable[FigureReport]) -> Tally:
@@ -175,15 +274,17 @@ class Tally:
             n_failed=total - sum(s.n_holding for s in invariants),
             claims=Counter(c.verdict for report in every for c in report.claims),
             n_changed=sum(len(report.changed) for report in every),
+            n_drifted=sum(len(report.drifted) for report in every),
         )
 
     def in_words(self) -> str:
-        """Two sentences, or three."""
+        """Two sentences, or up to four."""
         held = self.n_invariants - self.n_failed
         counts = {v: self.claims.get(v, 0) for v in _WORDS}
         told = [v for v in _WORDS if counts[v] or v in _ALWAYS_TOLD]
         claims = ", ".join(f"{counts[v]} {_WORDS[v]}" for v in told)
         changed = f" {self.n_changed} not as on record." * bool(self.n_changed)
+        changed += f" Values not as on record: {self.n_drifted}." * bool(self.n_drifted)
         return (
             f"Invariants of ours: {held} of {self.n_invariants} PASS, {self.n_failed} "
             f"FAIL. Statements of the paper: {claims}.{changed}"
@@ -228,6 +329,41 @@ def claims_table(reports: Sequence[FigureReport]) -> pd.DataFrame:
         for claim in report.claims
     ]
     return pd.DataFrame(rows, columns=[*_KEY, "verdict", "panels", "holding"])
+
+
+def values_table(reports: Iterable[FigureReport]) -> pd.DataFrame:
+    """One row per value, as on record."""
+    rows = [(*key, x) for report in reports for key, x in report.measured.items()]
+    return pd.DataFrame(rows, columns=[*_VALUE_KEY, "value"])
+
+
+_SETTINGS = {
+    "scale": "δ",
+    "units": "units",
+    "rule": "rule",
+    "own_gradients": "own gradients",
+    "n_inducing": "inputs",
+    "robustness": "robust",
+    "smoothness": "smooth",
+}
+
+
+def told_method(row: pd.Series) -> str:
+    """The method of a baseline with its settings, as pages have it."""
+    settings = [
+        f"{label} = {row[f'parameter.{name}']}"
+        for name, label in _SETTINGS.items()
+        if f"parameter.{name}" in row and not pd.isna(row[f"parameter.{name}"])
+    ]
+    return ", ".join([row["method"], *settings])
+
+
+@cache
+def read_values(path: Path) -> Values:
+    """The values of a table on record."""
+    table = pd.read_csv(path, dtype={"value": float})
+    keys = table[_VALUE_KEY].itertuples(index=False, name=None)
+    return dict(zip(keys, table["value"].tolist(), strict=True))
 
 
 @cache

@@ -130,7 +130,9 @@ class CoverageRun:
     def _model(self, method: str, seed: int) -> ILOCO:
         patch = method == FIFTH
         learner = paper_learner(self.learner, "regression", patch=patch)
-        patches = Minipatches(n_patches=self.scale.n_covered, n_features=0.2, keep=True)
+        patches = Minipatches(
+            n_patches=self.scale.n_covered, n_features=0.2, columns="fixed", keep=True
+        )
         return ILOCO(
             learner, patches if patch else DataSplit(), sets=list(_PAIRS.values()),
             random_state=seed, progress=False,

@@ -47,8 +47,8 @@ def schemes(n_patches: int) -> dict[str, DataSplit | Minipatches]:
     """
     return {
         SPLIT: DataSplit(),
-        FIFTH: Minipatches(n_patches=n_patches, n_features=0.2),
-        HALF: Minipatches(n_patches=n_patches // 3, n_features=0.5),
+        FIFTH: Minipatches(n_patches=n_patches, n_features=0.2, columns="fixed"),
+        HALF: Minipatches(n_patches=n_patches // 3, n_features=0.5, columns="fixed"),
     }
 
 

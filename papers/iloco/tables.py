@@ -140,7 +140,7 @@ def _studies() -> Iterator[Study[Scored]]:
 
 def _schemes(n_patches: int) -> dict[str, Minipatches]:
     return {
-        _FIXED: Minipatches(n_patches=n_patches, n_features=0.2),
+        _FIXED: Minipatches(n_patches=n_patches, n_features=0.2, columns="fixed"),
         _BERNOULLI: Minipatches(
             n_patches=n_patches, n_features=0.5, columns="bernoulli"
         ),

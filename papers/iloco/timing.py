@@ -97,7 +97,7 @@ def _split(n_rows: int, n_features: int) -> float:
 
 def _patches(n_rows: int, n_features: int) -> float:
     """A hundredth of them; sums over patches are a small part (see benchmarks)."""
-    scheme = Minipatches(n_patches=_FEW, n_features=0.2)
+    scheme = Minipatches(n_patches=_FEW, n_features=0.2, columns="fixed")
     model = ILOCO(
         paper_learner("KRBF", "regression"), scheme, sets=[(0, 1)], progress=False
     )

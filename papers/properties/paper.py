@@ -31,5 +31,6 @@ PROPERTIES = Paper(
     },
     problems=PROBLEM_FILES,
     recorded=Path(__file__).with_name("recorded.csv"),
+    values=Path(__file__).with_name("values.csv"),
     own_table=TableOption(figure="tables", panel=panel_of_table),
 )

@@ -53,15 +53,17 @@ _ABOUT = """\
 Networks with two hidden layers on tables that come with scikit-learn; the paper's own
 (Wine Quality, Iranian Churn, Solar Flare) can be added with --csv and --target. Rows
 are standardised, and those explained were not used to fit. Robustness compares the
-eight nearest rows. Optimized aggregation mixes all other baselines in the best shares
-for nine of the weights. What is not drawn lies off the chart."""
+eight nearest rows. Optimized aggregation mixes all other baselines that are slopes in
+the best shares for nine of the weights. What is not drawn lies off the chart."""
 
 
 def mixtures(problem: Problem, trade_offs: TradeOffs) -> tuple[Explanation, ...]:
-    """Optimized aggregation of the baselines, for some of the weights."""
+    """Optimized aggregation of the baselines in one unit, for some of the weights."""
+    pairs = zip(trade_offs.baselines, trade_offs.compared, strict=True)
+    parts = [baseline for baseline, compared in pairs if compared]
     step = max(len(trade_offs.optimized) // _N_MIXTURES, 1)
     return tuple(
-        aggregate(problem.objective.with_weights(best.weights), trade_offs.baselines)
+        aggregate(problem.objective.with_weights(best.weights), parts)
         for best in trade_offs.optimized[step // 2 :: step]
     )
 

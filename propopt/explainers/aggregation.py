@@ -6,8 +6,8 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
+from typing import TYPE_CHECKING
 
-import cvxpy as cp
 import numpy as np
 
 from propopt._typing import Array
@@ -15,11 +15,17 @@ from propopt.checks import sealed
 from propopt.errors import InvalidInput, SolverFailure
 from propopt.estimates import Units
 from propopt.losses import Objective, PropertyLoss
+from propopt.losses.faithfulness import quantity_of_target, units_of_target
 from propopt.penalties import Squared
+from propopt.quantity import Quantity
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import AttributionsLike, explanations_of
 from propopt.tables.alignment import aligned
 from propopt.tables.names import Labels
+
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 
 BACKEND = "CLARABEL"
@@ -59,7 +65,8 @@ def aggregate(
     Raises
     ------
     InvalidInput
-        If there is no explanation, or if their shapes differ.
+        If there is no explanation, or if their shapes or their units differ: a sum of
+        slopes and of parts of the output is neither.
     SolverFailure
         If the backend gives no answer.
 
@@ -74,9 +81,11 @@ def aggregate(
     """
     start = time.perf_counter()
     objective = Objective.of(objective)
-    parts = list(explanations_of(explanations, "explanation"))
+    units = units_of_target(objective.losses)
+    parts = list(explanations_of(explanations, "explanation", units))
     labels = reduce(Labels.or_else, (e.labels for e in parts), objective.labels)
     stack = _stack(parts, labels)
+    common = _common_units(parts)
     shares = _best_shares(objective, stack)
     attributions = sealed(_mix(stack, shares))
     return Explanation(
@@ -86,7 +95,8 @@ def aggregate(
         weights=objective.weights,
         losses=objective.breakdown(attributions),
         details={"shares": shares},
-        units=_common_units(parts),
+        units=common,
+        quantity=_common_quantity(objective, parts),
         evaluations=sum(part.evaluations for part in parts),
         solver=BACKEND,
         seconds=time.perf_counter() - start,
@@ -94,9 +104,24 @@ def aggregate(
 
 
 def _common_units(parts: Sequence[Explanation]) -> Units:
-    """The units that all have; parts of the output where they differ."""
-    units = {part.units for part in parts}
-    return units.pop() if len(units) == 1 else "output"
+    """The units that all have."""
+    methods = {part.units: part.method for part in parts}
+    if len(methods) != 1:
+        told = " and ".join(f"{units!r} ({name})" for units, name in methods.items())
+        raise InvalidInput(
+            f"explanations: expected all in one unit, got {told}; bring them to one by "
+            "to_slopes or scaled"
+        )
+    return next(iter(methods))
+
+
+def _common_quantity(
+    objective: Objective, parts: Sequence[Explanation]
+) -> Quantity | None:
+    """What all explain, as far as they know; None where they differ."""
+    told = {part.quantity for part in parts} | {quantity_of_target(objective.losses)}
+    known = told - {None}
+    return known.pop() if len(known) == 1 else None
 
 
 def _stack(parts: Sequence[Explanation], labels: Labels) -> Array:
@@ -112,6 +137,8 @@ def _stack(parts: Sequence[Explanation], labels: Labels) -> Array:
 
 
 def _best_shares(objective: Objective, stack: Array) -> Array:
+    import cvxpy as cp
+
     values = np.array([objective.value(W) for W in stack])
     alone: Array = np.eye(len(stack))[values.argmin()]
     if len(stack) == 1 or values.min() == 0:
@@ -131,6 +158,8 @@ def _best_shares(objective: Objective, stack: Array) -> Array:
 
 def _mixed_loss(loss: PropertyLoss, stack: Array, shares: cp.Variable) -> cp.Expression:
     """φ(Σ_k α_k R_k), the loss of the mixture."""
+    import cvxpy as cp
+
     residuals = [loss.residual(W) for W in stack]
     if isinstance(loss.penalty, Squared):
         columns = np.stack([residual.ravel() for residual in residuals], axis=1)
@@ -140,6 +169,8 @@ def _mixed_loss(loss: PropertyLoss, stack: Array, shares: cp.Variable) -> cp.Exp
 
 
 def _solve(problem: cp.Problem) -> None:
+    import cvxpy as cp
+
     with warnings.catch_warnings():
         # the result is used only where it is better than the best explanation alone
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Final, Literal, TypeAlias
@@ -26,15 +28,15 @@ from propopt.explainers.texts.each import (
 )
 from propopt.functions import Function
 from propopt.functions.base import read_function
-from propopt.functions.cost import cost_of
+from propopt.functions.cost import Cost, cost_of
 from propopt.functions.text import TextFunction
 from propopt.output.progress import progress_bar
 from propopt.results.coordinates import EFFECTS
 from propopt.results.explanation import Explanation, Parameter
 
 
-WORTH_TIMING: Final = 200_000
-"""Evaluations from which a few are timed, to say what all of them cost."""
+WORTH_TIMING: Final = 10_000
+"""Evaluations from which a few are timed before; of others it is seen meanwhile."""
 
 PackageUnits: TypeAlias = Literal["gradient", "output"]
 """Slopes, or parts of the output: what packages give, and what is comparable."""
@@ -135,8 +137,8 @@ class Baseline(ABC):
                 rng=read_rng(rng),
                 advance=partial(bar.advance, bar.task_ids[0]),
             )
-            self._announce(request, progress)
-            findings = self._findings(request)
+            with self._announced([request], progress):
+                findings = self._findings(request)
         rows, seconds = function.calls.rows - before, time.perf_counter() - start
         return self._explanation(request, findings, rows, seconds)
 
@@ -158,6 +160,7 @@ class Baseline(ABC):
                 **({EFFECTS: missing} if missing.any() else {}),
             },
             units=self.units,
+            quantity=request.function.quantity,
             evaluations=evaluations,
             seconds=seconds,
         )
@@ -176,9 +179,11 @@ class Baseline(ABC):
             raise InvalidInput(f"{self.method}: {reason}")
         table = DocumentTable.of(function, X)
         asked = [request_of_document(function, x, rng) for x in table.documents]
-        self._announce_texts(asked, progress)
         found = []
-        with progress_bar(self.method, len(asked), progress) as bar:
+        with (
+            progress_bar(self.method, len(asked), progress) as bar,
+            self._announced(asked, progress),
+        ):
             for request in asked:
                 has_words = request.points.shape[1] > 0
                 found.append(self._words(request) if has_words else _NO_WORDS)
@@ -191,18 +196,10 @@ class Baseline(ABC):
             standard_errors=table.standard_errors(found),
             details=table.details(found),
             units="output",
+            quantity=function.quantity,
             evaluations=function.calls.rows - before,
             seconds=time.perf_counter() - start,
         )
-
-    def _announce_texts(self, asked: list[Request], progress: bool | None) -> None:
-        requests = [request for request in asked if request.points.shape[1] > 0]
-        expected = sum(map(self._expected, requests))
-        if expected >= WORTH_TIMING:
-            longest = max(requests, key=lambda request: request.points.shape[1])
-            at, ones = longest.function, longest.points
-            cost = cost_of(at, ones, longest.labels, expected)
-            cost.announce(self.method, progress)
 
     def _texts_refusal(self) -> str | None:
         """Why these settings have no meaning for documents; None if they have."""
@@ -239,18 +236,30 @@ class Baseline(ABC):
             for field in dataclasses.fields(self)
         }
 
-    def _announce(self, request: Request, progress: bool | None) -> None:
+    def _announced(
+        self, requests: list[Request], progress: bool | None
+    ) -> AbstractContextManager[None]:
         """Say what is going to be evaluated, where that is known and takes long."""
-        expected = self._expected(request)
+        asked = [request for request in requests if request.points.shape[1] > 0]
+        expected = sum(map(self._expected, asked))
+        if expected == 0:
+            return nullcontext()
+        longest = max(asked, key=lambda request: request.points.shape[1])
+        at, calls = longest.function, sum(map(self._expected_calls, asked))
+        cost = Cost(expected, math.inf)
         if expected >= WORTH_TIMING:
-            names, points = request.labels, request.points
-            cost = cost_of(request.function, points, names, expected)
-            cost.announce(self.method, progress)
+            cost = cost_of(at, longest.points, longest.labels, expected, calls)
+        return cost.announced(self.method, at.calls, progress)
 
     def _expected(self, request: Request) -> int:
         """How many evaluations a method makes, or 0 where it does not know before."""
         del request
         return 0
+
+    def _expected_calls(self, request: Request) -> int:
+        """In how many calls it makes them, at least."""
+        del request
+        return 1
 
     @abstractmethod
     def _findings(self, request: Request) -> Findings:

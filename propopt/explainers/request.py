@@ -67,7 +67,7 @@ class Request:
         return self.function.gradient_at(rows, self._names).reshape(points.shape)
 
     def feature_units(self, relative: bool) -> Array:
-        """The units in which a method perturbs, (D,): standard deviations, or ones."""
+        """What a method perturbs by, (D,): deviations, 0 if constant; or ones."""
         if not relative:
             return np.ones(self.points.shape[1])
         if self.function.schema is None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from propopt._typing import Points
 from propopt.errors import InvalidInput
 from propopt.estimates import Units
 from propopt.explainers.background import (
@@ -19,16 +20,37 @@ from propopt.explainers.background import (
 from propopt.explainers.base import Baseline, Findings
 from propopt.explainers.request import Request
 from propopt.explainers.texts.each import WordsFound
+from propopt.functions import Function
 from propopt.functions.smoothing.checked import CheckedBoxes
 from propopt.functions.text import DocumentFunction
 from propopt.lime.text.reading import checked_subsets
 from propopt.results.explanation import Parameter
+from propopt.structures.boxes import Boxes
 from propopt.structures.boxes.shapley import BoxShapley
 from propopt.structures.subsets import NoSetFunction, WordShapley
 
 
 _ROWS = 64
 """Points from one move of the progress bar to the next."""
+
+
+class _Ready:
+    """What was counted of the last function and background, while these are asked."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Function, Boxes, BoxShapley] | None = None
+
+    def of(self, function: Function, boxes: Boxes, background: Points) -> BoxShapley:
+        """Counted anew where the function, its trees or the rows are others."""
+        if self._last is not None:
+            known, trees, exact = self._last
+            rows = exact.background
+            same = known is function and trees is boxes
+            if same and np.array_equal(rows, background, equal_nan=True):
+                return exact
+        exact = BoxShapley.of(boxes, background.copy())
+        self._last = function, boxes, exact
+        return exact
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,7 +64,9 @@ class TreeShap(Baseline):
     with neither draws nor packages. It takes all models that are read as boxes
     (``function.boxes``): scikit-learn's trees, forests and boosting, LightGBM, XGBoost,
     CatBoost, and pipelines, votes and sums of these, with categories and missing
-    values. Of a boosted classifier that is the margin or the log-odds, not the
+    values. What is counted of trees and background is kept by the explainer for as long
+    as it is asked of the same function: rows of a second call cost only themselves. Of
+    a boosted classifier that is the margin or the log-odds, not the
     probability. A column that no tree asks for has exactly zero.
 
     Of documents it takes every model that is read as a function of which words are kept
@@ -81,9 +105,17 @@ class TreeShap(Baseline):
     method: ClassVar[str] = "tree_shap"
 
     background: Background = 100
+    _ready: ClassVar[_Ready]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "background", read_background(self.background))
+        object.__setattr__(self, "_ready", _Ready())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_ready": _Ready()}  # workers count for themselves
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
 
     @property
     def units(self) -> Units:
@@ -121,7 +153,7 @@ class TreeShap(Baseline):
                 "function Shap(algorithm='permutation') samples Shapley values"
             )
         background = background_rows(self.background, request)
-        exact = BoxShapley.of(boxes, background)
+        exact = self._ready.of(request.function, boxes, background)
         phi = np.empty(request.points.shape)
         for start in range(0, len(phi), _ROWS):
             some = slice(start, start + _ROWS)

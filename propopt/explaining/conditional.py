@@ -7,12 +7,19 @@ h = a + 2bσ and the mean p = (a g + 2b Σ_j s_j w_j)/h,
 
     (h I + c Q) w = h p,   w = p − V diag(cν/(h + cν)) Vᵀ p.
 
+Where the row has to add up, vᵀw = t (and c = 0), all terms together are F + h‖w − p‖²,
+so that the optimum is the nearest complete point to p,
+
+    w = p + v (t − vᵀp)/‖v‖².
+
 Nothing here is a product of matrices: BLAS adds in another order for other numbers of
 rows, and an answer has to be the same to the last bit whoever else is asked.
 """
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -75,6 +82,46 @@ class FeatureModes:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
+class RowTotal:
+    """What a row adds up to, beside fixed rows that add up too.
+
+    Parameters
+    ----------
+    axis : array (D,)
+        v, not all zero; where it is zero, so are the row and the fixed rows.
+    fixed_axis : array (D,)
+        v of the fixed rows, zero in columns that contribute to none of them: there they
+        stay zero, whatever the row has.
+    total : float
+        t.
+    """
+
+    axis: Array
+    fixed_axis: Array
+    total: float
+
+    def missed(self, w: Array) -> float:
+        """Vᵀw − t."""
+        return float((self.axis * w).sum()) - self.total
+
+    def nearest(self, p: Array) -> Array:
+        """The complete point that is nearest to p, exact to rounding."""
+        size = float((self.axis**2).sum())
+        w = p - self.axis * (self.missed(p) / size)
+        # what rounding left of the sum, once more
+        return np.asarray(w - self.axis * (self.missed(w) / size))
+
+
+def off_axis(E: Array, axis: Array) -> Array:
+    """E − (E v) vᵀ/‖v‖² of each row of E (..., D): what moves no sum."""
+    size = float((axis**2).sum())
+    if size == 0.0:
+        return E
+    return np.asarray(E - ((E * axis).sum(axis=-1) / size)[..., None] * axis)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ConditionalRow:
     """What is asked for one row, and its optimum.
 
@@ -90,6 +137,8 @@ class ConditionalRow:
         a > 0, b and c ≥ 0.
     modes : FeatureModes or None
         Those of the feature graph, where c is above zero.
+    adds_up : RowTotal or None
+        What w has to add up to; without feature graphs.
 
     Examples
     --------
@@ -109,6 +158,7 @@ class ConditionalRow:
     fixed: Attributions
     weights: tuple[float, float, float]
     modes: FeatureModes | None = None
+    adds_up: RowTotal | None = None
 
     @cached_property
     def stiffness(self) -> float:
@@ -123,6 +173,8 @@ class ConditionalRow:
         origin = self.fixed[0] if self.target is None else self.target
         shift = (self._pulls * (self.fixed - origin)).sum(axis=0) / self.stiffness
         mean: Array = origin + shift
+        if self.adds_up is not None:
+            return self.adds_up.nearest(mean)
         if self.modes is None:
             return mean
         return self.modes.shrunk(mean, self.stiffness, self.weights[2])
@@ -148,19 +200,53 @@ class ConditionalRow:
         return own + 2.0 * b * pairs
 
     @cached_property
-    def excess(self) -> float:
-        """It is at most so much above the least objective: ‖r‖²/h, r half the slope."""
+    def slope(self) -> Array:
+        """Half the slope of the objective at w, r (D,)."""
         r = (self._pulls * (self.w - self.fixed)).sum(axis=0)
         if self.target is not None:
             r = r + self.weights[0] * (self.w - self.target)
         if self.modes is not None:
             r = r + self.weights[2] * self.modes.product(self.w)
-        return _square(r) / self.stiffness
+        return np.asarray(r)
+
+    @cached_property
+    def excess(self) -> float:
+        """It is at most so much above the least objective: ‖r‖²/h.
+
+        Of a row that adds up ‖r − v vᵀr/‖v‖²‖²/h, and for the rounding δ of its sum
+        what the objective falls along v in the meantime, 2 δ vᵀr/‖v‖².
+        """
+        if self.adds_up is None:
+            return _square(self.slope) / self.stiffness
+        v = self.adds_up.axis
+        along = float((v * self.slope).sum()) / _square(v)
+        rounding = 2.0 * self.adds_up.missed(self.w) * along
+        return self._tangential / self.stiffness + max(rounding, 0.0)
+
+    @property
+    def violation(self) -> float:
+        """|vᵀw − t| over the largest sum that the entries could have; 0 without one."""
+        if self.adds_up is None:
+            return 0.0
+        most = float((np.abs(self.w) * np.abs(self.adds_up.axis)).sum())
+        scale = max(most, abs(self.adds_up.total), sys.float_info.min)
+        return abs(self.adds_up.missed(self.w)) / scale
 
     @property
     def distance(self) -> float:
-        """The optimum is no farther than this from w: ‖r‖/h."""
-        return float(np.sqrt(self.excess / self.stiffness))
+        """The optimum is no farther than this from w: ‖r‖/h, r along complete rows."""
+        apart = float(np.sqrt(self._tangential)) / self.stiffness
+        if self.adds_up is None:
+            return apart
+        v = self.adds_up.axis
+        return math.hypot(apart, self.adds_up.missed(self.w) / math.sqrt(_square(v)))
+
+    def moved(self, deviations: Array) -> Array:
+        """How the optimum moves as its target does, a H⁻¹ E of each row of E (B, D)."""
+        free = deviations
+        if self.adds_up is not None:
+            free = off_axis(deviations, self.adds_up.axis)
+        return np.asarray(self.weights[0] / self.stiffness * free)
 
     @property
     def joint_excess(self) -> float:
@@ -168,7 +254,8 @@ class ConditionalRow:
 
         With the row appended to fixed rows that were the optimum without it, the slope
         of the joint objective is 4b s_j (w_j − w) at the rows that it touches, zero at
-        all others, and its curvature at fixed rows is 2a or more.
+        all others, and its curvature at fixed rows is 2a or more. Where rows add up it
+        is what that slope is along complete rows.
         """
         a, b, _ = self.weights
         return 4.0 * b**2 / a * self._touched
@@ -185,8 +272,21 @@ class ConditionalRow:
         return 2.0 * self.weights[1] * self.similarities[:, None]
 
     @cached_property
+    def _tangential(self) -> float:
+        """‖r‖², of a row that adds up without its part along v."""
+        if self.adds_up is None:
+            return _square(self.slope)
+        return _square(off_axis(self.slope, self.adds_up.axis))
+
+    @cached_property
     def _touched(self) -> float:
-        return float((self.similarities**2 * self._apart).sum())
+        """Σ_j s_j² ‖w_j − w‖², of what can move the fixed rows."""
+        apart = self._apart
+        if self.adds_up is not None:
+            v = self.adds_up.fixed_axis
+            free = np.where(v != 0.0, self.fixed - self.w, 0.0)
+            apart = (off_axis(free, v) ** 2).sum(axis=1)
+        return float((self.similarities**2 * apart).sum())
 
     @cached_property
     def _apart(self) -> Array:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Attributions, Points, Values
-from propopt.checks import as_floats, read_rng
+from propopt.checks import as_floats, read_rng, read_seed
 from propopt.errors import InvalidInput, Refused
 from propopt.estimates import Estimate
-from propopt.explaining.target import LawChoice, target_rule
+from propopt.explaining.target import LawChoice, TargetRule, target_rule
 from propopt.functions import Function
 from propopt.functions.smoothing.checked import CheckedBoxes
 from propopt.results.explanation import Explanation
+from propopt.sampling.drawn.uniforms import N_BLOCKS
 from propopt.sampling.laws import Reference
 from propopt.sampling.orders import Orders
-from propopt.structures.boxes import Boxes
 from propopt.structures.boxes.shapley import BoxShapley
 from propopt.tables.alignment import aligned, is_shap
 from propopt.tables.names import Labels
@@ -28,11 +29,11 @@ from propopt.tables.names import Labels
 ContributionsLike: TypeAlias = Any
 """``"shapley"``, ``"slopes"``, or attributions given as a table or an explanation."""
 
+ContributionChoice: TypeAlias = Literal["shapley", "slopes"]
+"""Those that are made of a function, for any row."""
+
 N_BACKGROUND = 100
 """Rows of the reference table that stand for "feature unknown"."""
-
-_FLOOR = 1e-6
-"""Of the largest mean square of a column: less counts as this much in the metric."""
 
 
 @final
@@ -71,10 +72,46 @@ class Contributions:
         size = np.linalg.norm(self.total)
         return float(gap / size) if size > 0.0 else float(gap > 0.0)
 
-    def metric(self) -> Array:
-        """ω_d = mean_n Φ_nd², at least 1e-6 of the largest, shape (D,)."""
-        squares = (self.estimate.values**2).mean(axis=0)
-        return np.maximum(squares, _FLOOR * (squares.max() or 1.0))
+
+@final
+@dataclass(frozen=True, eq=False)
+class TreeContributions:
+    """Shapley values of a function that is read as a sum of trees.
+
+    Parameters
+    ----------
+    checked : CheckedBoxes
+        What it is read as.
+    background : array (B, D)
+        Rows that stand for "feature unknown".
+    """
+
+    checked: CheckedBoxes
+    background: Points
+
+    def values(
+        self, points: Points, labels: Labels, *, alone: bool
+    ) -> Attributions | None:
+        """Those of points (N, D); None where the function is not read, or wrongly.
+
+        Rows that are asked ``alone`` are compared each by itself with what was known
+        before any of them, so that none depends on those asked before it.
+        """
+        checked = self.checked
+        if alone:
+            rows = replace(checked.rows)
+            checked = CheckedBoxes(rows, checked.boxes)
+        if checked.at(points, labels) is None or self._ready is None:
+            return None
+        return self._ready.values(points)
+
+    @cached_property
+    def _ready(self) -> BoxShapley | None:
+        assert self.checked.boxes is not None, "it was read before"
+        try:
+            return BoxShapley.of(self.checked.boxes, self.background)
+        except Refused:  # paths of more columns than a word has bits
+            return None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,6 +130,8 @@ class ContributionRule:
         Orders that are drawn for each point, where Shapley values are sampled.
     rng : int, numpy.random.Generator or None
         For all draws.
+    background : array (B, D), optional
+        Rows that stand for "feature unknown"; drawn from the reference by default.
     """
 
     function: Function
@@ -100,6 +139,7 @@ class ContributionRule:
     law: LawChoice = "auto"
     n_pairs: int = 100
     rng: int | np.random.Generator | None = None
+    background: Points | None = None
 
     def of(self, X: Any, contributions: ContributionsLike) -> Contributions:
         """Those of the rows of X.
@@ -111,25 +151,103 @@ class ContributionRule:
         """
         points, labels = self.function.read(X)
         if not isinstance(contributions, str):
-            return self.given(contributions, points, labels)
-        if contributions == "shapley":
-            return self.shapley(points, labels)
-        if contributions == "slopes":
-            return self.slopes(X, points, labels)
-        raise InvalidInput(
-            "contributions: expected 'shapley', 'slopes' or a table, got "
-            f"{contributions!r}"
-        )
+            known = self.given(contributions, points, labels)
+        elif contributions == "shapley":
+            known = self.shapley(points, labels)
+        elif contributions == "slopes":
+            known = self.slopes(points, labels)
+        else:
+            raise InvalidInput(
+                "contributions: expected 'shapley', 'slopes' or a table, got "
+                f"{contributions!r}"
+            )
+        told = replace(known.estimate, quantity=self.function.quantity)
+        return replace(known, estimate=told)
+
+    def settled(self, rows: Points, seed: int) -> ContributionRule:
+        """The same with its background drawn, and its trees read at reference rows.
+
+        Parameters
+        ----------
+        rows : array (n, D)
+            Where what is read of the function is compared with it.
+        seed : int
+            That of all draws.
+        """
+        background = self.background
+        if background is None:
+            background = self._background(read_rng(seed))
+        rule = replace(self, rng=seed, background=background)
+        rule.trees.checked.at(rows, rule.reference.labels.of_columns())
+        return rule
+
+    def of_row(self, row: Any, kind: ContributionChoice, base: float) -> Contributions:
+        """Those of one row, the same whoever else is asked; of a settled rule.
+
+        Orders are drawn from a stream that the seed and the row's own values name.
+
+        Parameters
+        ----------
+        row : DataFrame or array (1, D)
+            The row.
+        kind : {"shapley", "slopes"}
+            Which.
+        base : float
+            What f is without x, known from the reference rows.
+        """
+        points, labels = self.function.read(row)
+        return self.of_points(points, labels, kind, base)
+
+    def of_points(
+        self, points: Points, labels: Labels, kind: ContributionChoice, base: float
+    ) -> Contributions:
+        """The same of one row that is read."""
+        if kind == "slopes":
+            return self._stepped(points, labels, base)
+        stream = np.random.default_rng([read_seed(self.rng), *_words_of(points)])
+        return self.against_background(points, labels, stream, base=base, alone=True)
 
     def shapley(self, points: Points, labels: Labels) -> Contributions:
         """Shapley values against a sample of the reference rows: exact for trees."""
         generator = read_rng(self.rng)
-        background = self._background(generator)
+        rule = self
+        if self.background is None:
+            rule = replace(self, background=self._background(generator))
+        return rule.against_background(points, labels, generator)
+
+    def against_background(
+        self,
+        points: Points,
+        labels: Labels,
+        generator: np.random.Generator,
+        *,
+        base: float | None = None,
+        alone: bool = False,
+    ) -> Contributions:
+        """Shapley values of points against rows that are known.
+
+        Parameters
+        ----------
+        points, labels
+            What was read.
+        generator : numpy.random.Generator
+            For orders, where they are drawn.
+        base : float, optional
+            The mean of f over the background, where it is known.
+        alone : bool
+            Whether it is one row that is to depend on no other.
+        """
+        background = self.background
+        assert background is not None, "it is drawn before"
         before = self.function.calls.rows
-        known = self._known(points, labels, self._base(background))
-        exact = self._exact(points, labels, background)
+        if base is None:
+            base = self._base(background)
+        known = self._known(points, labels, base)
+        exact = self.trees.values(points, labels, alone=alone)
         if exact is None:
-            estimate = self._sampled(points, labels, background, known, generator)
+            estimate = self._sampled(
+                points, labels, background, known, generator, alone
+            )
         else:
             estimate = Estimate(
                 values=exact,
@@ -141,15 +259,15 @@ class ContributionRule:
         rows = self.function.calls.rows - before
         return replace(known, estimate=replace(estimate, evaluations=rows))
 
-    def slopes(self, X: Any, points: Points, labels: Labels) -> Contributions:
+    def slopes(self, points: Points, labels: Labels) -> Contributions:
         """Slopes times steps from the mean reference row; effects as they are."""
-        ones = np.ones(points.shape[1])
-        rule = target_rule(
-            self.function, self.reference, ones, law=self.law, rng=self.rng
-        )
-        slopes = rule.of(X)
+        return self._stepped(points, labels, self._base(self.reference.points))
+
+    def _stepped(self, points: Points, labels: Labels, base: float) -> Contributions:
+        rule = self._slopes
+        slopes = rule.scaled(rule.function.estimate_at(points, labels))
         steps = self._steps(points)
-        known = self._known(points, labels, self._base(self.reference.points))
+        known = self._known(points, labels, base)
         estimate = replace(
             slopes,
             values=slopes.values * steps,
@@ -203,16 +321,18 @@ class ContributionRule:
         names = self.reference.labels.of_columns()
         return float(self.function.value_at(background, names).mean())
 
-    def _exact(
-        self, points: Points, labels: Labels, background: Points
-    ) -> Attributions | None:
-        boxes: Boxes | None = CheckedBoxes.of(self.function).at(points, labels)
-        if boxes is None:
-            return None
-        try:
-            return BoxShapley.of(boxes, background).values(points)
-        except Refused:  # paths of more columns than a word has bits
-            return None
+    @cached_property
+    def trees(self) -> TreeContributions:
+        """Of functions that are read as sums of trees, made ready once."""
+        assert self.background is not None, "it is drawn before"
+        return TreeContributions(CheckedBoxes.of(self.function), self.background)
+
+    @cached_property
+    def _slopes(self) -> TargetRule:
+        ones = np.ones(self.reference.points.shape[1])
+        return target_rule(
+            self.function, self.reference, ones, law=self.law, rng=self.rng
+        )
 
     def _sampled(
         self,
@@ -221,11 +341,18 @@ class ContributionRule:
         background: Points,
         known: Contributions,
         rng: np.random.Generator,
+        alone: bool,
     ) -> Estimate:
         """By drawn orders; each block adds up, for that is known of what is drawn."""
         value = partial(self.function.value_at, labels=labels.of_columns())
         orders = Orders(value=value, background=background, n_pairs=self.n_pairs)
-        blocks = orders.blocks(points, rng)
+        if alone:  # many walks of the row in one call
+            n_each = -(-self.n_pairs // N_BLOCKS)
+            walks = replace(orders, n_pairs=N_BLOCKS)
+            copies = np.repeat(points, n_each, axis=0)
+            blocks = walks.blocks(copies, rng).mean(axis=1, keepdims=True)
+        else:
+            blocks = orders.blocks(points, rng)
         used = blocks.any(axis=(0, 1))
         missed = known.total - blocks.sum(axis=2)
         blocks += missed[:, :, None] * (used / max(int(used.sum()), 1))
@@ -248,6 +375,12 @@ class ContributionRule:
         if schema is not None:
             numeric &= ~schema.categorical
         return np.where(numeric, points - means, 1.0)
+
+
+def _words_of(points: Points) -> list[int]:
+    """The values of a row as words of a seed; NaN and zero are one each."""
+    plain = np.where(np.isnan(points), np.nan, points + 0.0).astype("<f8")
+    return np.frombuffer(hashlib.sha256(plain.tobytes()).digest(), "<u4").tolist()
 
 
 def _base_of(carrier: Any, n_points: int) -> Array | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from propopt._typing import Array
+from propopt._typing import Array, Points
 from propopt.checks import read_nonnegative
 from propopt.errors import InvalidInput, MissingPatternsWarning
 from propopt.functions import Function
@@ -24,7 +24,8 @@ from propopt.losses import (
 from propopt.results.explanation import Explanation
 from propopt.sampling.laws import Reference
 from propopt.solvers import solve
-from propopt.tables.schema import ColumnScale, array_scales
+from propopt.tables.names import Labels
+from propopt.tables.schema import ColumnScale, array_scales, per_scale
 from propopt.tradeoffs.sweep import sweep
 
 
@@ -43,10 +44,20 @@ def reference_of(function: Function, table: Any, what: str = "data") -> Referenc
 
 
 def sizes_of(function: Function, reference: Reference, scale: ColumnScale) -> Array:
-    """S (D,): what one step of each feature is, in its own units."""
+    """S (D,): what one step of each feature is, in its own units; 0 if constant."""
     if function.schema is not None:
         return function.schema.scales(scale)
     return array_scales(reference.points, scale)
+
+
+def refuse_no_scale(sizes: Array, reference: Reference) -> None:
+    """Refuse sizes of zero alone: then no two rows differ."""
+    if not sizes.any():
+        raise InvalidInput(
+            f"scale: no column varies over {reference.in_words()}, so that there is no "
+            "standard deviation; give the table that the model was fitted on as data, "
+            "or numbers as scale"
+        )
 
 
 def coordinates_of(function: Function, X: Any, sizes: Array) -> Array:
@@ -54,8 +65,16 @@ def coordinates_of(function: Function, X: Any, sizes: Array) -> Array:
     if function.schema is not None:
         return function.schema.coordinates(X, sizes)
     points, _ = function.read(X)
-    coordinates: Array = points / sizes
-    return coordinates
+    return per_scale(points, sizes)
+
+
+def coordinates_of_points(
+    function: Function, points: Points, labels: Labels, sizes: Array
+) -> Array:
+    """The same of points that are encoded."""
+    if function.schema is not None:
+        return coordinates_of(function, function.schema.decode(points), sizes)
+    return coordinates_of(function, labels.of_columns().table(points), sizes)
 
 
 def neighbours_of(coordinates: Array, same_pattern: bool = False) -> Graph:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from propopt.explaining.defaults import (
     in_words,
     neighbours_of,
     reference_of,
+    refuse_no_scale,
     sizes_of,
     warn_of_patterns,
 )
@@ -28,21 +29,19 @@ from propopt.explaining.explainer import Explainer
 from propopt.explaining.interactions import note_on_interactions, with_note
 from propopt.explaining.precision import Effort
 from propopt.explaining.target import LawChoice, target_rule
-from propopt.explaining.texts.explain import (
-    DocumentRequest,
-    refuse_settings_of_tables,
-    text_function,
-)
 from propopt.explaining.together import Together, stability_in_words
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.of_models import wrapped
 from propopt.functions.text import TextFunction
-from propopt.graphs.base import Graph
-from propopt.interactions.result import InteractionScores
-from propopt.lime.text.law import TextLaw
+from propopt.graphs.base import Graph, read_graph
 from propopt.results.explanation import Explanation
 from propopt.tables.schema import ColumnScale, TableSchema
 from propopt.tables.text import TextSchema, is_documents
+
+
+if TYPE_CHECKING:
+    from propopt.interactions.result import InteractionScores
+    from propopt.lime.text.law import TextLaw
 
 
 def explain(
@@ -51,6 +50,7 @@ def explain(
     *,
     target: Target = None,
     output: Output = "auto",
+    outcome: str | None = None,
     data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None = None,
     scale: ColumnScale = "std",
     units: Literal["scaled", "output"] = "scaled",
@@ -109,11 +109,16 @@ def explain(
         See :func:`propopt.wrap`.
     X : DataFrame or array (N, D), or documents
         A list or Series of texts, explained word by word as told above. Of a table at
-        least two rows, whose attributions depend on each other; or one, with rows
-        of ``data`` to compare it with: see :class:`propopt.Explainer`, which is fitted
-        to 500 of these, at most, and can be kept and asked for others.
+        least two rows, whose attributions depend on each other; or one, in any units,
+        with rows of ``data`` to compare it with: see :class:`propopt.Explainer`, which
+        is fitted to 500 of these, at most, and can be kept and asked for others.
+        ``same_pattern``, ``precision`` and ``max_evaluations`` are then refused, and so
+        are ``contributions`` of that row alone.
     target, output
         Of :func:`propopt.wrap`: which class or column, and in which units.
+    outcome : str, optional
+        The name of the column that the model predicts, which models do not know: then
+        cards, axes and files say "log-odds of churn = 1", else "log-odds of class 1".
     data : DataFrame, TableSchema, documents or TextSchema, optional
         The table that standard deviations, observed values and frequencies of
         categories come from, best the one that the model was fitted on; X by default.
@@ -121,7 +126,9 @@ def explain(
         declared by :meth:`propopt.TableSchema.of`. Of a Function, which knows its
         columns, a table of reference rows.
     scale : "std", None, mapping or array (D,)
-        s, and the units of distances. None: features as they are, plain gradients.
+        s, and the units of distances. None: features as they are, plain gradients. A
+        column that is constant in ``data`` has s = 0: its attribution is 0, it has no
+        part in distances, and ``parameters["notes"]`` names it.
     units : {"scaled", "output"}
         ``"output"``: parts of the output that add up to f(x) − base in every row, the
         nearest to ``contributions`` that are robust:
@@ -190,6 +197,12 @@ def explain(
     ((30, 4), 'knee of the curve')
     """
     if isinstance(model, TextFunction) or is_documents(X):
+        from propopt.explaining.texts.explain import (
+            DocumentRequest,
+            refuse_settings_of_tables,
+            text_function,
+        )
+
         refuse_settings_of_tables(
             {
                 "scale": (scale, "std"),
@@ -201,7 +214,7 @@ def explain(
             }
         )
         asked = DocumentRequest(
-            function=text_function(model, X, target, output, data, batch_rows),
+            function=text_function(model, X, target, output, data, batch_rows, outcome),
             X=X,
             law=law,
             graph=graph,
@@ -210,30 +223,54 @@ def explain(
             progress=progress,
         )
         return asked.explained(units, contributions)
-    if isinstance(law, TextLaw):
-        raise InvalidInput(
-            "law: a TextLaw deletes words of documents, and X is a table of rows"
+    if not isinstance(law, str):
+        from propopt.lime.text.law import TextLaw
+
+        if isinstance(law, TextLaw):
+            raise InvalidInput(
+                "law: a TextLaw deletes words of documents, and X is a table of rows"
+            )
+    if graph is None and _is_alone(X, data):
+        _refuse_settings_of_several_rows(
+            {
+                "same_pattern": (same_pattern, False),
+                "precision": (precision, None),
+                "max_evaluations": (max_evaluations, None),
+            }
         )
-    if units == "scaled" and graph is None and _is_alone(X, data):
         alone = Explainer(
             model,
             data,
             target=target,
             output=output,
+            outcome=outcome,
             scale=scale,
+            units=units,
+            contributions=contributions,
+            metric=metric,
             law=law,
             robustness=robustness,
             interactions=interactions,
             rng=rng,
         )
         return alone.fit(progress=progress).explain(X, progress=progress)
-    function = wrapped(model, X, target, output, data, batch_rows)
+    function = wrapped(model, X, target, output, data, batch_rows, outcome)
     note = note_on_interactions(function, X, interactions)
     has_rows = not (data is None or isinstance(data, TableSchema))
     reference = reference_of(function, *((data, "data") if has_rows else (X, "X")))
+    if has_rows and units == "scaled":
+        reference.refuse_equal_rows()
     sizes = sizes_of(function, reference, scale)
     coordinates = coordinates_of(function, X, sizes)
-    similar = graph or neighbours_of(coordinates, same_pattern)
+    similar = (
+        neighbours_of(coordinates, same_pattern) if graph is None else read_graph(graph)
+    )
+    if similar.n_nodes != len(coordinates):
+        raise InvalidInput(
+            f"graph: expected one of the {len(coordinates)} rows of X, got one of "
+            f"{similar.n_nodes} nodes; make it of X, as by po.knn_graph(X, 8)"
+        )
+    refuse_no_scale(sizes, reference)
     warn_of_patterns(similar, coordinates)
     rows = Together(X=X, graph=similar, robustness=robustness, progress=progress)
     match units:
@@ -264,6 +301,16 @@ def explain(
             "stability": stability_in_words(best),
         },
     )
+
+
+def _refuse_settings_of_several_rows(given: dict[str, tuple[Any, Any]]) -> None:
+    """Refuse what one row among those of ``data`` does not take."""
+    for name, (value, default) in given.items():
+        if value != default:
+            raise InvalidInput(
+                f"{name}: one row is compared with fixed rows of data, where it has no "
+                "meaning; leave it out, or give two rows or more"
+            )
 
 
 def _is_alone(X: Any, data: Any) -> bool:

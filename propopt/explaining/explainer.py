@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self, final
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, final
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from propopt.checks import read_count, read_rng, read_seed
-from propopt.errors import InvalidInput
+from propopt.checks import known_word, read_count, read_rng, read_seed
+from propopt.errors import InvalidInput, no_such_name
+from propopt.explaining.contributions import ContributionChoice, FeatureMetric
 from propopt.explaining.defaults import N_NEIGHBORS
 from propopt.explaining.fit_plan import FitPlan, NeighborWeights
-from propopt.explaining.fitted_rows import FittedRows
+from propopt.explaining.fitted_rows import FittedParts, FittedRows
 from propopt.explaining.saved_explainer import (
     ModelChoice,
     read_explainer,
@@ -23,7 +24,6 @@ from propopt.functions import Function
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.of_models import wrapped
 from propopt.functions.text import TextFunction
-from propopt.interactions.result import InteractionScores
 from propopt.losses import Objective, PropertyLoss
 from propopt.results.explanation import Explanation
 from propopt.tables.frames import is_frame, rows_of
@@ -31,7 +31,22 @@ from propopt.tables.schema import ColumnScale, TableSchema
 from propopt.tables.text import is_documents
 
 
+if TYPE_CHECKING:
+    from propopt.interactions.result import InteractionScores
+
+
 MOST_REFERENCE_ROWS = 500
+_NAMES_OF_OTHERS = {
+    "shap_values": "explain(X).attributions",
+    "expected_value": "po.explain(..., units='output').details['base_value']",
+    "explain_instance": "explain(X), of a table of one row",
+    "explain_row": "explain(X), of a table of one row",
+}
+"""What those of other packages are asked for, and how that is called here."""
+
+
+class NotFitted(InvalidInput, NotFittedError):  # type: ignore[misc]  # it is Any
+    """An explainer is asked before its fit."""
 
 
 @final
@@ -53,6 +68,19 @@ class Explainer:
     their number, to the last bit. That the reference would move a little if the row
     were appended to it is bounded for each row, in ``details``.
 
+    With ``units="output"`` the reference rows are explained in parts of the output, as
+    :func:`propopt.explain` does, and each new row, with contributions Φ, has the
+    optimum of
+
+        ‖w − Φ‖²_ω + 2b Σ_j s_j ‖w − w_j‖²_ω  subject to  Σ_d w_d = f(x) − base,
+
+        w = p + ω (f(x) − base − Σ_d p_d) / Σ_d ω_d,
+        p = (Φ + 2b Σ_j s_j w_j) / (1 + 2bσ)
+
+    with ‖w‖²_ω = Σ_d w_d²/ω_d. A column that contributes neither to the row nor to any
+    reference row stays exactly zero, and has no part in the sum; one that contributes
+    to the row alone has a part in it, though its neighbours have zero there.
+
     Parameters
     ----------
     model : estimator, torch module, callable or Function
@@ -62,11 +90,22 @@ class Explainer:
         model was fitted on; the rows given to :meth:`fit` by default.
     target, output
         Of :func:`propopt.wrap`: which class or column, and in which units.
+    outcome : str, optional
+        Of :func:`propopt.wrap`: the name of the column that the model predicts.
     scale : "std", None, mapping or array (D,)
-        As for :func:`propopt.explain`: units of attributions and of distances.
+        As for :func:`propopt.explain`: units of slopes and of distances.
+    units : {"scaled", "output"}
+        Slopes per scale; or parts of the output that add up to f(x) − base in each row.
+    contributions : {"shapley", "slopes"}
+        Φ, for ``units="output"``: as for :func:`propopt.explain`, but made for each row
+        by itself. Where Shapley values are sampled, the seed and the values of the row
+        name its draws, whoever else is asked.
+    metric : {"uniform", "effects"}
+        For ``units="output"``: ω_d is one, or the mean of Φ_nd² over the reference rows
+        (at least 1e-6 of the largest).
     law : {"auto", "data", "gaussian", "none"}
         As for :func:`propopt.explain`: over what the model is averaged before its
-        slopes are taken.
+        slopes are taken. Shapley values have no slopes, and refuse it.
     n_neighbors : int
         Reference rows that each row is compared with.
     weights : {"uniform", "gaussian"}
@@ -76,7 +115,8 @@ class Explainer:
     robustness : float, optional
         b; by default that at the knee of the trade-off curve of the reference rows.
     smoothness : Objective, optional
-        ``c * po.Smoothness(graph)``: similar features get similar attributions.
+        ``c * po.Smoothness(graph)``: similar features get similar attributions. Not
+        with ``units="output"``.
     n_reference : int
         ``fit()`` draws so many rows of ``data`` where it has more.
     interactions : InteractionScores, optional
@@ -103,6 +143,14 @@ class Explainer:
     >>> one, all_ = explainer.explain(X.iloc[[7]]), explainer.explain(X.iloc[:20])
     >>> bool((one.attributions[0] == all_.attributions[7]).all())
     True
+
+    One row in parts that add up to its prediction:
+
+    >>> parts = po.Explainer(model, data=X, target=1, units="output").fit()
+    >>> one = parts.explain(X.iloc[[7]])
+    >>> total = one.details["prediction"] - one.details["base_value"]
+    >>> bool(abs(one.attributions.sum() - total) < 1e-12)
+    True
     """
 
     def __init__(
@@ -112,7 +160,11 @@ class Explainer:
         *,
         target: Target = None,
         output: Output = "auto",
+        outcome: str | None = None,
         scale: ColumnScale = "std",
+        units: Literal["scaled", "output"] = "scaled",
+        contributions: ContributionChoice = "shapley",
+        metric: FeatureMetric = "uniform",
         law: LawChoice = "auto",
         n_neighbors: int = N_NEIGHBORS,
         weights: NeighborWeights = "uniform",
@@ -127,7 +179,11 @@ class Explainer:
         self.data = data
         self.target = target
         self.output = output
+        self.outcome = outcome
         self.scale = scale
+        self.units = units
+        self.contributions = contributions
+        self.metric = metric
         self.law = law
         self.n_neighbors = n_neighbors
         self.weights = weights
@@ -156,6 +212,7 @@ class Explainer:
         InvalidInput
             If an argument cannot be used; the message says what would do.
         """
+        self._refuse_what_does_not_apply()
         seed = read_seed(self.rng)
         table = self._table(X)
         plan = FitPlan(
@@ -164,6 +221,9 @@ class Explainer:
             table=table,
             rows=self._reference_rows(table, seed) if X is None else X,
             scale=self.scale,
+            units=self.units,
+            contributions=self.contributions,
+            metric=self.metric,
             n_neighbors=self.n_neighbors,
             weights=self.weights,
             lengthscale=self.lengthscale,
@@ -196,15 +256,20 @@ class Explainer:
         Explanation
             ``certificate`` is that of the rows given the reference. For each row:
 
-            ============================== ==========================================
-            ``details["gradient"]``        (m, D), its target g
-            ``details["joint_excess"]``    (m,), the objective of all rows together,
-                                           this one appended, is at most so much above
-                                           its least
-            ``details["joint_distance"]``  (m,), and its optimum so near (Frobenius)
-            ``details["similarity"]``      (m,), σ
-            ``details["reference_rows"]``  (m, k), places of the nearest, nearest first
-            ============================== ==========================================
+            =============================== =========================================
+            ``details["gradient"]``         (m, D), its target g; in units of the
+                                            output instead:
+            ``details["contributions"]``    (m, D), Φ
+            ``details["base_value"]``       (m,), the base, one and the same
+            ``details["prediction"]``       (m,), f(x)
+            ``details["completeness_gap"]`` (m,), Σ_d w_d − (f(x) − base), of rounding
+            ``details["joint_excess"]``     (m,), the objective of all rows together,
+                                            this one appended, is at most so much above
+                                            its least
+            ``details["joint_distance"]``   (m,), and its optimum so near (Frobenius)
+            ``details["similarity"]``       (m,), σ
+            ``details["reference_rows"]``   (m, k), places of the nearest, nearest first
+            =============================== =========================================
 
         Raises
         ------
@@ -231,7 +296,8 @@ class Explainer:
         Raises
         ------
         InvalidInput
-            If a row has no similar reference row: all its similarities are zero.
+            If a row has no similar reference row: all its similarities are zero; or in
+            units of the output, as only the model knows what rows add up to.
         sklearn.exceptions.NotFittedError
             Before :meth:`fit`.
         """
@@ -289,10 +355,16 @@ class Explainer:
         """
         fitted, choice = read_explainer(path, model)
         smooth, c = fitted.smooth, fitted.weights[2]
+        parts: dict[str, Any] = {}
+        if isinstance(fitted, FittedParts):
+            parts = {"contributions": fitted.kind, "metric": fitted.metric}
+            parts["units"] = "output"
         loaded = cls(
             model,
+            **parts,
             target=choice.target,
             output=choice.output,
+            outcome=None if fitted.wrapped else fitted.function.quantity.outcome,
             law=choice.law,
             scale=fitted.rule.sizes,
             n_neighbors=fitted.nearest.n_neighbors,
@@ -315,6 +387,20 @@ class Explainer:
         """The weight of robustness in use."""
         return self._rows.weights[1]
 
+    def __call__(self, *args: object, **settings: object) -> NoReturn:
+        """Explainers of shap are called; this one says how it is asked."""
+        del args, settings
+        raise InvalidInput(
+            f"{self!r}: is not called; fit() it once, and explain(X) explains rows"
+        )
+
+    if not TYPE_CHECKING:  # which trusts whatever a class with __getattr__ is asked
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if hasattr(type(self), name):  # a property, which raised it
+                raise NotFitted(f"{self!r}: call fit() first")
+            raise no_such_name(self, name, _NAMES_OF_OTHERS)
+
     def __repr__(self) -> str:
         name = type(self).__name__
         if self._fitted is None:
@@ -325,8 +411,39 @@ class Explainer:
     @property
     def _rows(self) -> FittedRows:
         if self._fitted is None:
-            raise NotFittedError(f"{self!r}: call fit() first")
+            raise NotFitted(f"{self!r}: call fit() first")
         return self._fitted
+
+    def _refuse_what_does_not_apply(self) -> None:
+        """Settings of slopes for parts of the output, and of these for slopes."""
+        known_word(self.units, Literal["scaled", "output"], "units")
+        known_word(self.metric, FeatureMetric, "metric")
+        if not isinstance(self.contributions, str):
+            raise InvalidInput(
+                "contributions: those of rows to come are not known; expected "
+                "'shapley' or 'slopes', which an Explainer makes of any row. "
+                "po.explain(model, X, contributions=table) explains several rows "
+                "together"
+            )
+        known_word(self.contributions, ContributionChoice, "contributions")
+        if self.units == "scaled":
+            for name, default in (("contributions", "shapley"), ("metric", "uniform")):
+                if getattr(self, name) != default:
+                    raise InvalidInput(
+                        f"{name}: it is of units='output', and units is 'scaled'"
+                    )
+            return
+        if self.smoothness is not None:
+            raise InvalidInput(
+                "smoothness: a row by itself that adds up has no closed form under it; "
+                "leave it out with units='output', or solve all rows together by "
+                "po.solve(objective, subject_to=[po.Completeness(total)])"
+            )
+        if self.contributions == "shapley" and self.law != "auto":
+            raise InvalidInput(
+                f"law: {self.law!r} is of slopes, and Shapley values take none; leave "
+                "it out, or take contributions='slopes'"
+            )
 
     def _table(self, X: Any) -> Any:
         """The table that scales and laws are made of."""
@@ -351,7 +468,9 @@ class Explainer:
         data = self.data if is_schema else table
         if isinstance(self.model, Function):
             data = None
-        return wrapped(self.model, table, self.target, self.output, data)
+        return wrapped(
+            self.model, table, self.target, self.output, data, outcome=self.outcome
+        )
 
     def _reference_rows(self, table: Any, seed: int) -> Any:
         most = read_count(self.n_reference, "n_reference")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, final
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 from propopt._typing import Array, Points
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
 from propopt.estimates import Estimate
+from propopt.explaining.contributions import (
+    ContributionChoice,
+    ContributionRule,
+    FeatureMetric,
+)
 from propopt.explaining.defaults import (
     coordinates_of,
     in_words,
@@ -19,14 +21,15 @@ from propopt.explaining.defaults import (
     reference_of,
     sizes_of,
 )
-from propopt.explaining.fitted_rows import FittedRows
-from propopt.explaining.interactions import note_on_interactions
+from propopt.explaining.fitted_rows import FittedParts, FittedRows
+from propopt.explaining.interactions import note_on_interactions, with_note
 from propopt.explaining.nearest import NearestRows
-from propopt.explaining.target import LawChoice, target_rule
+from propopt.explaining.output_units import complete_explanation
+from propopt.explaining.target import LawChoice, TargetRule, target_rule
+from propopt.explaining.together import notes_of
 from propopt.functions import Function
 from propopt.graphs.points import knn_graph
 from propopt.graphs.stored import SimilarityGraph
-from propopt.interactions.result import InteractionScores
 from propopt.losses import (
     GradientMatching,
     Objective,
@@ -34,8 +37,14 @@ from propopt.losses import (
     PropertyLoss,
     Smoothness,
 )
+from propopt.quantity import Quantity
 from propopt.results.explanation import Explanation, Parameter
+from propopt.sampling.laws import Reference
 from propopt.tables.schema import ColumnScale
+
+
+if TYPE_CHECKING:
+    from propopt.interactions.result import InteractionScores
 
 
 NeighborWeights: TypeAlias = Literal["uniform", "gaussian"]
@@ -56,8 +65,10 @@ class FitPlan:
         Where scales come from.
     rows : DataFrame or array (n, D)
         The reference rows.
-    scale, n_neighbors, weights, lengthscale, robustness, smoothness, law, interactions
+    scale, units, contributions, metric
         As for :class:`propopt.Explainer`.
+    n_neighbors, weights, lengthscale, robustness, smoothness, law, interactions
+        So are these.
     seed : int
         For targets that are sampled.
     """
@@ -67,6 +78,9 @@ class FitPlan:
     table: Any
     rows: Any
     scale: ColumnScale
+    units: Literal["scaled", "output"]
+    contributions: ContributionChoice
+    metric: FeatureMetric
     n_neighbors: int
     weights: NeighborWeights
     lengthscale: float | None
@@ -83,6 +97,16 @@ class FitPlan:
         sizes = sizes_of(self.function, reference, self.scale)
         coordinates = coordinates_of(self.function, self.rows, sizes)
         graph = self._graph(coordinates)
+        if self.units == "output":
+            return self._in_parts(
+                reference,
+                sizes,
+                graph,
+                self._nearest(coordinates, graph),
+                note,
+                progress,
+            )
+        reference.refuse_equal_rows()
         rule = target_rule(self.function, reference, sizes, law=self.law, rng=self.seed)
         aim = rule.of(self.rows)
         matching, robust = GradientMatching(aim), PairwiseRobustness(graph)
@@ -91,7 +115,11 @@ class FitPlan:
         best = optimum(rest, robust, self.robustness, progress)
         name = "smoothness" if smooth is None else smooth.name
         nearest = self._nearest(coordinates, graph)
-        settings = {**self._settings(aim, nearest), **note}
+        settings = {
+            "gradient": aim.source,
+            **self._settings(nearest),
+            **with_note(notes_of(aim), note),
+        }
         return FittedRows(
             function=self.function,
             wrapped=self.wrapped,
@@ -99,11 +127,64 @@ class FitPlan:
             rows=self.function.read(self.rows)[0],
             rule=rule,
             nearest=nearest,
-            reference=_reference(best, aim, settings),
+            reference=_reference(best, aim, settings, self.function.quantity),
             names=(matching.name, robust.name, name),
             weights=(1.0, best.weights[robust.name], c),
             smooth=smooth,
             settings=settings,
+        )
+
+    def _in_parts(
+        self,
+        reference: Reference,
+        sizes: Array,
+        graph: SimilarityGraph,
+        nearest: NearestRows,
+        note: dict[str, Parameter],
+        progress: bool | None,
+    ) -> FittedParts:
+        """The reference rows in parts of the output."""
+        points, labels = self.function.read(self.rows)
+        parts = ContributionRule(
+            function=self.function, reference=reference, law=self.law
+        ).settled(points, self.seed)
+        known = parts.of(self.rows, self.contributions)
+        best = complete_explanation(
+            known,
+            graph,
+            robustness=self.robustness,
+            metric=self.metric,
+            progress=progress,
+        )
+        own, pairs = best.weights
+        settings = {
+            "contributions": known.estimate.source,
+            "contributions miss": known.missed,
+            "metric": self.metric,
+            **self._settings(nearest),
+            **with_note(notes_of(known.estimate), note),
+        }
+        _ = best.attributions  # proved now: all answers depend on them
+        return FittedParts(
+            function=self.function,
+            wrapped=self.wrapped,
+            table=reference,
+            rows=points,
+            rule=TargetRule(function=self.function, sizes=sizes),
+            nearest=nearest,
+            reference=replace(
+                best,
+                labels=labels,
+                parameters=settings,
+                quantity=self.function.quantity,
+            ),
+            names=(own, pairs, "smoothness"),
+            weights=(best.weights[own], best.weights[pairs], 0.0),
+            smooth=None,
+            settings=settings,
+            parts=parts,
+            kind=self.contributions,
+            metric=self.metric,
         )
 
     def _graph(self, coordinates: Points) -> SimilarityGraph:
@@ -128,21 +209,20 @@ class FitPlan:
             lengthscale=graph.parameters.get("lengthscale"),
         )
 
-    def _settings(self, aim: Estimate, nearest: NearestRows) -> dict[str, Parameter]:
-        rows = len(nearest.coordinates)
+    def _settings(self, nearest: NearestRows) -> dict[str, Parameter]:
         return {
             "function": repr(self.function),
-            "gradient": aim.source,
             "scale": in_words(self.scale),
-            "graph": f"{nearest.n_neighbors} nearest of {rows} reference rows",
-            "similarities": _similarities(nearest),
-            "reference": f"sha256:{_digest(nearest.coordinates)}",
+            **nearest.settings,
             "weight rule": _weight_rule(self.robustness),
         }
 
 
 def _reference(
-    best: Explanation, aim: Estimate, settings: dict[str, Parameter]
+    best: Explanation,
+    aim: Estimate,
+    settings: dict[str, Parameter],
+    quantity: Quantity,
 ) -> Explanation:
     _ = best.attributions  # proved now: all answers depend on them
     return replace(
@@ -152,6 +232,7 @@ def _reference(
         evaluations=aim.evaluations,
         details={**best.details, "gradient": aim.values},
         parameters=settings,
+        quantity=quantity,
     )
 
 
@@ -172,15 +253,5 @@ def _read_smoothness(
     return loss, weight
 
 
-def _similarities(nearest: NearestRows) -> str:
-    length = nearest.lengthscale
-    return "uniform" if length is None else f"gaussian, lengthscale {length:.6g}"
-
-
 def _weight_rule(robustness: float | None) -> str:
     return "knee of the curve" if robustness is None else "given"
-
-
-def _digest(coordinates: Array) -> str:
-    content = np.ascontiguousarray(coordinates, dtype="<f8").tobytes()
-    return hashlib.sha256(content).hexdigest()[:12]

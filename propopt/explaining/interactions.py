@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from propopt._typing import Positions, Truths, Values
 from propopt.errors import InvalidInput
 from propopt.functions import Function
-from propopt.interactions.reading.alignment import places_of_columns
-from propopt.interactions.reading.clear import ClearScores, clear_scores
-from propopt.interactions.result import InteractionScores
 from propopt.output.text import printable
 from propopt.results.explanation import Parameter
+
+
+if TYPE_CHECKING:
+    from propopt.interactions.reading.clear import ClearScores
+    from propopt.interactions.result import InteractionScores
 
 
 _MOST_NAMED: Final = 5
@@ -42,6 +44,8 @@ def note_on_interactions(
     """
     if result is None:
         return {}
+    from propopt.interactions.reading.clear import clear_scores
+
     clear = clear_scores(result)
     points, labels = function.read(X)
     n_features = points.shape[1]
@@ -75,6 +79,8 @@ def explained_members(
     InvalidInput
         If the result has other features, or is of single ones.
     """
+    from propopt.interactions.reading.alignment import places_of_columns
+
     if result.order < 2:
         raise InvalidInput(
             "interactions: expected scores of pairs or larger sets, got those of "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import final
 
@@ -40,6 +41,20 @@ class NearestRows:
     coordinates: Points
     n_neighbors: int
     lengthscale: float | None
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What an explanation says of how its rows are compared."""
+        content = np.ascontiguousarray(self.coordinates, dtype="<f8").tobytes()
+        length = self.lengthscale
+        return {
+            "graph": f"{self.n_neighbors} nearest of {len(self.coordinates)} "
+            "reference rows",
+            "similarities": "uniform"
+            if length is None
+            else f"gaussian, lengthscale {length:.6g}",
+            "reference": f"sha256:{hashlib.sha256(content).hexdigest()[:12]}",
+        }
 
     def of(self, point: Array) -> tuple[NDArray[np.intp], Array]:
         """The nearest rows (k,), nearest first, and their similarities (k,)."""

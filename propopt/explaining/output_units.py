@@ -17,8 +17,11 @@ from propopt.losses import Completeness, GradientMatching, PairwiseRobustness
 from propopt.results.explanation import Explanation
 
 
-_ROUNDING = 1e-9
-"""Of totals, for functions that no feature changes."""
+ROUNDING_OF_TOTALS = 1e-9
+"""Of predictions and base, for functions that no feature changes."""
+
+_FLOOR = 1e-6
+"""Of the largest mean square of a column: less counts as this much in the metric."""
 
 
 def complete_explanation(
@@ -75,11 +78,7 @@ def complete_explanation(
     array([[1., 0.],
            [3., 0.]])
     """
-    if metric not in get_args(FeatureMetric):
-        raise InvalidInput(f"metric: expected 'uniform' or 'effects', got {metric!r}")
-    roots = np.ones(len(contributions.used))
-    if metric == "effects":
-        roots = np.sqrt(contributions.metric())
+    roots = metric_roots(contributions.estimate.values, metric)
     best = _best(contributions, graph, roots, robustness, progress)
     if metric == "effects":
         best = _turned(best, roots)
@@ -99,6 +98,22 @@ def complete_explanation(
     )
 
 
+def metric_roots(phi: Array, metric: FeatureMetric) -> Array:
+    """√ω (D,): ones, or root mean squares of Φ (N, D), at least 1e-3 of the largest.
+
+    Raises
+    ------
+    InvalidInput
+        If the metric is no such word.
+    """
+    if metric not in get_args(FeatureMetric):
+        raise InvalidInput(f"metric: expected 'uniform' or 'effects', got {metric!r}")
+    if metric == "uniform":
+        return np.ones(phi.shape[1])
+    squares = (phi**2).mean(axis=0)
+    return np.asarray(np.sqrt(np.maximum(squares, _FLOOR * (squares.max() or 1.0))))
+
+
 def _best(
     contributions: Contributions,
     graph: Graph,
@@ -114,15 +129,15 @@ def _best(
         blocks=None if estimate.blocks is None else estimate.blocks / roots,
     )
     robust = PairwiseRobustness(graph)
-    if not contributions.used.any():
-        if np.abs(contributions.total).max() > _ROUNDING:
+    if not estimate.values.any():
+        size = np.abs([contributions.prediction, contributions.base]).max()
+        if np.abs(contributions.total).max() > ROUNDING_OF_TOTALS * size:
             raise InvalidInput(
                 "contributions: all are zero, and predictions differ from the base by "
                 f"up to {np.abs(contributions.total).max():.3g}: nothing can add up"
             )
         return optimum(1.0 * GradientMatching(aim), robust, robustness, progress)
-    weights = np.where(contributions.used, roots, 0.0)
-    adding_up = Completeness(contributions.total, weights)
+    adding_up = Completeness(contributions.total, roots)  # over columns that are used
     return optimum(
         1.0 * GradientMatching(aim), robust, robustness, progress, [adding_up]
     )

@@ -69,8 +69,10 @@ class Effort:
         X: Any,
         explain: Callable[[Estimate], Explanation],
     ) -> Estimate:
-        self._announce(mean, X)
-        growing = mean.growing(X, max_evaluations=self.max_evaluations)
+        points, labels = mean.read(X)
+        cost = cost_of(mean.function, points, labels, mean.evaluations(X))
+        with cost.announced("explain: the first draws", mean.calls, self.progress):
+            growing = mean.growing(X, max_evaluations=self.max_evaluations)
         if self.precision is not None:
             growing = growing.until(
                 lambda estimate: explain(rule.scaled(estimate)).target_error,
@@ -78,11 +80,6 @@ class Effort:
                 self.max_evaluations,
             )
         return rule.scaled(growing.estimate)
-
-    def _announce(self, mean: SampledMean, X: Any) -> None:
-        points, labels = mean.read(X)
-        cost = cost_of(mean.function, points, labels, mean.evaluations(X))
-        cost.announce("explain: the first draws", self.progress)
 
     def _complaint(self, best: Explanation) -> str:
         error = "is not known" if best.target is None else best.target.in_words()

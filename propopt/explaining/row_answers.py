@@ -61,6 +61,7 @@ class RowAnswers:
             lower_bound=max(value - excess, 0.0),
             scale=max(value, _UNSCALED * zero),
             kind="strong convexity",
+            violation=max(row.violation for row in self.rows),
             distance=math.hypot(*(row.distance for row in self.rows)),
         )
 

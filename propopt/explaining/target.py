@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, final, get_args
 
 import numpy as np
@@ -13,6 +13,7 @@ from propopt.estimates import Estimate
 from propopt.functions import Function, smoothed
 from propopt.functions.base import EXACT
 from propopt.sampling.laws import Reference
+from propopt.sampling.laws.data_law import constant_in_words
 
 
 LawChoice: TypeAlias = Literal["auto", "data", "gaussian", "none"]
@@ -22,7 +23,7 @@ GAUSSIAN_SCALE = 0.5
 
 
 @final
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class TargetRule:
     """How the target of any row is made: once chosen, the same for all.
 
@@ -31,11 +32,14 @@ class TargetRule:
     function : Function
         That whose gradient is the target: the model, or its mean under a law.
     sizes : array (D,)
-        The scale of each feature, such as its standard deviation.
+        The scale of each feature, such as its standard deviation; 0 if constant.
+    notes : tuple of str
+        The columns that are constant, a sentence each.
     """
 
     function: Function
     sizes: Array
+    notes: tuple[str, ...] = ()
 
     def of(self, X: Any) -> Estimate:
         """Slopes per scale at the rows of X, with what is known of their error."""
@@ -43,7 +47,9 @@ class TargetRule:
 
     def scaled(self, estimate: Estimate) -> Estimate:
         """Slopes of the function per scale."""
-        return estimate.scaled(self.sizes)
+        notes = tuple(dict.fromkeys((*estimate.notes, *self.notes)))
+        slopes, quantity = estimate.scaled(self.sizes), self.function.quantity
+        return replace(slopes, notes=notes, quantity=quantity)
 
 
 def target_rule(
@@ -87,7 +93,14 @@ def target_rule(
             raise InvalidInput(
                 f"law: expected one of {', '.join(get_args(LawChoice))}, got {law!r}"
             )
-    return TargetRule(function=aim, sizes=sizes)
+    return TargetRule(aim, sizes, _on_constants(reference, sizes))
+
+
+def _on_constants(reference: Reference, sizes: Array) -> tuple[str, ...]:
+    """The columns without a standard deviation, by name."""
+    known = ~np.isnan(reference.points).all(axis=0)
+    columns = zip(reference.names, (sizes == 0.0) & known, strict=True)
+    return tuple(constant_in_words(name) for name, constant in columns if constant)
 
 
 def jumps(function: Function, reference: Reference) -> bool:

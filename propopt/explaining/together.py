@@ -68,7 +68,7 @@ class Together:
                 "contributions": known.estimate.source,
                 "contributions miss": known.missed,
                 "metric": metric,
-                **_notes(known.estimate),
+                **notes_of(known.estimate),
             },
         )
 
@@ -82,11 +82,12 @@ class Together:
             units=aim.units,
             evaluations=aim.evaluations,
             details={**best.details, "gradient": aim.values},
-            parameters={"gradient": aim.source, **_notes(aim)},
+            parameters={"gradient": aim.source, **notes_of(aim)},
         )
 
 
-def _notes(aim: Estimate) -> dict[str, Parameter]:
+def notes_of(aim: Estimate) -> dict[str, Parameter]:
+    """What a reader has to know of a target, as a setting; nothing where it is that."""
     return {"notes": "; ".join(aim.notes)} if aim.notes else {}
 
 

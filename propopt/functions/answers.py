@@ -24,6 +24,10 @@ MOST_CHANGE: Final = 1e-2
 """Answers to the same question may differ by so many units of rounding, such as those
 of sums in another order, but by no more than this."""
 
+MOST_TERMS: Final = 1024
+MOST_TERMS_SINGLE: Final = 168
+"""Terms of a sum whose rounding is allowed for; single precision has few digits."""
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -79,6 +83,31 @@ def refuse_other_answers(first: Answers, again: Answers, name: str) -> None:
         )
 
 
+def allowed_difference(
+    values: Values, tolerance: float, epsilon: float, terms: Values | None = None
+) -> Values:
+    """How far what a model was read as may be from its answers f, (n,).
+
+    tolerance · (max f − min f) + 1024 ε A: of the range of f, so that neither the unit
+    of f nor a constant added to it hides an error, and besides what rounding makes of
+    sums of 1024 terms (Higham 2002, Section 4.2), or 168 in single precision.
+
+    Parameters
+    ----------
+    values : array (n,)
+        f.
+    tolerance : float
+        Over the range.
+    epsilon : float
+        Of the precision in which the model computes.
+    terms : array (n,), optional
+        A, sums of the sizes of what f is a sum of; |f| where they are not known.
+    """
+    size = np.abs(values) if terms is None else np.maximum(terms, np.abs(values))
+    most = MOST_TERMS_SINGLE if epsilon >= SINGLE else MOST_TERMS
+    return np.asarray(tolerance * np.ptp(values) + most * epsilon * size)
+
+
 def _plain(answer: object, source: str) -> NDArray[Any]:
     """Any array as NumPy has it; what would lose something on the way is refused."""
     _refuse_containers(answer, source)
@@ -92,7 +121,10 @@ def _plain(answer: object, source: str) -> NDArray[Any]:
             "part or their absolute value"
         )
     if array.dtype.kind not in "biufO":
-        raise InvalidInput(f"{source} returned no numbers, but {array.dtype}")
+        raise InvalidInput(
+            f"{source} returned no numbers, but {array.dtype}; return a number for "
+            "each row, of a classifier a column of its predict_proba"
+        )
     return array
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from functools import cached_property
 from typing import overload
 
@@ -113,7 +114,7 @@ class Function(ABC):
         >>> Power(degree=3).estimate([[1.0, 2.0]]).source
         'exact'
         """
-        return self.estimate_at(*self.read(X))
+        return replace(self.estimate_at(*self.read(X)), quantity=self.quantity)
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
         """:meth:`estimate` at points that :meth:`read` gave, or others of that kind.

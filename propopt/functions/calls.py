@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import final
+from dataclasses import dataclass, field
+from typing import TypeAlias, final
+
+
+Hearer: TypeAlias = Callable[[int], None]
 
 
 @final
@@ -36,9 +39,12 @@ class Calls:
     rows: int = 0
     batches: int = 0
     trials: int = 0
+    _hearer: Hearer | None = field(default=None, init=False, repr=False, compare=False)
 
     def add(self, rows: int) -> None:
-        """Count one table of so many rows."""
+        """Count one table of so many rows, which the model is given next."""
+        if self._hearer is not None:
+            self._hearer(self.rows)
         self.rows += rows
         self.batches += 1
 
@@ -47,10 +53,20 @@ class Calls:
         """Count what is asked meanwhile as a trial."""
         before = self.rows, self.batches
         try:
-            yield
+            with self.heard_by(None):
+                yield
         finally:
             self.trials += self.rows - before[0]
             self.rows, self.batches = before
+
+    @contextmanager
+    def heard_by(self, hearer: Hearer | None) -> Iterator[None]:
+        """Within, tell before each call how many rows the model was given."""
+        before, self._hearer = self._hearer, hearer
+        try:
+            yield
+        finally:
+            self._hearer = before
 
     def try_out(self, rows: int) -> None:
         """Count so many rows of a trial."""

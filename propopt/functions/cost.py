@@ -2,26 +2,49 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, final
 
 import numpy as np
 
 from propopt._typing import Points
+from propopt.batches import MODEL_CALLS
 from propopt.functions.base import Function
+from propopt.functions.calls import Calls
 from propopt.output.progress import PlainConsole, is_silent
 from propopt.tables.names import Labels
 
 
-WORTH_SAYING: Final = 2.0
+WORTH_SAYING: Final = 10.0
 """Seconds; of shorter work nothing is said."""
 
-TIMED_ROWS, MORE_ROWS = 3, 256
-"""Rows that are timed; more, of a model that answers the first of them at once."""
+WORTH_TIMING: Final = 1.0
+"""Seconds; of shorter work no more than a few rows are timed."""
 
-AT_ONCE: Final = 0.1
-"""Seconds."""
+TIMED_ROWS: Final = 3
+"""Rows of the shortest call that is timed."""
+
+GROWTH: Final = 8
+"""Each longer call has at most so many times the rows of the last."""
+
+APART: Final = 3.0
+"""A call that takes so many times the shortest tells what a row takes beside a call."""
+
+PATIENCE: Final = 30.0
+"""Seconds that all timed calls take at most, if rows take them and calls nothing."""
+
+AT_ONCE, REPEATS = 0.5, 3
+"""Calls are timed so often, as far as that takes no more than so many seconds."""
+
+MOVED: Final = 2.0
+"""A factor; an estimate that has moved by more is said again."""
+
+FIRST_LOOK: Final = 2.0
+"""Seconds of work, before which nothing is corrected."""
 
 
 @final
@@ -29,26 +52,36 @@ AT_ONCE: Final = 0.1
 class Cost:
     """A number of evaluations, and how long they take.
 
+    A call of n rows takes ``overhead`` + n/``rate`` seconds.
+
     Parameters
     ----------
     evaluations : int
         Rows that the function is given.
     rate : float
-        Rows per second, as measured.
+        Rows per second, as measured, within a call.
+    overhead : float
+        Seconds that each call takes besides.
+    calls : int
+        Tables that the rows are given in.
 
     Examples
     --------
     >>> Cost(evaluations=3_150_000, rate=131_250.0).in_words()
     '3,150,000 evaluations, about 24 s at the measured speed'
+    >>> Cost(evaluations=1000, rate=100.0, overhead=0.5, calls=20).seconds
+    20.0
     """
 
     evaluations: int
     rate: float
+    overhead: float = 0.0
+    calls: int = 1
 
     @property
     def seconds(self) -> float:
         """How long they take."""
-        return self.evaluations / self.rate
+        return self.calls * self.overhead + self.evaluations / self.rate
 
     def in_words(self) -> str:
         """Both, in one line."""
@@ -57,9 +90,7 @@ class Cost:
             f"{self.evaluations:,} evaluations, about {duration} at the measured speed"
         )
 
-    def announce(
-        self, what: str, wanted: bool | None = None, least: float = WORTH_SAYING
-    ) -> None:
+    def announce(self, what: str, wanted: bool | None = None) -> bool:
         """Say on standard error what work will cost, where it is long.
 
         Parameters
@@ -68,22 +99,90 @@ class Cost:
             The work.
         wanted : bool, optional
             Whether to say it whatever it costs, or not at all; by default where it
-            takes longer than ``least``, and nothing is done in silence.
-        least : float
-            Seconds.
+            takes longer than 10 s, and nothing is done in silence.
+
+        Returns
+        -------
+        bool
+            Whether it was said.
         """
-        said = self.seconds > least and not is_silent()
-        if said if wanted is None else wanted:
-            PlainConsole(stderr=True).print(f"{what}: {self.in_words()}")
+        said = self.seconds > WORTH_SAYING and not is_silent()
+        if self.seconds > 0.0 and (said if wanted is None else wanted):
+            _say(f"{what}: {self.in_words()}")
+            return True
+        return False
+
+    @contextmanager
+    def announced(
+        self, what: str, calls: Calls, wanted: bool | None = None
+    ) -> Iterator[None]:
+        """Announce work that is done within, and correct that while it is done.
+
+        What is left is said again where all of it turns out to take more than twice
+        what was said, or less than half; of work that seemed to be short, where it
+        takes longer than 10 s after all.
+
+        Parameters
+        ----------
+        what : str
+            The work.
+        calls : Calls
+            Those of the function, which tell how far the work is.
+        wanted : bool, optional
+            As for :meth:`announce`.
+        """
+        said = self.seconds if self.announce(what, wanted) else None
+        if wanted is False or (wanted is None and is_silent()):
+            yield
+            return
+        course = _Course(what, self.evaluations, said, time.perf_counter(), calls.rows)
+        with calls.heard_by(course.heard):
+            yield
+
+
+@dataclass
+class _Course:
+    """Work that is being done, and what was said of it."""
+
+    what: str
+    evaluations: int
+    said: float | None
+    start: float
+    rows: int
+
+    def heard(self, rows: int) -> None:
+        """What is left, before another call, if that is not what was said."""
+        done, seconds = rows - self.rows, time.perf_counter() - self.start
+        if not 0 < done < self.evaluations or seconds < FIRST_LOOK:
+            return
+        total = seconds * self.evaluations / done
+        left = total - seconds
+        if self.said is None:
+            moved = total > WORTH_SAYING
+        else:
+            moved = not total / MOVED <= self.said <= total * MOVED
+        if moved and left > WORTH_TIMING:
+            self.said = total
+            _say(
+                f"{self.what}: {done:,} of {self.evaluations:,} evaluations took "
+                f"{in_time(seconds)}, about {in_time(left)} are left"
+            )
 
 
 def cost_of(
-    function: Function, points: Points, labels: Labels, evaluations: int
+    function: Function,
+    points: Points,
+    labels: Labels,
+    evaluations: int,
+    calls: int = 1,
 ) -> Cost:
-    """What so many evaluations of a function cost, by timing a few.
+    """What so many evaluations of a function cost, by timing calls of two lengths.
 
-    At most 262 rows and those of the first trial are evaluated, fewer where that takes
-    long; they are counted as ``calls.trials``.
+    The first call is not timed: what is done once is no part of the speed. Then a few
+    rows are, and where all rows at that speed take long, eight times as many, and so on
+    until a row can be told from a call, or a call is as long as calls will be. Calls
+    below 0.5 s are repeated, and the shortest counts: other work on the machine only
+    makes them longer. All are counted as ``calls.trials``.
 
     Parameters
     ----------
@@ -95,16 +194,43 @@ def cost_of(
         Their names.
     evaluations : int
         How many there will be.
+    calls : int
+        In how many tables they will come, at least; more where these are too large for
+        one call.
     """
+    largest = MODEL_CALLS.rows(8 * max(points.shape[1], 1))
+    rows = min(largest, getattr(function, "batch_rows", largest))
+    calls = max(calls, math.ceil(evaluations / rows))
+    longest = max(math.ceil(evaluations / calls), 1)
     names = labels.of_columns()
+    few = min(TIMED_ROWS, longest)
     with function.calls.trying_out():
-        few = _repeated(points, TIMED_ROWS)
-        function.value_at(few, names)  # what is done once is no part of the speed
-        seconds = _seconds(function, few, names)
-        if seconds < AT_ONCE and evaluations * seconds > WORTH_SAYING * TIMED_ROWS:
-            more = _repeated(points, MORE_ROWS)
-            return Cost(evaluations, MORE_ROWS / _seconds(function, more, names))
-    return Cost(evaluations, TIMED_ROWS / seconds)
+        function.value_at(_repeated(points, few), names)
+        start = time.perf_counter()
+        n, seconds = few, _seconds(function, _repeated(points, few), names)
+        least = seconds
+        while (
+            n < longest
+            and seconds * evaluations / n > WORTH_TIMING
+            and (n == few or seconds < APART * least)
+        ):
+            left = PATIENCE - (time.perf_counter() - start)
+            affordable = min(max(2 * n, evaluations // 10), int(n * left / seconds))
+            more = min(GROWTH * n, affordable)
+            if more < 2 * n:
+                break
+            n = min(more, longest)
+            seconds = _seconds(function, _repeated(points, n), names)
+    if n == few:  # short work, or calls that are no longer; else rows that are slow
+        overhead = seconds if n == longest else 0.0
+        return Cost(evaluations, _rate(seconds - overhead, n), overhead, calls)
+    rate = _rate(seconds - least, n - few)
+    return Cost(evaluations, rate, max(seconds - n / rate, 0.0), calls)
+
+
+def _rate(seconds: float, n_rows: int) -> float:
+    """Rows per second, infinite where they take no time that can be seen."""
+    return n_rows / seconds if seconds > 0.0 else math.inf
 
 
 def in_time(seconds: float) -> str:
@@ -132,6 +258,14 @@ def _repeated(points: Points, n_rows: int) -> Points:
 
 
 def _seconds(function: Function, points: Points, labels: Labels) -> float:
-    start = time.perf_counter()
-    function.value_at(points, labels)
-    return max(time.perf_counter() - start, 1e-9)
+    """The shortest of some calls: whatever else is done makes them longer."""
+    taken: list[float] = []
+    while len(taken) < REPEATS and sum(taken) < AT_ONCE:
+        start = time.perf_counter()
+        function.value_at(points, labels)
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def _say(line: str) -> None:
+    PlainConsole(stderr=True).print(line)

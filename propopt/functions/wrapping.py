@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,7 @@ from propopt.functions.models.outputs import (
     Target,
     call_of,
     check_model,
+    check_target,
     has_method,
     name_of,
     quantity_of,
@@ -166,11 +167,57 @@ def wrap(
     >>> wrap(lambda X: X[:, 0] * X[:, 1]).gradient(X[:1]).round(6)
     array([[1., 0.]])
     """
+    told = KnownTable(data)
+    return wrap_told(
+        model, target, output, step, gradient, input_shape, told, batch_rows, outcome
+    )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class KnownTable:
+    """What a function is told of its table, and what errors call that."""
+
+    data: Any
+    what: str = "data"
+
+    @property
+    def schema(self) -> TableSchema | None:
+        """The columns; None of an array."""
+        if self.data is None or _is_plain(self.data):
+            return None
+        known = isinstance(self.data, TableSchema)
+        return self.data if known else TableSchema.of(self.data, what=self.what)
+
+    @property
+    def observed(self) -> tuple[Atoms | None, ...] | None:
+        """The values of each column of an array, which has no schema."""
+        if not _is_plain(self.data):
+            return None
+        return observed_in(read_points(self.data, self.what)[0])
+
+
+def wrap_told(
+    model: Any,
+    target: Target,
+    output: Output,
+    step: float | Literal["complex"] | None,
+    gradient: Callable[[Any], object] | None,
+    input_shape: Sequence[int] | ImageShape | None,
+    told: KnownTable,
+    batch_rows: int | None,
+    outcome: str | None = None,
+) -> Function:
+    """:func:`wrap`, whose errors call the table as its user does."""
+    check_target(target)
+    data = told.data
     if not isinstance(model, Function) and is_for_texts(model, data):
         _refuse_for_texts(step, gradient, input_shape)
-        texts = wrap_texts(model, target, output, data)
+        texts = wrap_texts(model, target, output, data, told.what)
         return _told(texts, batch_rows, outcome)
-    observed, schema = _observed(data), _schema(data)
+    if not (isinstance(model, Function) or is_torch_module(model)):
+        check_model(as_estimator(model))
+    observed, schema = told.observed, told.schema
     if is_torch_module(model):
         _refuse_gradient(gradient, name_of(model))
         module = torch_model(model, target, output, input_shape)
@@ -184,7 +231,7 @@ def wrap(
         _refuse_told("outcome", outcome, repr(model))
         return _unchanged(model, target, output, step)
     estimator = as_estimator(model)
-    wrapped = _wrapped(estimator, target, output, step, gradient, schema)
+    wrapped = _wrapped(estimator, target, output, step, gradient, schema, told.what)
     if observed is not None and isinstance(wrapped, NumericalModel):
         wrapped = replace(wrapped, atoms=observed)
     return _told(wrapped, batch_rows, outcome)
@@ -229,15 +276,16 @@ def _wrapped(
     step: Any,
     gradient: Callable[[Any], object] | None,
     schema: TableSchema | None,
+    what: str,
 ) -> Wrapped:
     """The function of a model with methods, or of a callable."""
-    check_model(model)
     refuse_text_model(model)
     quantity = read_output(model, output)
     index = read_index(model, quantity, target)
     name = quantity_of(model, quantity, index)
     if schema is not None:
         _refuse_rule(gradient, step)
+        check_data(model, list(schema.header), what)
         return _tabular(model, quantity, index, name, step, schema)
     if gradient is not None:
         return _given(gradient, step, _readout(model, quantity, index), name)
@@ -250,17 +298,6 @@ def _wrapped(
     readout = _readout(model, quantity, index)
     trees = ReadTrees(model, quantity, index)
     return NumericalModel(name, readout, _step(step), flat, trees=trees)
-
-
-def _schema(data: Any) -> TableSchema | None:
-    if data is None or _is_plain(data):
-        return None
-    return data if isinstance(data, TableSchema) else TableSchema.of(data)
-
-
-def _observed(data: Any) -> tuple[Atoms | None, ...] | None:
-    """The values of each column of an array, which has no schema."""
-    return observed_in(read_points(data, "data")[0]) if _is_plain(data) else None
 
 
 def _is_plain(data: Any) -> bool:
@@ -289,7 +326,6 @@ def _tabular(
     step: Any,
     schema: TableSchema,
 ) -> Wrapped:
-    check_data(model, list(schema.header))
     if step is None and not schema.categorical.any():
         exact = _exact(model, output, index, name)
         if exact is not None:

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt._typing import Array, Edges, Sparse
+from propopt.errors import InvalidInput
 from propopt.linear.components import Components
 from propopt.maps import LinearMap
 
@@ -117,3 +118,19 @@ class Graph(ABC):
         return (
             f"<{self.kind} graph: {self.n_nodes} nodes, {self.n_edges} edges{numbers}>"
         )
+
+
+def read_graph(graph: object) -> Graph:
+    """``graph``, if it is one.
+
+    Raises
+    ------
+    InvalidInput
+        If it is something else, such as a matrix of similarities.
+    """
+    if isinstance(graph, Graph):
+        return graph
+    raise InvalidInput(
+        f"graph: expected a graph, such as po.knn_graph(X, 8), got "
+        f"{type(graph).__name__}; po.graph_from_matrix(S) makes one of similarities"
+    )

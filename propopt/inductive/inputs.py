@@ -12,7 +12,7 @@ from propopt._typing import Array, Points
 from propopt.errors import InvalidInput
 from propopt.functions import Function
 from propopt.tables.names import Labels, differ, read_points
-from propopt.tables.schema import ColumnScale, TableSchema, array_scales
+from propopt.tables.schema import ColumnScale, TableSchema, array_scales, per_scale
 
 
 class Inputs(ABC):
@@ -46,7 +46,8 @@ class NumericInputs(Inputs):
     names : tuple of str or None
         Of the columns.
     sizes : array (D,) or None
-        What columns are divided by; None leaves them, and makes no copy.
+        What columns are divided by, 0 for those that have no part in distances; None
+        leaves them, and makes no copy.
     """
 
     count: int
@@ -69,7 +70,7 @@ class NumericInputs(Inputs):
                 f"{what}: its columns are not those of fit, in that order"
             )
         _refuse_missing(points, what)
-        places = points if self.sizes is None else points / self.sizes
+        places = points if self.sizes is None else per_scale(points, self.sizes)
         return places, Labels(labels.points, labels.features or self.names)
 
 
@@ -126,4 +127,4 @@ def read_inputs(
     _refuse_missing(points, "X")
     sizes = None if scale is None else array_scales(points, scale)
     numeric = NumericInputs(points.shape[1], labels.features, sizes)
-    return numeric, points if sizes is None else points / sizes, labels
+    return numeric, points if sizes is None else per_scale(points, sizes), labels

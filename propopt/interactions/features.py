@@ -77,7 +77,7 @@ class Features:
         """
         if isinstance(groups, TableSchema):
             groups = _one_hot_groups(groups, names)
-        group_of = _group_of(groups or {}, names)
+        group_of = _group_of({} if groups is None else groups, names)
         members: dict[Hashable, list[int]] = {}
         for place, name in enumerate(names):
             members.setdefault(group_of.get(name, name), []).append(place)
@@ -143,7 +143,8 @@ def _group_of(
     if not isinstance(groups, Mapping):
         raise InvalidInput(
             "groups: expected a mapping of a feature to its columns, or a TableSchema, "
-            f"got {groups!r}"
+            f"got {type(groups).__name__}; groups of rows are those of "
+            "DataSplit(groups=...)"
         )
     known, group_of = set(names), dict[Hashable, Hashable]()
     for group, columns in groups.items():

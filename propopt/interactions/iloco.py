@@ -28,6 +28,7 @@ from propopt.interactions.scoring import Scoring, warn_of_equal_rows
 from propopt.interactions.screening import ChosenSets, Screen
 from propopt.interactions.sets import SetChoice, read_sets
 from propopt.interactions.splitting.split import DataSplit
+from propopt.quantity import Quantity, QuantityKind
 from propopt.tables.frames import names_of
 
 
@@ -174,6 +175,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             n_jobs=self.n_jobs,
             progress=self.progress,
         )
+        self._quantity = _predicted_of(self.estimator, y)
         self.main_effects_ = self._scoring.main_effects()
         self.result_ = self._scored(self._chosen(self.sets, self.order))
         return self
@@ -236,7 +238,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         _refuse_one_row(len(target))
         judged = self.left_out_.judged_on(table, target)
         method = f"{self.result_.method}, judged on new rows"
-        scoring = Scoring(judged, self._scheme, self.error_, method)
+        scoring = Scoring(judged, self._scheme, self.error_, method, self._quantity)
         return scoring.of(places, scoring.main_effects(), n_candidates=len(places))
 
     @available_if(_predicts)  # type: ignore[untyped-decorator]
@@ -298,7 +300,9 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _scoring(self) -> Scoring:
-        return Scoring(self.left_out_, self._scheme, self.error_)
+        return Scoring(
+            self.left_out_, self._scheme, self.error_, quantity=self._quantity
+        )
 
     def _check(self, places: Places) -> None:
         """Of patches that are fitted, whether they say something of these sets."""
@@ -372,6 +376,16 @@ def _largest_needed(sets: SetChoice | Screen, order: int, features: Features) ->
     if isinstance(sets, Screen):
         return sets.one_set(order, features)
     return read_sets(sets, order, features)
+
+
+def _predicted_of(estimator: Any, y: Any) -> Quantity:
+    """What is predicted, by the name of a column y; of a pipeline by its last step."""
+    while hasattr(estimator, "steps"):
+        estimator = estimator.steps[-1][1]
+    kind: QuantityKind = "probability" if is_classifier(estimator) else "value"
+    name = getattr(y, "name", None)
+    quantity = Quantity(model=type(estimator).__name__, kind=kind)
+    return quantity.of_outcome(name if isinstance(name, str) else None)
 
 
 def _refuse_one_row(n_rows: int) -> None:

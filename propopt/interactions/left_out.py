@@ -47,6 +47,18 @@ class LeftOut(Protocol):
     def row_weights(self) -> Array:
         """Of each row in means over the rows, shape (N,); they sum to N."""
 
+    @property
+    def row_groups(self) -> NDArray[np.intp] | None:
+        """Which rows belong together, (N,), 0 to C − 1; None where each is its own."""
+
+    @property
+    def used(self) -> frozenset[int] | None:
+        """Places of the features that some fitted learner uses; None of all.
+
+        It uses a feature if, at some row of the table, its prediction changes when the
+        values of that feature are exchanged between the rows.
+        """
+
     def errors(self, sets: Places) -> LeftOutErrors:
         """Errors without each of q sets of one size t.
 

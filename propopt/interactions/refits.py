@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self, final
@@ -25,7 +26,7 @@ from propopt.interactions.learning.targets import (
     read_target,
 )
 from propopt.interactions.row_errors import ErrorChoice, RowError, read_error
-from propopt.tables.frames import names_of, rows_of
+from propopt.tables.frames import exchanged, names_of, rows_of
 from propopt.tables.names import listed
 
 
@@ -203,6 +204,35 @@ class Refits:
         return Prediction(
             model, columns, places, n_classes, isinstance(self.seen, np.ndarray)
         )
+
+    def used(self, predict: Predictor, suspects: Collection[int]) -> set[int]:
+        """Which of some features a fitted learner uses.
+
+        It uses one if some prediction of the table changes, however little, when the
+        values of the feature are exchanged between the rows, those that were fitted
+        included.
+
+        Parameters
+        ----------
+        predict : callable
+            Fitted to some rows of the table.
+        suspects : collection of int
+            Places of the features; where there are none, nothing is predicted.
+        """
+        if not suspects:
+            return set()
+        before = predict(self.seen)
+
+        def changes(places: Collection[int]) -> bool:
+            table = self.seen
+            for place in places:
+                order = np.random.default_rng(place).permutation(self.n_rows)
+                table = exchanged(table, self.features.columns[place], order)
+            return not np.array_equal(predict(table), before)
+
+        if not changes(suspects):
+            return set()
+        return {place for place in suspects if changes([place])} or set(suspects)
 
     def _labels(
         self, target: NDArray[Any], classes: NDArray[Any]

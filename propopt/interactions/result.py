@@ -42,6 +42,7 @@ from propopt.interactions.reading.words import (
     scores_text,
 )
 from propopt.output.csv import write_csv
+from propopt.quantity import Quantity
 
 
 def _number(value: float) -> Values:
@@ -96,6 +97,15 @@ class InteractionScores:
         LOCO of each feature.
     columns : tuple of tuple (M,)
         Names of the columns of each feature; by default one, called as the feature.
+    n_patches : int
+        B; 0 where predictors are no means of patches.
+    n_row_groups : int
+        C, of rows that are judged and belong together; 0 where each row is its own.
+    not_used : tuple of int
+        Places of features that no fitted learner uses: scores of sets with them are 0,
+        without error.
+    quantity : Quantity or None
+        What the learner predicts, whose error is measured.
 
     Examples
     --------
@@ -140,6 +150,10 @@ class InteractionScores:
     error_range: ErrorRange = ErrorRange(0.0, 1.0, proved=False)
     main: InteractionScores | None = None
     columns: tuple[tuple[Hashable, ...], ...] = ()
+    n_patches: int = 0
+    n_row_groups: int = 0
+    not_used: tuple[int, ...] = ()
+    quantity: Quantity | None = None
 
     def __post_init__(self) -> None:
         own = vars(self)
@@ -164,10 +178,43 @@ class InteractionScores:
         return np.hypot(self.standard_errors, self.monte_carlo)
 
     @property
+    def explained(self) -> str:
+        """What scores are made of, such as "squared error of predicted price"."""
+        what = self.quantity
+        if what is None:
+            return f"{self.error} error"
+        if what.kind == "value":
+            return f"{self.error} error of {what.in_words()}"
+        error = "" if self.error == "probability" else f"{self.error} error of the "
+        whose = "" if what.outcome is None else f" of {what.outcome}"
+        own = f"1 − probability of the true class{whose}, by {what.model}"
+        return f"{error}probabilities of {what.model}" if error else own
+
+    @property
+    def n_independent(self) -> int:
+        """Rows, or groups of rows, of which errors are made."""
+        return self.n_row_groups or self.n_rows
+
+    @property
+    def are_not_used(self) -> Truths:
+        """Where a set has a feature that no fitted learner uses, (Q,).
+
+        At no row of the table does a prediction change when the values of such a
+        feature are exchanged between the rows. What leaving it out changes all the same
+        is chance (ties, seeds) or the number of columns; it is not counted.
+        """
+        own = np.isin(self.sets, np.array(self.not_used, np.intp))
+        return np.asarray(own.any(axis=1))
+
+    @property
     def degenerate(self) -> Truths:
-        """Where all rows have one score, so that no spread can be estimated, (Q,)."""
+        """Where all rows have one score, so that no spread can be estimated, (Q,).
+
+        Not of features that are not used: their score is known.
+        """
         rounding = self.error_range.rounding(self.order)
-        return are_equal(self.standard_errors, self.n_rows, rounding)
+        equal = are_equal(self.standard_errors, self.n_rows, rounding)
+        return equal & ~self.are_not_used
 
     def intervals(
         self,
@@ -264,7 +311,8 @@ class InteractionScores:
         other patches and ``se_total``; ``ci_low`` and ``ci_high``; ``stat``, T =
         (estimate − null)/error; ``p_one`` of "at most the null" and ``p_two``, each by
         itself; ``p_adj``, that of the side, adjusted; ``reject`` where it is at most
-        1 − level; ``leak``; ``n_patches_min``; ``degenerate``; ``effective_rows``.
+        1 − level; ``leak``; ``n_patches_min``; ``degenerate``; ``effective_rows``;
+        ``used``, False of sets with a feature that no learner uses.
         Parameters are those of :meth:`intervals`.
         """
         alpha, law = read_alpha(level), self._law(errors, against)
@@ -346,18 +394,26 @@ class InteractionScores:
         return ScoreLaw(
             estimates=self.estimates,
             errors=spread,
-            degrees=self._degrees(spread) if total else np.full(len(self), np.inf),
+            degrees=self._degrees(spread) if total else self._degrees_of_rows,
             null=self.leak if leak else np.zeros(len(self)),
             equal=self.degenerate,
             equal_rows=EqualRows(
-                self.estimates, self.error_range.of_score(self.order), self.n_rows
+                self.estimates,
+                self.error_range.of_score(self.order),
+                self.n_independent,
             ),
         )
 
     def _degrees(self, total: Values) -> Values:
         """(G − 1) (se_total/se_mc)⁴, by Satterthwaite: only se_mc is known from few."""
         if self.n_groups < 2:
-            return np.full(len(self), np.inf)
+            return self._degrees_of_rows
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(self.monte_carlo == 0.0, np.inf, total / self.monte_carlo)
         return np.asarray((self.n_groups - 1) * ratio**4)
+
+    @property
+    def _degrees_of_rows(self) -> Values:
+        """C − 1 of groups of rows; of so many rows the law is taken as normal."""
+        degrees = self.n_row_groups - 1 if self.n_row_groups else np.inf
+        return np.full(len(self), float(degrees))

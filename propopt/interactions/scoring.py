@@ -21,6 +21,7 @@ from propopt.interactions.result import InteractionScores
 from propopt.interactions.row_errors import ProbabilityError, RowError
 from propopt.interactions.scheme import Scheme
 from propopt.interactions.theory.leak import additive_leak
+from propopt.quantity import Quantity
 from propopt.results.conclusions.words import plural
 
 
@@ -39,12 +40,15 @@ class Scoring:
         Err.
     method : str
         How predictors were had, where the source is of other rows than the fit was.
+    quantity : Quantity or None
+        What the learner predicts.
     """
 
     source: LeftOut
     scheme: Scheme
     error: RowError
     method: str = ""
+    quantity: Quantity | None = None
 
     @property
     def features(self) -> Features:
@@ -76,28 +80,59 @@ class Scoring:
         notes : tuple of str
             What has to be known of the choice.
         """
-        found = set_scores(self.source, sets)
+        found, not_used = set_scores(self.source, sets), self._not_used()
+        counted = ~np.isin(sets, np.array(not_used, np.intp)).any(axis=1)
         effects = found.estimates if main is None else main.estimates
         return InteractionScores(
             sets=sets,
             names=self.features.names,
             columns=self.features.column_names,
-            estimates=found.estimates,
-            standard_errors=found.standard_errors,
-            monte_carlo=found.monte_carlo,
+            estimates=np.where(counted, found.estimates, 0.0),
+            standard_errors=np.where(counted, found.standard_errors, 0.0),
+            monte_carlo=np.where(counted, found.monte_carlo, 0.0),
             counts=found.counts,
-            effective_rows=found.effective_rows,
+            effective_rows=np.where(counted, found.effective_rows, np.nan),
             n_groups=found.n_groups,
             n_rows=int(np.count_nonzero(self.source.row_weights)),
             n_candidates=n_candidates,
             method=self.method or self._method(),
             error=self.error.name,
-            units=self.error.units,
+            units=self._units(),
+            quantity=self.quantity,
             error_range=self._error_range(),
-            leak=self._leak(effects, sets),
+            leak=np.where(counted, self._leak(effects, sets), 0.0),
             notes=notes,
             main=main,
+            n_patches=self._n_patches(),
+            n_row_groups=self._n_row_groups(),
+            not_used=not_used,
         )
+
+    def _units(self) -> str:
+        """With the name of the target, where it has one."""
+        outcome = None if self.quantity is None else self.quantity.outcome
+        units = self.error.units
+        return units if outcome is None else units.replace("the target", outcome)
+
+    def _not_used(self) -> tuple[int, ...]:
+        """Not by patches of one size: a feature without use takes the place of others.
+
+        Their target of such a feature is a leak, and not zero.
+        """
+        used = None if self._of_one_size else self.source.used
+        n_features = len(self.features)
+        return () if used is None else tuple(sorted(set(range(n_features)) - used))
+
+    @property
+    def _of_one_size(self) -> bool:
+        return isinstance(self.scheme, Minipatches) and self.scheme.columns == "fixed"
+
+    def _n_patches(self) -> int:
+        return len(self.source.patches) if isinstance(self.source, PatchErrors) else 0
+
+    def _n_row_groups(self) -> int:
+        groups, weights = self.source.row_groups, self.source.row_weights
+        return 0 if groups is None else len(np.unique(groups[weights > 0.0]))
 
     def _method(self) -> str:
         if not isinstance(self.source, PatchErrors):
@@ -122,9 +157,8 @@ class Scoring:
 
     def _leak(self, effects: Values, sets: Places) -> Values:
         """By patches that all have one number of features; else there is none."""
-        scheme, source = self.scheme, self.source
-        fixed = isinstance(scheme, Minipatches) and scheme.columns == "fixed"
-        if not (fixed and isinstance(source, PatchErrors)):
+        source = self.source
+        if not (self._of_one_size and isinstance(source, PatchErrors)):
             return np.zeros(len(sets))
         n_kept = int(source.patches.features[0].sum())
         return additive_leak(effects, n_kept, sets, self.error)
@@ -136,8 +170,7 @@ def warn_of_equal_rows(scores: InteractionScores) -> None:
     if count > 0:
         warnings.warn(
             f"{count} of {counted_sets(scores, len(scores))} have one score in all "
-            "rows, as of features that the learner does not use; their intervals are "
-            "what so many equal rows allow, see cautions",
+            "rows; their intervals are what so many equal rows allow, see cautions",
             DegenerateVarianceWarning,
             stacklevel=4,
         )

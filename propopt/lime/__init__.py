@@ -1,6 +1,7 @@
 """What LIME converges to, exactly, and what its coefficients hide.
 
-:func:`limits` explains rows of a table by what the coefficients of LIME tend to; its
+:func:`limits` explains rows of a table by what the coefficients of LIME tend to, and
+:class:`LimeExplainer` reads a model once for rows that come one by one; its
 :class:`LimeExplanation` knows their noise and paths, and its ``diagnose()``, a
 :class:`LimeDiagnosis`, what they hide.
 
@@ -28,7 +29,7 @@ Of linear functions under normal samples all is known in closed form: :func:`gai
 """
 
 from propopt.lime.diagnosis import LimeDiagnosis
-from propopt.lime.explainer import limits
+from propopt.lime.explainer import LimeExplainer, limits
 from propopt.lime.explanation import LimeExplanation
 from propopt.lime.finite import (
     PackageComparison,
@@ -65,6 +66,7 @@ __all__ = [
     "GaussianLaw",
     "GlimeLaw",
     "LimeDiagnosis",
+    "LimeExplainer",
     "LimeExplanation",
     "LimeLaw",
     "PackageComparison",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from propopt._typing import Values
 from propopt.checks import read_count, read_seed
 from propopt.errors import InvalidInput
 from propopt.functions import Function
+from propopt.functions.answers import allowed_difference, precision_of
 from propopt.functions.models.outputs import Output, Target
 from propopt.functions.of_models import wrapped
 from propopt.functions.text import TextFunction
@@ -21,6 +23,7 @@ from propopt.lime.fidelity.effective import effective_share
 from propopt.lime.laws import LimeLaw, TabularLaw
 from propopt.lime.surrogates import EstimatedLimits
 from propopt.sampling.laws import Reference
+from propopt.structures.products import SumOfProducts
 from propopt.tables.text import is_documents
 
 
@@ -32,6 +35,7 @@ def limits(
     data: Any = None,
     target: Target = None,
     output: Output = "auto",
+    outcome: str | None = None,
     n_samples: int = 5000,
     rng: int | np.random.Generator | None = 0,
     progress: bool | None = None,
@@ -57,7 +61,7 @@ def limits(
         ``lime`` with quartiles of ``data``, or of X.
     data : DataFrame or array (R, D), optional
         The table that the law is made of, best the one that the model was fitted on.
-    target, output
+    target, output, outcome
         Of :func:`propopt.wrap`, for models.
     n_samples : int
         Samples of one run of LIME, for its noise and its mean; and of each row for
@@ -82,20 +86,165 @@ def limits(
     >>> lime.source
     'estimate (1,000 samples of the weighted law)'
     """
+    f = _function_of(function, X, data, target, output, outcome)
+    subject = _subject_of(f, X, law, data, n_samples, rng)
+    return explanation_of_subject(subject, progress=progress)
+
+
+@final
+class LimeExplainer:
+    """A model and a law that are read once, to explain rows whenever they come.
+
+    What depends on the model and the law alone is kept: the sum of products that the
+    model is, tables of its means, draws that rows share. So a row costs a fraction of
+    what it costs by :func:`limits`, which reads the model each time; the numbers are
+    the same. Each time the model is asked at up to 20 rows of ``data`` too, so that one
+    that was fitted anew is noticed.
+
+    Parameters
+    ----------
+    model : Function, or model
+        f, wrapped as :func:`propopt.explain` does it.
+    data : DataFrame or array (R, D)
+        The table that the law is made of, best the one that the model was fitted on.
+    law : LimeLaw, optional
+        How samples are drawn, coded and weighted; see :func:`limits`.
+    target, output, outcome
+        Of :func:`propopt.wrap`, for models.
+    n_samples : int
+        Samples of one run of LIME; and of each row for what has to be estimated.
+    rng : int, numpy.random.Generator or None
+        For what is estimated.
+
+    Raises
+    ------
+    InvalidInput
+        If the model or the table cannot be used, or the law has other columns.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, X[:, 0])
+    >>> lime = po.lime.LimeExplainer(tree, X)
+    >>> lime.limits(X[:1]).source
+    'exact'
+    >>> tree = tree.fit(X, X[:, 1])
+    >>> lime.limits(X[:1])
+    Traceback (most recent call last):
+    propopt.errors.InvalidInput: model: it answers otherwise than when it was read, at \
+20 of 20 rows of data that were asked; make po.lime.LimeExplainer(model, data) anew
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        data: Any,
+        law: LimeLaw | None = None,
+        *,
+        target: Target = None,
+        output: Output = "auto",
+        outcome: str | None = None,
+        n_samples: int = 5000,
+        rng: int | np.random.Generator | None = 0,
+    ) -> None:
+        f = _function_of(model, data, data, target, output, outcome)
+        own = _subject_of(f, data, law, data, n_samples, rng)
+        self._subject = own
+        self._rows = own.reference[:: -(-len(own.reference) // _ASKED)]
+        self._answers = own.function.value_at(self._rows, own.labels.of_columns())
+
+    def __repr__(self) -> str:
+        subject = self._subject
+        how = "sampled" if subject.exact is None else "exact"
+        return f"LimeExplainer({subject.function!r}, {subject.law!r}, {how})"
+
+    def limits(self, X: Any, *, progress: bool | None = None) -> LimeExplanation:
+        """What the coefficients of LIME tend to at rows, as :func:`limits` has it.
+
+        Parameters
+        ----------
+        X : DataFrame or array (N, D)
+            The rows.
+        progress : bool, optional
+            Show a bar while rows are estimated; by default only on a terminal.
+
+        Raises
+        ------
+        InvalidInput
+            If rows cannot be used, or the model was fitted anew.
+        """
+        subject, f = self._subject, self._subject.function
+        points, labels = f.read(X)
+        rows = np.concatenate([points, self._rows])
+        found = f.value_at(rows, labels.of_columns())
+        values, answers = found[: len(points)], found[len(points) :]
+        self._refuse_changed(answers)
+        subject = subject.at(points, labels)
+        read = subject.products
+        if isinstance(read, SumOfProducts):
+            quick = read if f.boxes is None else f.boxes  # values are found faster
+            errors = np.abs(quick.value(points) - values)
+            allowed = allowed_difference(found, read.tolerance, precision_of(found))
+            if (errors > allowed[: len(points)]).any():
+                read = checked_products(f, points[:0], points, labels)
+                subject = replace(subject, products=read)
+        return explanation_of_subject(subject, values, progress=progress)
+
+    def _refuse_changed(self, answers: Values) -> None:
+        known = self._answers
+        allowed = _SAME * max(float(np.ptp(known)), float(np.abs(known).max()))
+        changed = int((np.abs(answers - known) > allowed).sum())
+        if changed > 0:
+            raise InvalidInput(
+                "model: it answers otherwise than when it was read, at "
+                f"{changed} of {len(known)} rows of data that were asked; make "
+                "po.lime.LimeExplainer(model, data) anew"
+            )
+
+
+_ASKED: Final = 20
+"""Rows of data at which a model is asked whether it is still the same."""
+
+_SAME: Final = 1e-6
+"""Of its answers: some models sum in another order for other batches."""
+
+
+def _function_of(
+    function: Any,
+    X: Any,
+    data: Any,
+    target: Target,
+    output: Output,
+    outcome: str | None,
+) -> Function:
+    """f, of a table; documents are refused."""
     if is_documents(X) or isinstance(function, TextFunction):
         raise InvalidInput(
             "X: words of documents are deleted, not put into bins; "
             "po.lime.text_limits(model, documents) is for them"
         )
     model_data = None if isinstance(function, Function) else data
-    f = wrapped(function, X, target, output, model_data)
+    return wrapped(function, X, target, output, model_data, outcome=outcome)
+
+
+def _subject_of(
+    f: Function,
+    X: Any,
+    law: LimeLaw | None,
+    data: Any,
+    n_samples: int,
+    rng: int | np.random.Generator | None,
+) -> LimeSubject:
+    """A function that was read, a law, and rows."""
     points, labels = f.read(X)
     reference = _reference(f, X, data, law)
     table = X if data is None else data
     own_law = law is None
     law = TabularLaw.from_data(table, f.schema) if law is None else _read_law(law)
     law = law.aligned(labels, points.shape[1])
-    subject = LimeSubject(
+    return LimeSubject(
         function=f,
         law=law,
         products=checked_products(f, reference.points, points, labels),
@@ -106,16 +255,16 @@ def limits(
         n_draws=read_count(n_samples, "n_samples"),
         seed=read_seed(rng),
     )
-    return explanation_of_subject(subject, progress=progress)
 
 
 def explanation_of_subject(
-    subject: LimeSubject, *, progress: bool | None = None
+    subject: LimeSubject, values: Values | None = None, *, progress: bool | None = None
 ) -> LimeExplanation:
-    """The limits at the rows of a subject, as a result."""
+    """The limits at the rows of a subject, where f has values, as a result."""
     before = subject.function.calls.rows
     subject, found = limits_or_estimates(subject, progress)
-    values = subject.function.value_at(subject.points, subject.labels)
+    if values is None:
+        values = subject.function.value_at(subject.points, subject.labels)
     _check_size(values)
     errors = found.standard_errors if isinstance(found, EstimatedLimits) else None
     law = subject.law

@@ -10,9 +10,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import cvxpy as cp
 import numpy as np
 
 from propopt._typing import Array, Attributions
@@ -20,8 +19,13 @@ from propopt.checks import read_nonnegative, refuse_overflow
 from propopt.errors import InvalidInput, Refused
 from propopt.maps import LinearMap
 from propopt.penalties import Penalty, Squared
+from propopt.quantity import Quantity
 from propopt.tables.alignment import aligned
 from propopt.tables.names import Labels, differ
+
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 
 class PropertyLoss(ABC):
@@ -171,6 +175,9 @@ class PropertyLoss(ABC):
 class Faithfulness(PropertyLoss):
     """A loss that ties the explanation to the function."""
 
+    quantity: Quantity | None = None
+    """What is explained; None where the target does not say."""
+
 
 @dataclass(frozen=True, eq=False)
 class Bound:
@@ -214,8 +221,21 @@ class Objective:
 
     @classmethod
     def of(cls, losses: Objective | PropertyLoss) -> Objective:
-        """The objective itself, or a single loss with weight one."""
-        return losses if isinstance(losses, Objective) else cls(((1.0, losses),))
+        """The objective itself, or a single loss with weight one.
+
+        Raises
+        ------
+        InvalidInput
+            If it is neither.
+        """
+        if isinstance(losses, Objective):
+            return losses
+        if isinstance(losses, PropertyLoss):
+            return cls(((1.0, losses),))
+        raise InvalidInput(
+            "objective: expected losses and weights, such as po.GradientMatching(G) + "
+            f"0.5 * po.Sparsity(), got {type(losses).__name__}; sum(...) adds a list"
+        )
 
     @classmethod
     def trusted(cls, terms: tuple[tuple[float, PropertyLoss], ...]) -> Objective:

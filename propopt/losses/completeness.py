@@ -12,7 +12,7 @@ from propopt._typing import Array
 from propopt.checks import read_array, refuse_overflow, sealed
 from propopt.errors import InvalidInput
 from propopt.losses.base import Bound, PropertyLoss
-from propopt.maps import RowSums
+from propopt.maps import Identity, ImplicitOverPoints, OverPoints, RowSums
 from propopt.penalties import Penalty, Squared
 from propopt.tables.alignment import aligned
 from propopt.tables.names import Labels, differ, read_table
@@ -25,6 +25,11 @@ class Completeness:
     Attributions in units of the output are complete where Σ_d w_nd = f(x_n) − f₀ (the
     axiom of Sundararajan et al. 2017; v = 1). It stands in ``subject_to``, beside
     bounds, and is kept to rounding.
+
+    A column in which the target is zero in all rows, and not all columns are, is not
+    used by what is explained: it stays exactly zero, and does not count (v_d = 0). That
+    holds beside losses for which zero is then best. Smoothness, which ties columns
+    together, and weights of each row's own leave all columns in the sum.
 
     Parameters
     ----------
@@ -84,9 +89,19 @@ class Completeness:
         loss.check_shape(array.shape)
         return np.asarray(loss.residual(array))[:, 0]
 
-    def bound(self, n_features: int) -> Bound:
-        """The same for D features: a limit of zero on ‖W v − t‖²."""
+    def bound(self, n_features: int, used: Array | None = None) -> Bound:
+        """The same for D features: a limit of zero on ‖W v − t‖².
+
+        Parameters
+        ----------
+        n_features : int
+            D.
+        used : array of bool (D,), optional
+            Which columns count; all by default.
+        """
         v = np.ones(n_features) if self.weights is None else self.weights
+        if used is not None and used.shape == v.shape and v[used].any():
+            v = np.where(used, v, 0.0)  # where none is, all count
         return Bound(_RowTotals(self.total, v, labels=self.labels, name=self.name), 0.0)
 
     def _check_weights(self, weights: Array, in_other_order: bool) -> None:
@@ -169,14 +184,19 @@ def bounds_of(
     InvalidInput
         If something is neither, or no loss knows the number of features.
     """
+    if isinstance(constraints, Bound | Completeness):
+        raise InvalidInput(
+            f"subject_to: expected a list of bounds, got one; [{constraints!r}] is one"
+        )
     given = list(constraints)
-    known = [loss.n_features for loss in losses]
-    known += [bound.loss.n_features for bound in given if isinstance(bound, Bound)]
+    all_losses = [*losses, *(x.loss for x in given if isinstance(x, Bound))]
+    known = [loss.n_features for loss in all_losses]
     n_features = next((size for size in known if size is not None), None)
-    return tuple(_bound(constraint, n_features) for constraint in given)
+    used = None if n_features is None else _used(all_losses, n_features)
+    return tuple(_bound(constraint, n_features, used) for constraint in given)
 
 
-def _bound(constraint: Constraint, n_features: int | None) -> Bound:
+def _bound(constraint: Constraint, n_features: int | None, used: Array | None) -> Bound:
     if isinstance(constraint, Bound):
         return constraint
     if not isinstance(constraint, Completeness):
@@ -185,12 +205,33 @@ def _bound(constraint: Constraint, n_features: int | None) -> Bound:
             f"{constraint!r}"
         )
     if constraint.weights is not None:
-        return constraint.bound(constraint.weights.shape[-1])
+        n_features = constraint.weights.shape[-1]
     if n_features is None:
         raise InvalidInput(
             f"{constraint.name}: no loss tells how many features add up; give weights"
         )
-    return constraint.bound(n_features)
+    return constraint.bound(n_features, used)
+
+
+def _used(losses: Iterable[PropertyLoss], n_features: int) -> Array | None:
+    """Columns that a target gives something in some row; None where all count.
+
+    Zero is best for the others if each loss is one of W itself or of differences
+    between rows: without the column it is never larger. A target of nothing at all asks
+    for the least W that adds up, in all columns alike.
+    """
+    used = np.zeros(n_features, dtype=bool)
+    for loss in losses:
+        if not isinstance(loss.map, Identity | OverPoints | ImplicitOverPoints):
+            return None
+        target = np.asarray(loss.target)
+        if isinstance(loss.map, Identity) and target.ndim == 2:
+            if target.shape[1] != n_features:
+                return None
+            used |= target.any(axis=0)
+        elif target.any():
+            return None
+    return used
 
 
 def _read_weights(weights: Any) -> tuple[Array, Labels]:

@@ -16,6 +16,7 @@ from typing import final
 import numpy as np
 
 from propopt._typing import Attributions
+from propopt.checks import refuse_underflow
 from propopt.losses.base import PropertyLoss
 from propopt.maps import Identity, ImplicitOverPoints, OverPoints
 
@@ -52,21 +53,52 @@ class Effortless:
     mean : mapping
         The loss where the mean gradient explains each point; that of zero where there
         are no gradients.
+    sizes : mapping
+        max |T| of the losses that have a target.
     """
 
     zero: Mapping[str, float]
     mean: Mapping[str, float]
+    sizes: Mapping[str, float]
 
     @classmethod
     def of(cls, losses: Sequence[PropertyLoss]) -> Effortless:
         """The costs by these losses."""
         zero = {loss.name: loss.value_at_zero for loss in losses}
+        sizes = {
+            loss.name: float(np.abs(loss.target).max(initial=0.0))
+            for loss in losses
+            if loss.has_target
+        }
         G = _gradients(losses)
         if G is None:
-            return cls(zero, zero)
+            return cls(zero, zero, sizes)
         first = G[:1]
         M = np.broadcast_to(first + (G - first).mean(axis=0), G.shape)
-        return cls(zero, {loss.name: _of_constant(loss, M) for loss in losses})
+        mean = {loss.name: _of_constant(loss, M) for loss in losses}
+        return cls(zero, mean, sizes)
+
+    def refuse_underflow(self, weights: Mapping[str, float]) -> None:
+        """Refuse targets so small that what zero costs by them has no digits.
+
+        Parameters
+        ----------
+        weights : mapping
+            Of the losses of an objective; those of bounds count as they are.
+
+        Raises
+        ------
+        InvalidInput
+            If there is a target, and all are too small for float64.
+        """
+        told = {
+            name: weights.get(name, 1.0) * self.zero[name]
+            for name, size in self.sizes.items()
+            if size > 0.0 and weights.get(name, 1.0) > 0.0
+        }
+        if told:
+            name = max(told, key=lambda name: (told[name], self.sizes[name]))
+            refuse_underflow(self.sizes[name], name, told[name])
 
     def scale(self, value: float, weights: Mapping[str, float]) -> float:
         """:func:`objective_scale` of a value under these weights."""

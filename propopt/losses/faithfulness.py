@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, Literal, final
+from typing import Any, Literal, final, get_args
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from propopt.estimates import Estimate, Units
 from propopt.losses.base import Faithfulness, PropertyLoss
 from propopt.maps import Identity, LinearMap, PerPoint
 from propopt.penalties import Absolute, Penalty, Squared
+from propopt.quantity import Quantity
 from propopt.tables.alignment import aligned_vector, is_shap, read_attributions
 from propopt.tables.names import Labels, read_points
 
@@ -31,8 +32,17 @@ class GradientMatching(Faithfulness):
         known, and results say what it costs.
     norm : {"l2", "l1"}
         ``"l1"`` sums absolute differences instead, Σ_n ‖w_n − ∇f(x_n)‖₁.
+    units : {"gradient", "output", "scaled"}, optional
+        Of plain numbers: slopes, parts of the output, or slopes times a scale. Without
+        them tables of distances say "units unknown". Estimates, explanations and
+        ``shap`` say their own.
     name : str
         What the loss is called in weights, results and CSV columns.
+
+    Raises
+    ------
+    InvalidInput
+        If G is no finite table, or says other units than ``units``.
 
     Examples
     --------
@@ -46,16 +56,19 @@ class GradientMatching(Faithfulness):
         G: object,
         norm: Literal["l2", "l1"] = "l2",
         *,
+        units: Units | None = None,
         name: str = "gradient_matching",
     ) -> None:
         if norm not in ("l2", "l1"):
             raise InvalidInput(f"norm: expected 'l2' or 'l1', got {norm!r}")
         self.estimate = G if isinstance(G, Estimate) else None
+        told = getattr(G, "quantity", None)  # estimates and explanations know
+        self.quantity = told if isinstance(told, Quantity) else None
         if isinstance(G, Estimate):
             self.G, self._labels = G.values, G.labels
         else:
             self.G, self._labels = read_attributions(G, "G")
-        self.units = _units_of(G)
+        self.units = _read_units(units, _units_of(G))
         refuse_overflow(self.G, "G")
         self.norm = norm
         self.name = name
@@ -107,6 +120,8 @@ class FunctionMatching(Faithfulness):
         ε_ns.
     sample_weights : array (S,), optional
         π_s ≥ 0, for perturbations only; all one by default.
+    quantity : Quantity, optional
+        What the values are, such as ``function.quantity``.
     name : str
         What the loss is called in weights, results and CSV columns.
 
@@ -126,6 +141,7 @@ class FunctionMatching(Faithfulness):
         perturbations: object = None,
         *,
         sample_weights: object = None,
+        quantity: Quantity | None = None,
         name: str = "function_matching",
     ) -> None:
         points, self._labels = read_points(X, "X")
@@ -149,6 +165,7 @@ class FunctionMatching(Faithfulness):
         refuse_overflow(target, "values")
         self.designs = designs
         self._target = target.ravel()
+        self.quantity = quantity
         self.name = name
 
     @cached_property
@@ -180,6 +197,28 @@ def units_of_target(losses: Iterable[PropertyLoss]) -> Units | None:
     """The units that gradient matching is in; None where they are not known."""
     units = {loss.units for loss in losses if isinstance(loss, GradientMatching)}
     return units.pop() if len(units) == 1 else None
+
+
+def quantity_of_target(losses: Iterable[PropertyLoss]) -> Quantity | None:
+    """What faithfulness losses are about; None where that is not known, or differs."""
+    faithful = [loss for loss in losses if isinstance(loss, Faithfulness)]
+    told = {loss.quantity for loss in faithful if loss.quantity is not None}
+    return told.pop() if len(told) == 1 else None
+
+
+def _read_units(given: Units | None, own: Units | None) -> Units | None:
+    """The units of a target, as it says or as somebody says of it."""
+    if given is None:
+        return own
+    if given not in get_args(Units):
+        raise InvalidInput(
+            f"units: expected 'gradient', 'output' or 'scaled', got {given!r}"
+        )
+    if own not in (None, given):
+        raise InvalidInput(
+            f"units: G is in units {own!r}, and not {given!r}; leave units out"
+        )
+    return given
 
 
 def _units_of(G: Any) -> Units | None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from propopt._typing import Array, Sparse
 from propopt.checks import read_array
 from propopt.errors import InvalidInput
-from propopt.graphs.base import Graph
+from propopt.graphs.base import Graph, read_graph
 from propopt.linear.components import Components
 from propopt.losses.base import PropertyLoss
 from propopt.maps import LinearMap, OverPoints
@@ -43,7 +43,7 @@ class PairwiseRobustness(PropertyLoss):
     """
 
     def __init__(self, graph: Graph, *, name: str = "pairwise_robustness") -> None:
-        self.graph = graph
+        self.graph = read_graph(graph)
         self.name = name
 
     @cached_property
@@ -175,11 +175,11 @@ class MaxDifferenceRobustness(PropertyLoss):
             raise InvalidInput(f"aggregate: expected 'max' or 'sum', got {aggregate!r}")
         if norm not in ("l2", "l1", "linf"):
             raise InvalidInput(f"norm: expected 'l2', 'l1' or 'linf', got {norm!r}")
-        if graph.n_edges == 0:
+        if read_graph(graph).n_edges == 0:
             raise InvalidInput(
                 "graph: has no edges, so there is no difference to bound"
             )
-        self.graph = graph
+        self.graph = read_graph(graph)
         self.aggregate = aggregate
         self.norm: RowNorm = norm
         self.name = name

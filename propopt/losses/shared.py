@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from propopt._typing import Sparse, Truths
 from propopt.errors import InvalidInput
-from propopt.graphs.base import Graph
+from propopt.graphs.base import Graph, read_graph
 from propopt.graphs.stored import SimilarityGraph
 from propopt.losses.base import PropertyLoss
 from propopt.maps import OverEntries
@@ -61,7 +61,7 @@ class SharedRobustness(PropertyLoss):
         self, graph: Graph, present: object, *, name: str = "shared_robustness"
     ) -> None:
         counts, names = read_table(present, "present")
-        if len(counts) != graph.n_nodes:
+        if len(counts) != read_graph(graph).n_nodes:
             raise InvalidInput(
                 f"present: expected a row for each of the {graph.n_nodes} points of "
                 f"the graph, got {len(counts)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import final
 
-from propopt.graphs.base import Graph
+from propopt.graphs.base import Graph, read_graph
 from propopt.losses.base import PropertyLoss
 from propopt.maps import Identity, LinearMap, OverFeatures
 from propopt.penalties import Absolute, Penalty, Squared
@@ -34,7 +34,7 @@ class Smoothness(PropertyLoss):
     """
 
     def __init__(self, graph: Graph, *, name: str = "smoothness") -> None:
-        self.graph = graph
+        self.graph = read_graph(graph)
         self.name = name
 
     @cached_property

@@ -145,11 +145,8 @@ class Totals:
             match loss.map:
                 case Identity() as same:
                     return self._matching(loss, same)
-                case OverPoints() | ImplicitOverPoints() as coupled if (
-                    self.is_shared and not loss.has_target
-                ):
-                    constant = coupled.energy(self.heights[:, None])
-                    return _RestrictedLoss(loss, coupled, constant=constant)
+                case OverPoints() | ImplicitOverPoints() as coupled if self.is_shared:
+                    return self._over_points(loss, coupled)
                 case OverFeatures() as coupled if (
                     self.is_shared and not loss.has_target
                 ):
@@ -163,7 +160,9 @@ class Totals:
         if own or not isinstance(loss.penalty, Squared):
             return None
         match loss.map:
-            case Identity() | OverPoints() | ImplicitOverPoints():
+            case Identity():
+                return self.loss(loss).constant
+            case OverPoints() | ImplicitOverPoints() if not loss.has_target:
                 return self.loss(loss).constant
             case OverFeatures() as coupled if not loss.has_target:
                 return self._least_over_features(coupled)
@@ -207,6 +206,19 @@ class Totals:
         G = np.asarray(loss.target)
         missed = self.heights - along(G, self.axis)
         return _RestrictedLoss(loss, same, self.coordinates(G), float(missed @ missed))
+
+    def _over_points(
+        self, loss: PropertyLoss, coupled: OverPoints | ImplicitOverPoints
+    ) -> _RestrictedLoss:
+        """‖B W − T‖² = ‖B V − T(I − uuᵀ)‖² + ‖B z − T u‖²."""
+        if not loss.has_target:
+            constant = coupled.energy(self.heights[:, None])
+            return _RestrictedLoss(loss, coupled, constant=constant)
+        T = np.asarray(loss.target)
+        missed = coupled(self.heights[:, None])[:, 0] - along(T, self.axis)
+        return _RestrictedLoss(
+            loss, coupled, self.coordinates(T), float(missed @ missed)
+        )
 
     def _over_features(
         self, loss: PropertyLoss, coupled: OverFeatures

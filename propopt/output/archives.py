@@ -41,6 +41,12 @@ _BROKEN = (
 )
 """What zipfile, json and NumPy raise at bytes that make no sense."""
 
+OTHER_FILES = frozenset(
+    {".csv", ".html", ".joblib", ".json", ".parquet", ".pickle", ".pkl", ".png"}
+    | {".svg", ".tsv", ".txt", ".xlsx", ".yaml", ".yml"}
+)
+"""Endings that say that a file is something else; other dots are part of a name."""
+
 _ENCRYPTED = 0x1
 _PREAMBLE = {b"\x93NUMPY\x01\x00": "<H", b"\x93NUMPY\x02\x00": "<I"}
 _DESCRIPTION = re.compile(
@@ -61,6 +67,11 @@ def archive_path(path: str | Path) -> Path:
     file = Path(path)
     if file.name in ("", ".."):
         raise InvalidInput(f"path: expected the name of a file, got {str(path)!r}")
+    if file.suffix.lower() in OTHER_FILES:
+        raise InvalidInput(
+            f"path: expected the name of an .npz file, which save writes and load "
+            f"reads, got {str(path)!r}; to_csv and to_frame give tables"
+        )
     return file if file.suffix == ".npz" else file.with_name(f"{file.name}.npz")
 
 

@@ -1,31 +1,232 @@
-"""What is shown of an explanation: one line, or plain HTML for notebooks.
+"""Cards of results: plain data, laid out as HTML for notebooks and as text for print.
 
-HTML is escaped and without scripts. The layer of explanations is above this one: they
-are taken by their attributes.
+A card says first what was found, then the numbers, then what is proved; settings are
+folded. HTML is escaped and without scripts, and its colours are seen on light and dark
+pages. The layer of explanations is above this one: they are taken by their attributes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, final
 
 import numpy as np
-import pandas as pd
 
-from propopt.output.gaps import gap_in_words, target_in_words
+from propopt.errors import InvalidInput, Refused
+from propopt.output.gaps import gap_in_words, percent, target_in_words
 from propopt.output.text import in_html, in_percent, printable
 
 
-N_FEATURES = 10
+N_FEATURES: Final = 10
+"""Features on a card, the largest."""
+
+N_PRINTED: Final = 5
+"""Features that ``print`` shows."""
+
+_MOST_ROWS: Final = 1_000
+"""Rows whose certain signs are counted for a card."""
+
+BAR_RAISES, BAR_LOWERS = "#cc6a1b", "#3b82c9"
+"""Of bars: an orange and a blue with a contrast of 3 or more to white and to black."""
+
 TEXT_CELL = 'style="text-align:left;padding:1px 10px"'
 NUMBER_CELL = 'style="text-align:right;padding:1px 10px"'
-_BAR = "display:inline-block;height:0.8em;background:#1f4e79"
+
+_QUIET = "opacity:.75"
+_CELL = (
+    "padding:2px 12px 2px 0;border:0;background:transparent;text-align:left;"
+    "vertical-align:middle;overflow-wrap:break-word;max-width:14em"
+)
+_NUMBER = (
+    f"{_CELL};text-align:right;white-space:nowrap;font-weight:600;"
+    "font-variant-numeric:tabular-nums"
+)
+_BAR = "position:absolute;top:0;height:100%;border-radius:2px"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CardRow:
+    """One line of a card: a name, a number, and what is to be said of it.
+
+    Parameters
+    ----------
+    name : str
+        Of the feature.
+    value : float
+        Its number.
+    note : str
+        Such as ``"always raises"``.
+    parts : (float, float), optional
+        How far the bar reaches below zero, and above it; by default to ``value``.
+    """
+
+    name: str
+    value: float
+    note: str = ""
+    parts: tuple[float, float] | None = None
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """Both ends of the bar, the first at most zero and the second at least."""
+        return self.parts or (min(self.value, 0.0), max(self.value, 0.0))
+
+    @property
+    def said(self) -> str:
+        """The note, with both ends of the bar where nothing is drawn."""
+        low, high = self.reach
+        ends = f"({low:+.3g} and {high:+.3g})" if low and high else ""
+        return " ".join(filter(None, [self.note, ends]))
+
+    @property
+    def number(self) -> str:
+        """The value with its sign, in three digits."""
+        return f"{self.value:+.3g}" if self.value else "0"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """What is shown of a result.
+
+    Parameters
+    ----------
+    title, subtitle : str
+        What was found, of whom; in which unit.
+    rows : sequence of CardRow
+        Numbers, the most important first.
+    rest : str
+        What is said of those that have no row.
+    proof : str
+        What is proved, and what is estimated.
+    settings : mapping
+        How it was made, by name; folded.
+
+    Examples
+    --------
+    >>> card = Card(
+    ...     title="What moves the log-odds of churn = 1, over 40 rows",
+    ...     subtitle="change per standard deviation; mean over rows",
+    ...     rows=[CardRow(name="age", value=0.54, note="always raises")],
+    ...     proof="optimal (gap 0)",
+    ... )
+    >>> print(card.text())
+    What moves the log-odds of churn = 1, over 40 rows
+    change per standard deviation; mean over rows
+      age  +0.54  always raises
+    optimal (gap 0)
+    """
+
+    title: str
+    subtitle: str = ""
+    rows: Sequence[CardRow] = ()
+    rest: str = ""
+    proof: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """Lines for a terminal, without settings."""
+        names = [printable(row.name) for row in self.rows]
+        wide = max(map(len, names), default=0)
+        digits = max((len(row.number) for row in self.rows), default=0)
+        lines = [
+            f"  {name:<{wide}}  {row.number:>{digits}}  {printable(row.said)}".rstrip()
+            for name, row in zip(names, self.rows, strict=True)
+        ]
+        head, tail = (self.title, self.subtitle), (self.rest, self.proof)
+        return "\n".join(
+            [
+                *map(printable, filter(None, head)),
+                *lines,
+                *map(printable, filter(None, tail)),
+            ]
+        )
+
+    def html(self) -> str:
+        """For notebooks: it takes the colours of the page around it."""
+        return (
+            '<div style="max-width:46em;line-height:1.45;margin:.4em 0">'
+            f'<div style="font-weight:600;font-size:1.08em">{in_html(self.title)}</div>'
+            f"{_quiet(self.subtitle)}{self._table()}{_quiet(self.rest)}"
+            f'<div style="margin-top:.6em">{in_html(self.proof)}</div>{self._folded()}'
+            "</div>"
+        )
+
+    def _table(self) -> str:
+        if not self.rows:
+            return ""
+        low = -min(row.reach[0] for row in self.rows)
+        high = max(row.reach[1] for row in self.rows)
+        rows = "".join(_row_html(row, low, high) for row in self.rows)
+        return (
+            '<table style="border-collapse:collapse;border:0;margin:.6em 0 0">'
+            f"{rows}</table>"
+        )
+
+    def _folded(self) -> str:
+        if not self.settings:
+            return ""
+        rows = "".join(
+            f'<tr style="background:transparent"><td style="{_CELL};{_QUIET};'
+            f'vertical-align:top">{in_html(name)}</td>'
+            f'<td style="{_CELL}">{in_html(text)}</td></tr>'
+            for name, text in self.settings.items()
+        )
+        return (
+            '<details style="margin-top:.4em"><summary style="cursor:pointer">Settings '
+            'and details</summary><table style="border-collapse:collapse;border:0">'
+            f"{rows}</table></details>"
+        )
+
+
+def _quiet(text: str) -> str:
+    return f'<div style="{_QUIET}">{in_html(text)}</div>' if text else ""
+
+
+def _row_html(row: CardRow, low: float, high: float) -> str:
+    """A name, a bar from ``-low`` to ``high``, a number, a note."""
+    return (
+        f'<tr style="background:transparent">'
+        f'<td style="{_CELL}">{in_html(row.name)}</td>'
+        f'<td style="{_CELL}">{_bar_html(row.reach, low, high)}</td>'
+        f'<td style="{_NUMBER}">{in_html(row.number.replace("-", "−"))}</td>'
+        f'<td style="{_CELL};{_QUIET}">{in_html(row.note)}</td></tr>'
+    )
+
+
+def _bar_html(reach: tuple[float, float], low: float, high: float) -> str:
+    size = max(low, high) or 1.0  # so that no sum overflows
+    whole = low / size + high / size or 1.0
+    zero = 100.0 * (low / size) / whole
+    below, above = (100.0 * (abs(end) / size) / whole for end in reach)
+    parts = ((zero - below, below, BAR_LOWERS), (zero, above, BAR_RAISES))
+    bars = "".join(
+        f'<span style="{_BAR};left:{left:.1f}%;width:{width:.1f}%;'
+        f'background:{colour}"></span>'
+        for left, width, colour in parts
+        if width > 0.0
+    )
+    axis = (
+        f'<span style="position:absolute;left:{zero:.1f}%;top:-15%;height:130%;'
+        'border-left:1px solid currentColor;opacity:.5"></span>'
+    )
+    return (
+        '<div style="position:relative;width:clamp(3em,16vw,14em);height:.85em">'
+        f"{bars}{axis}</div>"
+    )
+
+
+# ---- of explanations
 
 
 def explanation_text(explanation: Any) -> str:
     """One line about an explanation."""
     parts = [f"{printable(explanation.method)}, {_size(explanation)}"]
+    if explanation.quantity is not None:
+        parts.append(printable(explanation.quantity))
     parts += [f"{name}={value:.6g}" for name, value in explanation.losses.items()]
     if explanation.objective is not None:
         parts.append(f"objective={explanation.objective:.6g}")
@@ -40,69 +241,179 @@ def explanation_text(explanation: Any) -> str:
 
 
 def explanation_html(explanation: Any) -> str:
-    """A title, facts, the losses with their weights, and the largest features."""
+    """What is explained, the largest features, the proof; settings are folded."""
+    return explanation_card(explanation, N_FEATURES).html()
+
+
+def explanation_print(explanation: Any) -> str:
+    """The same for ``print``, of five features and without settings."""
+    return explanation_card(explanation, N_PRINTED).text()
+
+
+def explanation_card(explanation: Any, n_features: int) -> Card:
+    """What is said of an explanation.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        Of one row its values are shown; of several the means over the rows, with bars
+        that show how much of these is negative and positive.
+    n_features : int
+        Those of largest mean |w| have rows.
+    """
     frame = explanation.to_frame()  # first: losses are those of attributions once read
-    facts = [
-        f"{in_html(name)}: {in_html(text)}"
-        for name, text in _facts(explanation).items()
-    ]
-    parts = [
-        f"<b>{in_html(f'{explanation.method}: {_size(explanation)}')}</b>",
-        "<br>".join(facts),
-    ]
-    if explanation.losses:
-        head = ("loss", "weight", "value", "kept or removed")
-        parts.append(html_table(head, _loss_rows(explanation)))
-    rows = _feature_rows(frame)
-    parts.append(html_table(("feature", "mean |w|", "mean w", ""), rows))
-    return html_card(parts)
-
-
-def html_card(parts: Iterable[str]) -> str:
-    """Parts, one below the other; they are HTML already."""
-    return "".join(f'<div style="margin:4px 0">{part}</div>' for part in parts if part)
+    signs = _certain_signs(explanation)
+    rows, rest = _feature_rows(frame.to_numpy(), list(frame.columns), n_features)
+    settings = dict(_settings(explanation))
+    if explanation.program is not None and explanation.shape[0] <= _MOST_ROWS:
+        settings["certain signs"] = signs
+    known = signs if "%" in signs else ""
+    return Card(
+        title=_title(explanation),
+        subtitle=_subtitle(explanation),
+        rows=rows,
+        rest=rest,
+        proof=" · ".join(filter(None, [*_proof(explanation), known])),
+        settings=settings,
+    )
 
 
 def _size(explanation: Any) -> str:
     return "{} points × {} features".format(*explanation.shape)
 
 
-def _facts(explanation: Any) -> dict[str, str]:
-    facts = {name: str(value) for name, value in explanation.parameters.items()}
-    if explanation.units != "gradient":
-        facts["attributions"] = explanation.units_in_words
-    if explanation.evaluations:
-        facts["model evaluations"] = f"{explanation.evaluations:,}"
-    if explanation.certificate is not None:
-        facts["certified"] = gap_in_words(explanation)
-    if explanation.solver is not None:
-        facts["solver"] = f"{explanation.solver}, {explanation.seconds:.3g} s"
-    return facts
+def _title(explanation: Any) -> str:
+    """What is explained, and of whom."""
+    N, quantity = explanation.shape[0], explanation.quantity
+    what = "output" if quantity is None else str(quantity)
+    verb = "adds up to" if "base_value" in explanation.details else "moves"
+    names = explanation.labels.points
+    where = f"over {N} rows" if N > 1 else f"in row {names[0] if names else 0}"
+    sentence = f"hat {verb} the {what}, {where}"
+    if explanation.method == "optimized":
+        return f"W{sentence}"
+    return f"{explanation.method}: w{sentence}"
 
 
-def _loss_rows(explanation: Any) -> Iterable[list[str]]:
-    weights, shares = explanation.weights, explanation.loss_shares
-    for name, value in explanation.losses.items():
-        weight = f"{weights[name]:.4g}" if name in weights else ""
-        share = in_percent(shares.get(name, math.nan))
-        yield [in_html(name), weight, f"{value:.6g}", share]
+def _subtitle(explanation: Any) -> str:
+    """The unit, and what numbers are of several rows."""
+    words = [explanation.units_in_words]
+    if explanation.shape[0] > 1:
+        words.append("mean over rows")
+    details = explanation.details
+    if explanation.shape[0] == 1 and "base_value" in details:
+        base, value = (float(details[k][0]) for k in ("base_value", "prediction"))
+        words.append(f"from {base:.4g} on average to {value:.4g} here")
+    return "; ".join(words)
 
 
-def _feature_rows(attributions: pd.DataFrame) -> Iterable[list[str]]:
-    """The features of largest mean |w|, each with a bar, and a count of the others."""
-    W = attributions.to_numpy()
-    unit = float(np.abs(W).max()) or 1.0  # so that no sum overflows
-    sizes, means = unit * np.abs(W / unit).mean(axis=0), unit * (W / unit).mean(axis=0)
-    largest = float(sizes.max()) or 1.0
+def _feature_rows(
+    W: Any, names: Sequence[object], n_features: int
+) -> tuple[list[CardRow], str]:
+    """The features of largest mean |w|, and a sentence on the others."""
+    unit = float(np.abs(W).max(initial=0.0)) or 1.0  # so that no sum overflows
+    V = W / unit
+    sizes = np.abs(V).mean(axis=0)
+    below, above = (unit * f(V, 0.0).mean(axis=0) for f in (np.minimum, np.maximum))
+    means = unit * V.mean(axis=0)
+    means[np.abs(means) <= _ROUNDING * unit * sizes.max(initial=0.0)] = 0.0
     order = np.argsort(-sizes, kind="stable")
-    for j in order[:N_FEATURES]:
-        width = f"width:{8.0 * (sizes[j] / largest):.2f}em"
-        name = in_html(attributions.columns[j])
-        bar = f'<span style="{_BAR};{width}"></span>'
-        yield [name, f"{sizes[j]:.4g}", f"{means[j]:.4g}", bar]
-    if len(order) > N_FEATURES:
-        rest = sizes[order[N_FEATURES:]]
-        yield [f"{len(rest)} others", f"at most {rest.max():.4g}", "", ""]
+    rows = [
+        CardRow(
+            name=str(names[j]),
+            value=float(means[j]),
+            note="" if len(W) == 1 else _direction(W[:, j]),
+            parts=(float(below[j]), float(above[j])),
+        )
+        for j in order[:n_features]
+    ]
+    others = order[n_features:]
+    if not len(others):
+        return rows, ""
+    most = unit * float(sizes[others].max())
+    words = "1 other, " if len(others) == 1 else f"{len(others)} others, at most "
+    return rows, f"{words}{most:.3g} in size"
+
+
+def _direction(w: Any) -> str:
+    """In how many rows an attribution raises, or lowers, what is explained."""
+    raises, lowers = float((w > 0.0).mean()), float((w < 0.0).mean())
+    if not raises and not lowers:
+        return "no effect"
+    if raises and lowers:
+        return f"raises in {percent(raises)}\N{NO-BREAK SPACE}%"
+    verb, share = ("raises", raises) if raises else ("lowers", lowers)
+    if share == 1.0:
+        return f"always {verb}"
+    return f"{verb} in {percent(share)}\N{NO-BREAK SPACE}%, else 0"
+
+
+def _proof(explanation: Any) -> Iterator[str]:
+    """What is proved of the optimum, and what is known of the error of its target."""
+    certificate = explanation.certificate
+    if certificate is None:
+        yield "not optimized: nothing is proved of it"
+        return
+    gap = certificate.gap
+    if certificate.violation > _TOLERATED:
+        yield f"bounds are missed by {certificate.violation:.1e}: not proved optimal"
+    elif gap <= _ROUNDING:
+        yield "optimal (gap 0)"
+    elif gap <= _TOLERATED:
+        yield f"optimal (gap {gap:.0e})"
+    else:
+        yield f"within {percent(gap)} % of optimal (gap {gap:.1e})"
+    words, target = target_in_words(explanation), explanation.target
+    drawn = target is not None and target.n_blocks > 0
+    yield words if drawn else _FIRST_CLAUSE.match(words)[0]  # type: ignore[index]
+
+
+_FIRST_CLAUSE: Final = re.compile(r"[^,;(]*(\([^)]*\))?")
+"""Of how a target was made: the settings have the rest."""
+
+_ROUNDING: Final = 1e-12
+_TOLERATED: Final = 1e-5
+"""Of gaps and violations: more is said in per cent."""
+
+
+def _certain_signs(explanation: Any) -> str:
+    """The share of signs that hold in all explanations almost as good, or why not."""
+    if explanation.program is None or explanation.shape[0] > _MOST_ROWS:
+        return ""
+    try:
+        share = explanation.certain(rows=()).share
+    except (InvalidInput, Refused) as error:
+        return f"not known: {error}"
+    return f"signs: {100.0 * share:.0f} % certain"
+
+
+def _settings(explanation: Any) -> Iterator[tuple[str, str]]:
+    """How it was made, and what it costs."""
+    yield "size", _size(explanation)
+    if explanation.shape[0] > 1:
+        yield "bars", "means of what is negative and of what is positive"
+    yield from ((name, str(value)) for name, value in explanation.parameters.items())
+    shares, weights = explanation.loss_shares, explanation.weights
+    for name, value in explanation.losses.items():
+        weight = f" × {weights[name]:.4g}" if name in weights else ""
+        share = shares.get(name, math.nan)
+        beside = f" ({in_percent(share)} kept or removed)" if share == share else ""
+        yield f"loss {name}", f"{value:.6g}{weight}{beside}"
+    if explanation.evaluations:
+        yield "model evaluations", f"{explanation.evaluations:,}"
+    if explanation.certificate is not None:
+        proof = explanation.certificate.kind
+        yield "certified", f"{gap_in_words(explanation)}; by {proof}"
+    if explanation.solver is not None:
+        yield "solver", f"{explanation.solver}, {explanation.seconds:.3g} s"
+
+
+# ---- of other results
+
+
+def html_card(parts: Iterable[str]) -> str:
+    """Parts, one below the other; they are HTML already."""
+    return "".join(f'<div style="margin:4px 0">{part}</div>' for part in parts if part)
 
 
 def html_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-from matplotlib import rc_context
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from propopt.output.files import written_whole
+
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def write_svg(figure: Figure, path: str | Path, *, salt: str) -> None:
@@ -30,5 +32,7 @@ def write_svg(figure: Figure, path: str | Path, *, salt: str) -> None:
     Unwritten
         If the file cannot be written.
     """
+    from matplotlib import rc_context
+
     with rc_context({"svg.hashsalt": salt}), written_whole(path) as draft:
         figure.savefig(draft, format="svg", metadata={"Date": None})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +14,7 @@ from propopt.errors import InvalidInput
 from propopt.graphs.base import Graph
 from propopt.output.text import drawn
 from propopt.plots.axes import CYCLE, OPTIMIZED_COLOUR, framed, given_or_new
+from propopt.plots.naming import common_quantity
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import AttributionsLike, explanations_of
 
@@ -58,7 +60,8 @@ def plot_agreement(
     if not len(explanations):
         raise InvalidInput("explanations: expected at least one, got none")
     axes = given_or_new(ax)
-    for place, outcome in enumerate(explanations_of(explanations, "explanation")):
+    outcomes = list(explanations_of(explanations, "explanation"))
+    for place, outcome in enumerate(outcomes):
         differences, shares = _distribution(outcome, graph)
         optimized = outcome.method == "optimized"
         colour = OPTIMIZED_COLOUR if optimized else CYCLE[place % len(CYCLE)]
@@ -69,6 +72,8 @@ def plot_agreement(
         ylim=(0.0, 1.02),
     )
     axes.set_xlim(left=0.0)
+    if known := common_quantity(outcomes):
+        axes.set_title(fill(f"explanations of the {drawn(known.in_words())}", 50))
     axes.legend(frameon=False, fontsize="small", loc="lower right")
     return framed(axes)
 

@@ -11,10 +11,9 @@ from matplotlib.axes import Axes
 from propopt._typing import Array
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
-from propopt.estimates import UNITS_IN_WORDS
 from propopt.output.text import drawn
 from propopt.plots.axes import CYCLE, OPTIMIZED_COLOUR, framed, given_or_new
-from propopt.plots.naming import feature_names, largest
+from propopt.plots.naming import feature_names, largest, units_label
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import AttributionsLike, explanation_of
 from propopt.tables.alignment import aligned, is_shap
@@ -74,10 +73,10 @@ def plot_comparison(
     axes.invert_yaxis()
     axes.axvline(0.0, color="0.3", linewidth=0.8)
     cosine = np.median(_cosines(pair[0].attributions, pair[1].attributions))
-    units = UNITS_IN_WORDS[pair[0].units]
+    units = units_label(pair[0])
     which = "all rows" if row is None else drawn(f"row {row}")
     axes.set(
-        xlabel=f"mean size of the {units}" if row is None else units,
+        xlabel=f"mean size of the\n{units}" if row is None else units,
         title=f"{which}; median cosine {cosine:.2f}",
     )
     axes.legend(frameon=False, fontsize="small")

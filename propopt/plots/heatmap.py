@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array
 from propopt.checks import read_count
-from propopt.estimates import UNITS_IN_WORDS
 from propopt.output.text import drawn
 from propopt.plots.axes import DIVERGING, given_or_new
 from propopt.plots.doubt import CertainSigns, hatch_cells, say_hatching, uncertain
-from propopt.plots.naming import feature_names, largest
+from propopt.plots.naming import feature_names, largest, title_of, units_label
 from propopt.results.explanation import Explanation
 from propopt.results.foreign import AttributionsLike, explanation_of
 
@@ -65,13 +64,13 @@ def plot_heatmap(
     picture = W[rows][:, features].T
     doubtful = uncertain(certain, W.shape)[rows][:, features].T
     axes = given_or_new(ax, 6.4, 1.4 + 0.26 * len(features))
-    _draw(axes, picture, UNITS_IN_WORDS[result.units])
+    _draw(axes, picture, units_label(result, 40))
     hatch_cells(axes, doubtful)
     names = feature_names(result)
     axes.set_yticks(np.arange(len(features)), [drawn(names[j]) for j in features])
     _name_rows(axes, result, rows)
     say_hatching(axes, bool(doubtful.any()))
-    axes.set_title(drawn(result.method))
+    axes.set_title(title_of(result))
     return axes
 
 
@@ -92,7 +91,7 @@ def _draw(axes: Axes, picture: Array, units: str) -> None:
         axes.axhline(edge, color="white", linewidth=1.5)
     beyond = "both" if np.abs(picture).max() > reach else "neither"
     bar = axes.figure.colorbar(image, ax=axes, extend=beyond)
-    bar.set_label(units.replace(": ", ":\n"), fontsize="small")
+    bar.set_label(units, fontsize="small")
     bar.outline.set_visible(False)
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from propopt._typing import Array
 from propopt.checks import read_count
 from propopt.errors import InvalidInput
-from propopt.estimates import UNITS_IN_WORDS
 from propopt.functions.text import TextFunction
 from propopt.lime.text.explanation.result import TextLimeExplanation
 from propopt.lime.text.explanation.shown import highlighted_rows, spans_of
@@ -104,7 +103,7 @@ def highlight(
     return highlighted(
         [_marked(result, columns, n, shown[n]) for n in places],
         f"{result.method}: {len(texts)} documents",
-        UNITS_IN_WORDS[result.units],
+        result.units_in_words.replace("each feature", "each word"),
         (),
         count,
     )

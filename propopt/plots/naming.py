@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from numbers import Real
+from textwrap import fill
 
 import numpy as np
 import pandas as pd
@@ -10,12 +12,34 @@ from numpy.typing import NDArray
 
 from propopt._typing import Array
 from propopt.errors import InvalidInput
+from propopt.output.text import drawn
+from propopt.quantity import Quantity
 from propopt.results.explanation import Explanation
 from propopt.tables.alignment import order_of
 from propopt.tables.frames import as_frame
 
 
 _WHOSE = "the explanation"
+
+
+def units_label(explanation: Explanation, width: int = 60) -> str:
+    """What attributions are, and of what, in lines that fit along an axis."""
+    return fill(drawn(explanation.units_in_words), width)
+
+
+def title_of(explanation: Explanation, where: str = "") -> str:
+    """What is explained, where, and by what method; the method alone if unknown."""
+    method, quantity = drawn(explanation.method), explanation.quantity
+    beside = f", {drawn(where)}" if where else ""
+    if quantity is None:
+        return f"{method}{beside}"
+    return fill(f"{drawn(quantity.in_words())}{beside} ({method})", 50)
+
+
+def common_quantity(explanations: Iterable[Explanation]) -> Quantity | None:
+    """What all of them explain; None where they differ, or where none tells."""
+    told = {one.quantity for one in explanations} - {None}
+    return told.pop() if len(told) == 1 else None
 
 
 def feature_names(explanation: Explanation) -> list[str]:

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from pandas.api.types import is_numeric_dtype
 
 from propopt.errors import InvalidInput
 from propopt.output.text import drawn, in_percent
-from propopt.plots.axes import CYCLE, OPTIMIZED_COLOUR, framed, given_or_new
+from propopt.plots.axes import (
+    CYCLE,
+    OPTIMIZED_COLOUR,
+    framed,
+    given_or_new,
+    legend_below,
+)
 from propopt.plots.corner import draw_corner
 from propopt.plots.share_axes import draw_share_axes
+from propopt.quantity import Quantity
 from propopt.results.conclusions.ends import Ends
 
 
@@ -37,6 +45,7 @@ def plot_trade_offs(
     scale: AxisScale = "linear",
     ends: Ends | None = None,
     units: Mapping[str, str] | None = None,
+    quantity: Quantity | None = None,
     nearest: Sequence[int] = (),
     ax: Axes | None = None,
 ) -> Axes:
@@ -60,6 +69,8 @@ def plot_trade_offs(
         Losses at both ends, as :attr:`propopt.TradeOffs.ends`, for shares.
     units : mapping, optional
         What losses are in, by name.
+    quantity : Quantity, optional
+        What is explained, for the title.
     nearest : sequence of int
         Positions of rows of baselines that get a filled marker: those of a family that
         are nearest to the front, as :meth:`propopt.TradeOffs.nearest` finds them.
@@ -73,7 +84,7 @@ def plot_trade_offs(
         if f"loss.{name}" not in columns:
             names = ", ".join(column.removeprefix("loss.") for column in columns)
             raise InvalidInput(f"plot: no loss is called {name!r}; there are {names}")
-    axes = given_or_new(ax)
+    axes = given_or_new(ax, 6.0, 5.0)
     table = frame.assign(
         x=frame[f"loss.{x}"],
         y=frame[f"loss.{y}"],
@@ -97,43 +108,45 @@ def plot_trade_offs(
     knee = _knee(front)
     if knee is not None:
         _ring(axes, knee, _knee_label(knee, x, y, ends))
-    axes.set(xlabel=_label(x, units), ylabel=_label(y, units))
     axes.set(xscale=scale, yscale=scale, xlim=windows[0], ylim=windows[1])
-    axes.set_title(_title(x, y), fontsize="medium")
+    powers = [_power(window[1], scale) for window in windows]
+    axes.set(xlabel=_label(x, units, powers[0]), ylabel=_label(y, units, powers[1]))
+    axes.set_title(_title(x, y, quantity), fontsize="medium")
     framed(axes)
     inset = None
     if scale == "linear":
-        axes.ticklabel_format(scilimits=(-3, 4), useMathText=True)
+        _divide_ticks(axes.xaxis, powers[0])
+        _divide_ticks(axes.yaxis, powers[1])
         inset = draw_corner(axes, front, table, draw)
         if ends is not None:
             draw_share_axes(axes, x, y, ends)
-            # beside the shares along the upper edge, not on them
-            axes.yaxis.get_offset_text().set(x=-0.01, horizontalalignment="right")
     if inset is not None and knee is not None:
         _ring(inset, knee, None)
-    _draw_legend(axes, inset)
+    legend_below(axes, columns=2)
     return axes
 
 
-def _draw_legend(axes: Axes, inset: Axes | None) -> None:
-    """A box with an edge and a title: its markers are no data."""
-    where = {"loc": "best"} if inset is None else _BELOW_INSET
-    axes.legend(
-        **where,
-        title="explanations",
-        title_fontsize="small",
-        fontsize="small",
-        framealpha=1.0,
-        edgecolor="0.7",
-        fancybox=False,
-    )
+_ORDERS: Final = (-3, 4)
+"""Powers of ten beyond which they stand beside the name of the axis."""
 
 
-_BELOW_INSET: Mapping[str, Any] = {"loc": "upper right", "bbox_to_anchor": (1.0, 0.46)}
+def _power(high: float, scale: AxisScale) -> int:
+    """The power of ten that a linear axis up to ``high`` is in."""
+    order = math.floor(math.log10(high)) if scale == "linear" and high > 0.0 else 0
+    return 0 if _ORDERS[0] <= order < _ORDERS[1] else order
 
 
-def _title(x: str, y: str) -> str:
-    return f"{drawn(y.replace('_', ' '))} against {drawn(x.replace('_', ' '))}"
+def _divide_ticks(axis: Axis, power: int) -> None:
+    """Ticks in units of a power of ten, which no corner of the picture has room for."""
+    if power:
+        axis.set_major_formatter(lambda value, _: f"{value / 10.0**power:.4g}")
+
+
+def _title(x: str, y: str, quantity: Quantity | None) -> str:
+    losses = f"{drawn(y.replace('_', ' '))} against {drawn(x.replace('_', ' '))}"
+    if quantity is None:
+        return losses
+    return f"explanations of the {drawn(quantity)}\n{losses}"
 
 
 def _knee(front: pd.DataFrame) -> pd.Series | None:
@@ -236,7 +249,7 @@ class _Family(NamedTuple):
             return None
         value = self.nearest[self.number].iloc[0]
         name = drawn(self.number.removeprefix("parameter.").replace("_", " "))
-        return f"{name} {value:.3g} is nearest"
+        return f"{self.label}: {name} {value:.3g} is nearest"
 
 
 def _draw_family(
@@ -295,7 +308,9 @@ def _families(others: pd.DataFrame) -> Iterator[_Family]:
             yield _Family(drawn(label), run, ordered)
 
 
-def _label(name: str, units: Mapping[str, str] | None) -> str:
-    unit = (units or {}).get(name)
-    beside = f", {drawn(unit)}" if unit else ""
-    return f"{drawn(name.replace('_', ' '))} loss{beside}"
+def _label(name: str, units: Mapping[str, str] | None, power: int = 0) -> str:
+    unit = drawn((units or {}).get(name, ""))
+    in_tens = f"$10^{{{power}}}$" if power else ""
+    beside = " ".join(filter(None, [in_tens, unit]))
+    loss = f"{drawn(name.replace('_', ' '))} loss"
+    return f"{loss}, {beside}" if beside else loss

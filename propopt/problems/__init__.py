@@ -1,6 +1,11 @@
 """Problems: made of objects, or read from a file; only the file knows YAML."""
 
-from propopt.problems.file import ProblemFile, read_problem, read_sections
+from propopt.problems.file import (
+    ProblemFile,
+    read_problem,
+    read_problem_and_table,
+    read_sections,
+)
 from propopt.problems.jobs.explain import Explain
 from propopt.problems.jobs.interactions.look import InteractionsLook
 from propopt.problems.jobs.interactions.run import run_interactions
@@ -39,6 +44,7 @@ __all__ = [
     "Sweep",
     "Transductive",
     "read_problem",
+    "read_problem_and_table",
     "read_sections",
     "run_explain",
     "run_interactions",

@@ -8,19 +8,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from propopt.errors import ProblemFileError
 from propopt.losses import Objective
 from propopt.problems.jobs import check_one_job
 from propopt.problems.jobs.base import Job
 from propopt.problems.jobs.sweep import Sweep
 from propopt.problems.problem import Problem
 from propopt.problems.schema import ProblemSchema
-from propopt.problems.sources.base import PythonSource, Source
+from propopt.problems.sources.base import Faults, PythonSource, Source
 from propopt.problems.sources.reading import read_schema
 from propopt.problems.sources.yaml_text import YamlSource
 from propopt.problems.subject.documents import check_documents
 from propopt.problems.subject.models.code import Code
 from propopt.problems.subject.reading import (
     check_subject,
+    check_table,
     first_points,
     read_subject,
 )
@@ -47,6 +49,31 @@ def read_problem(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
         ``file:line: path.to.key: what came, what would do``, one line per mistake.
     """
     return _checked(YamlSource.read(path), code)
+
+
+def read_problem_and_table(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
+    """As :func:`read_problem`; what is wrong with a file and its table is told in one.
+
+    Of a file that is right the table is not read here.
+
+    Parameters
+    ----------
+    path, code
+        As for :func:`read_problem`.
+
+    Raises
+    ------
+    ProblemFileError
+        With the mistakes in the file and in its table, one line per mistake.
+    """
+    source = YamlSource.read(path)
+    try:
+        return _checked(source, code)
+    except ProblemFileError as error:
+        faults = Faults(error)
+    with faults.noted():
+        check_table(source, FIRST_ROWS)
+    raise faults.joint()
 
 
 def read_sections(
@@ -90,8 +117,12 @@ def read_sections(
 
 
 def _checked(source: Source, code: Code) -> ProblemFile:
-    file = ProblemFile(source, read_schema(source), code)
-    file.check()
+    faults = source.faults
+    with faults.noted():
+        file = ProblemFile(source, read_schema(source), code)
+        with faults.noted():
+            file.check()
+    faults.refuse()
     return file
 
 
@@ -183,9 +214,13 @@ class ProblemFile:
             For a name of no loss or solver, settings that a baseline cannot have,
             weights that are all zero at once, and too many of them.
         """
-        check_one_job(self.schema, self.source)
-        check_documents(self.schema, self.source)
-        self.schema.job.check(self.schema, self.source)
+        faults = Faults()
+        with faults.noted():
+            check_documents(self.schema, self.source)
+        with faults.noted():
+            check_one_job(self.schema, self.source)
+            self.schema.job.check(self.schema, self.source)
+        faults.refuse()
 
     def check_data(self) -> None:
         """Refuse what a run would, as far as the first rows of a table show.
@@ -200,13 +235,16 @@ class ProblemFile:
             fit each other, formulas that are not finite, and an objective that does
             not say how many points there are.
         """
-        schema, job = self.schema, self.schema.job
-        rows = check_subject(schema, self.source, FIRST_ROWS, self.code)
-        job.check_data(schema, self.source)
-        if schema.function is not None:
-            points = first_points(schema, rows, FIRST_ROWS)
-            with self.source.blaming("function"):
-                job.check_formula(schema, schema.function.build(), points)
+        schema, job, faults = self.schema, self.schema.job, Faults()
+        with faults.noted():
+            job.check_data(schema, self.source)
+        with faults.noted():
+            rows = check_subject(schema, self.source, FIRST_ROWS, self.code)
+            if schema.function is not None:
+                points = first_points(schema, rows, FIRST_ROWS)
+                with self.source.blaming("function"):
+                    job.check_formula(schema, schema.function.build(), points)
+        faults.refuse()
 
     def check_all_data(self) -> None:
         """The same with all rows, and all that needs no fitted model."""

@@ -83,10 +83,11 @@ class FunctionMatchingLoss(LossSection):
     def build(self, subject: Subject) -> PropertyLoss:
         X, f = subject.points, subject.function
         if self.reference is None:
-            return losses.FunctionMatching(X, f.value(X))
+            return losses.FunctionMatching(X, f.value(X), quantity=f.quantity)
         names = Labels(features=read_points(X, "X")[1].features)
         value = f.value(names.table(np.array([self.reference])))
-        return losses.FunctionMatching(X, f.value(X), (self.reference, float(value[0])))
+        reference = self.reference, float(value[0])
+        return losses.FunctionMatching(X, f.value(X), reference, quantity=f.quantity)
 
     def check(self, extent: Extent) -> None:
         if self.reference is not None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+import numpy as np
 import pandas as pd
 
 from propopt.checks import did_you_mean
@@ -49,7 +50,9 @@ class OwnTable:
         """``data`` and ``model`` of a problem: a network with two hidden layers.
 
         Rows that are explained are not fitted; numbers are standardized. Of a
-        classifier the log-odds of the commonest label are explained. Where numbers are
+        classifier the log-odds of the second of two labels in sorted order are
+        explained, as scikit-learn counts them; of several those of the commonest,
+        as ``description`` then says. Where numbers are
         missing, which a network does not take, the model is gradient boosting. Of
         documents it is a logistic regression of the TF-IDF of their words, or a forest
         of which words are there.
@@ -67,10 +70,13 @@ class OwnTable:
             "target": self.target,
             "explain": min(EXPLAINED, max(len(table) // 3, 1)),
         }
+        told = _several_labels(self.target, labels) if task == "classification" else {}
         if text is not None:
-            return {"data": {**data, "text": text}, "model": _of_words(task, labels)}
+            model = _of_words(task, labels)
+            return {**told, "data": {**data, "text": text}, "model": model}
         categorical = _text_columns(columns)
         return {
+            **told,
             "data": {
                 **data,
                 "standardize": len(categorical) < len(columns.T),
@@ -109,6 +115,13 @@ class OwnTable:
         except (InvalidInput, Refused) as error:
             raise InvalidInput(f"--csv: {error}") from error
         self._require("--target", self.target, list(map(str, table)))
+        values = table[self.target].dropna().unique().tolist()
+        if len(values) < 2:
+            came = f"{values[0]!r} in all rows" if values else "no value in any row"
+            raise InvalidInput(
+                f"--target: column {self.target!r} has {came}; a model learns a column "
+                "of at least two values"
+            )
         return table
 
 
@@ -157,10 +170,21 @@ _REGRESSION: Final = {"regularization": 10, "target": "standardized"}
 
 
 def _log_odds(labels: pd.Series) -> dict[str, Any]:
-    """The label whose log-odds are explained: the commonest."""
-    label = labels.mode().iloc[0]
-    numeric = pd.api.types.is_numeric_dtype(labels)
-    return {
-        "output": "log_odds",
-        "target_class": label.item() if numeric else str(label),
-    }
+    return {"output": "log_odds", "target_class": _explained_label(labels)}
+
+
+def _several_labels(target: str, labels: pd.Series) -> dict[str, str]:
+    """What is said of more than two labels, of which one is explained."""
+    count, chosen = labels.nunique(), _explained_label(labels)
+    if count <= 2:
+        return {}
+    words = f"{target} has {count} labels; {chosen!r}, the commonest, is explained"
+    return {"description": f"{words} (in a problem file model.target_class chooses)"}
+
+
+def _explained_label(labels: pd.Series) -> Any:
+    """``classes_[1]`` of two labels, as everywhere; the commonest of several."""
+    sorted_labels = np.unique(labels.dropna().to_numpy())
+    is_binary = len(sorted_labels) == 2
+    label = sorted_labels[1] if is_binary else labels.mode().iloc[0]
+    return label.item() if pd.api.types.is_numeric_dtype(labels) else str(label)

@@ -82,8 +82,9 @@ class Problem:
     ...     weights={"pairwise_robustness": [0.1, 1.0]},
     ...     baselines=[po.explainers.Gradient()],
     ... )
-    >>> problem.sweep(problem.baselines())
-    <TradeOffs of gradient_matching, pairwise_robustness: 2 optimized, 1 baselines>
+    >>> found = problem.sweep(problem.baselines())
+    >>> len(found.optimized), found.quantity.in_words()
+    (2, 'prediction of Power')
     """
 
     def __init__(

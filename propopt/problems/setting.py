@@ -148,7 +148,9 @@ def _certified(
     objective = Objective(
         tuple((best.weights[name], loss) for name, loss in losses.items())
     )
-    measured = replace(explanation.measured(objective), weights=best.weights)
+    measured = replace(
+        explanation.measured(objective), weights=best.weights, quantity=best.quantity
+    )
     bound = best.certificate
     if bound is None:
         return measured

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike
 from propopt._typing import Array, Attributions
 from propopt.certificate import Certificate, certify
 from propopt.checks import sealed
-from propopt.errors import InvalidInput
-from propopt.estimates import UNITS_IN_WORDS, Units
+from propopt.errors import InvalidInput, no_such_name
+from propopt.estimates import Units, units_in_words
 from propopt.losses import Constraint, Objective, Program, PropertyLoss, bounds_of
 from propopt.losses.base import read_for
 from propopt.output.csv import write_csv
-from propopt.output.html import explanation_html, explanation_text
+from propopt.output.html import explanation_html, explanation_print, explanation_text
 from propopt.quantity import Quantity
 from propopt.results.aim import Aim
 from propopt.results.arrays import (
@@ -42,6 +42,14 @@ from propopt.tables.names import Labels
 
 
 Parameter: TypeAlias = float | int | str | bool | None
+_NAMES_OF_OTHERS = {
+    "values": "attributions, or to_frame() with names",
+    "shap_values": "attributions, or to_frame() with names",
+    "base_values": "details['base_value'], of po.explain(..., units='output')",
+    "feature_names": "labels.features, or the columns of to_frame()",
+    "as_list": "to_frame(), a table with a column for each feature",
+}
+"""What explanations of other packages are asked for, and how that is called here."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -125,6 +133,11 @@ class Explanation:
             fields["standard_errors"] = own_standard_errors(errors, self.shape)
         fields["details"] = own_details(self.details)
 
+    if not TYPE_CHECKING:  # which trusts whatever a class with __getattr__ is asked
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_such_name(self, name, _NAMES_OF_OTHERS)
+
     def __getstate__(self) -> dict[str, Any]:
         # losses hold whole tables and graphs, which who reads a pickle has or lacks
         return {**settled(self), "program": None}
@@ -158,8 +171,14 @@ class Explanation:
 
     @property
     def units_in_words(self) -> str:
-        """What attributions of numbers are."""
-        return UNITS_IN_WORDS[self.units]
+        """What attributions of numbers are, and of what."""
+        return units_in_words(self.units, self.quantity, self._scale_in_words)
+
+    @property
+    def _scale_in_words(self) -> str:
+        """What slopes are per; "std" stands for standard deviations."""
+        scale = self.parameters.get("scale")
+        return "standard deviation" if scale == "std" else "given scale"
 
     @property
     def target_error(self) -> float:
@@ -407,3 +426,4 @@ class Explanation:
     stability = stability
     _repr_html_ = explanation_html
     __repr__ = explanation_text
+    __str__ = explanation_print

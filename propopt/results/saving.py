@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from propopt._typing import Array
 from propopt.certificate import Certificate
 from propopt.checks import read_array
@@ -40,6 +42,9 @@ _RENAMED = {"details.standard_error": "standard_errors"}
 
 _ROUNDING = 1e-9
 """Relative: how far a certificate may be from the losses beside it."""
+
+SATISFIED = 1e-6
+"""A violation up to this counts as none: the tolerance of solvers."""
 
 Fields: TypeAlias = Mapping[str, Any]
 
@@ -169,19 +174,45 @@ def refuse_contradiction(fields: Fields) -> None:
             f"certificate: it is of the value {certificate.value!r}, and the losses "
             f"give {value!r}"
         )
-    _refuse_inner_contradiction(certificate)
-
-
-def _refuse_inner_contradiction(certificate: Certificate) -> None:
-    value, scale = certificate.value, certificate.scale
-    if value > (1.0 + _ROUNDING) * scale:
+    scale = certificate.scale
+    if certificate.value > (1.0 + _ROUNDING) * scale:
         raise InvalidInput("certificate: its scale is below its value")
-    excess = certificate.lower_bound - value
-    if not certificate.violation and excess > _ROUNDING * scale:
+    most = certificate.value + _most_above(certificate, fields)
+    if not certificate.lower_bound <= most:  # NaN is no reason
         raise InvalidInput(
             f"certificate: its lower bound {certificate.lower_bound!r} is above its "
-            f"value {value!r}"
+            f"value {certificate.value!r}, by more than its violation "
+            f"{certificate.violation:.3g} of constraints explains"
         )
+
+
+def _most_above(certificate: Certificate, fields: Fields) -> float:
+    """How far a lower bound may be above the value of what violates its constraints.
+
+    L(W) = F(W) + Σ μ (loss(W) − limit) is no less than its minimum, so that a bound is
+    above the value by no more than the violation of the limits, or totals, times what
+    their multipliers say these cost. A limit of zero has no finite one: F grows with
+    the distance from what it allows, whose square the violation is. Attributions that
+    violate by more than :data:`SATISFIED` claim no optimum.
+    """
+    violation, scale = certificate.violation, certificate.scale
+    allowed = _ROUNDING * scale
+    if not violation:
+        return allowed
+    per_total = [
+        float(np.abs(array).sum())
+        for name, array in fields["details"].items()
+        if name.endswith(".multiplier")
+    ]
+    finite = {k: mu for k, mu in fields["multipliers"].items() if math.isfinite(mu)}
+    losses = fields["losses"]
+    price = sum(mu * abs(losses.get(name, 0.0)) for name, mu in finite.items())
+    price += sum(per_total) * float(np.abs(fields["attributions"]).sum(axis=1).max())
+    if len(finite) < len(fields["multipliers"]):
+        allowed += math.sqrt(violation) * scale
+    if violation > SATISFIED and not per_total:
+        return math.inf
+    return allowed + 2.0 * violation * price
 
 
 def _arrays(fields: Fields) -> dict[str, Array]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,7 @@ def shap_of_explanation(explanation: Explanation, X: object = None) -> Any:
     Needs ``pip install "propopt[baselines]"``. Contributions (units ``"output"``) have
     their base values where ``details["base_value"]`` knows them. Slopes are parts of no
     sum and have none: of the package's plots, those that add up to an output
-    (waterfall, decision, force) refuse them.
+    (waterfall, decision, force) are refused, and parts are asked for.
 
     Parameters
     ----------
@@ -64,9 +64,10 @@ def shap_of_explanation(explanation: Explanation, X: object = None) -> Any:
     data, shown = _inputs(X, explanation)
     package = require("shap")
     D = explanation.shape[1]
+    base = _base_values(explanation)
     return package.Explanation(
         values=np.array(explanation.attributions),
-        base_values=_base_values(explanation),
+        base_values=NoBaseValue() if base is None else base,
         data=data,
         display_data=shown,
         feature_names=list(explanation.labels.feature_names(D)),
@@ -111,6 +112,25 @@ def explanation_of_shap(cls: type[Explanation], explanation: Any) -> Explanation
     )
 
 
+@final
+class NoBaseValue:
+    """What slopes have in place of a base value: whoever adds to it is refused."""
+
+    def __repr__(self) -> str:
+        return "None: slopes add up to no output"
+
+    def _refused(self, *_: object) -> NoReturn:
+        raise InvalidInput(
+            "base_values: these are slopes, which add up to no output, so that there "
+            "is no waterfall of them; parts that do are po.explain(model, X, data=X, "
+            "units='output').to_shap(X)"
+        )
+
+    __float__ = __array__ = __getitem__ = __format__ = _refused
+    __add__ = __radd__ = _refused
+    shape = ()
+
+
 def _base_values(explanation: Explanation) -> Array | None:
     """One number per row, or None: slopes are added to nothing."""
     base = explanation.details.get(BASE_VALUE)
@@ -121,7 +141,7 @@ def _base_values(explanation: Explanation) -> Array | None:
 
 def _base_detail(base: object, n_points: int) -> Array | None:
     """One number per row from what the package has: a number, a row or a column."""
-    if base is None:
+    if base is None or isinstance(base, NoBaseValue):
         return None
     values = as_floats(base, "base_values")
     flat = values.reshape(-1) if values.size in (1, n_points) else None

@@ -34,9 +34,10 @@ class NoisyNeighbourhoods:
     kernel_width : float or None
         π = exp(−‖ε‖² / (2 kernel_width²)), another category as 1; None: ones.
     scales : array (D,)
-        What ε is multiplied by; 0 for categories.
+        What ε is multiplied by; 0 for categories and constant columns.
     units : array (D,)
-        The size of each regressor: 1 for categories.
+        The size of each regressor: 1 for categories; 0 for constant columns, which stay
+        as they are and have slopes of 0.
     schema : TableSchema or None
         Of the function.
     observed : tuple of Atoms or None
@@ -72,7 +73,11 @@ class NoisyNeighbourhoods:
         categorical = absent.copy()
         categorical[:, places] = True
         samples = points[:, None] + draws
-        origin, contrast = np.array(points), np.ones(points.shape)
+        still = self.units == 0.0
+        origin, contrast = (
+            np.where(still, 0.0, points),
+            np.tile(~still * 1.0, (len(points), 1)),
+        )
         if len(places) > 0:
             shares = categories.shares(points)
             codes = categories.draw(points, draws.shape[1])
@@ -86,7 +91,7 @@ class NoisyNeighbourhoods:
             same = np.isnan(samples) & (contrast > 0)[:, None]
             draws[:] = np.where(absent[:, None], same, draws)
             origin[absent] = 0.0
-        sizes = np.where(absent, 1.0, self.units)
+        sizes = np.where(absent | still, 1.0, self.units)
         changeable = categorical & (contrast > 0)
         weights = self._weights(draws, sizes, categorical, changeable)
         return Neighbourhood(samples, draws, weights, origin, contrast, sizes)

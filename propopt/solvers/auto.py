@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-import cvxpy as cp
-
 from propopt.checks import did_you_mean
 from propopt.errors import InvalidInput, MissingExtra, Refused
 from propopt.losses import Program
@@ -151,6 +149,8 @@ def find_solver(name: str | Solver) -> Solver:
         return name
     if name in _BY_NAME:
         return _BY_NAME[name]
+    import cvxpy as cp
+
     installed = cp.installed_solvers()
     if name.upper() in installed:
         return Conic(backend=name.upper())

@@ -12,14 +12,9 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
-import cvxpy as cp
 import numpy as np
-from cvxpy.reductions.solvers.defines import (
-    SOLVER_MAP_CONIC,
-    SOLVER_MAP_QP,
-)
 
 from propopt._typing import Array
 from propopt.errors import Infeasible, SolverFailure
@@ -33,6 +28,10 @@ from propopt.penalties import GroupMax, Squared
 from propopt.solvers.base import Prepared, Solution, Solver
 from propopt.solvers.centred import prepare_centred
 from propopt.solvers.determined import undetermined_refusal
+
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 
 ProgramClass: TypeAlias = Literal["LP", "QP", "SOCP"]
@@ -74,7 +73,11 @@ _PACKAGES: Mapping[str, str] = {
 
 def missing_backend(backend: str) -> str | None:
     """Why a backend that an extra installs is not there; None for any other."""
-    if backend not in _PACKAGES or backend in cp.installed_solvers():
+    if backend not in _PACKAGES:
+        return None
+    import cvxpy as cp
+
+    if backend in cp.installed_solvers():
         return None
     return f"{backend} is not installed; {remedy(_PACKAGES[backend])}"
 
@@ -129,6 +132,9 @@ def program_class(program: Program) -> ProgramClass:
 
 
 def _backend_refusal(backend: str, kind: ProgramClass) -> str | None:
+    import cvxpy as cp
+    from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
+
     conic = SOLVER_MAP_CONIC.get(backend)
     cones = conic is not None and cp.SOC in conic.SUPPORTED_CONSTRAINTS
     if kind == "SOCP" and not cones:
@@ -154,6 +160,8 @@ class _Compiled(Prepared):
     def __init__(
         self, program: Program, backend: str, options: Mapping[str, Any]
     ) -> None:
+        import cvxpy as cp
+
         self._program = program
         self._backend = backend
         self._options = options
@@ -198,6 +206,8 @@ class _Compiled(Prepared):
         residual = loss.map(self._W) - loss.target / self._size
         if self._needs_no_dual(loss) or residual.size == 0:
             return loss.penalty.expression(residual)
+        import cvxpy as cp
+
         R = cp.Variable(residual.shape)
         self._equalities[loss.name] = residual - R == 0
         return loss.penalty.expression(R)
@@ -236,6 +246,8 @@ class _Compiled(Prepared):
         return bool(direct) and loss is direct[-1]
 
     def _run(self, tolerance: float, *, warm: bool) -> None:
+        import cvxpy as cp
+
         accuracy = max(1e-3 * tolerance, 1e-12)
         options = _accuracy_options(self._backend, accuracy)
         with warnings.catch_warnings():

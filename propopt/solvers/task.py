@@ -25,7 +25,7 @@ from propopt.losses import (
     Program,
 )
 from propopt.losses.effortless import Effortless
-from propopt.losses.faithfulness import units_of_target
+from propopt.losses.faithfulness import quantity_of_target, units_of_target
 from propopt.losses.restricted import zeros
 from propopt.losses.totals import Totals
 from propopt.results.aim import Aim, KnownCurvature
@@ -115,6 +115,7 @@ class Task:
     ) -> Solution:
         """The minimiser for these weights."""
         shape = self.program.shape
+        self._effortless.refuse_underflow(self.program.weighed(weights).weights)
         if self._zero_is_free(weights):
             if not self._is_faithful(weights):
                 warnings.warn(
@@ -169,6 +170,7 @@ class Task:
             target=self._target(weights, certificate.scale, solution.multipliers),
             standard_errors=errors or self._linear_errors(weights),
             units=self._units,
+            quantity=quantity_of_target(self.program.all_losses),
             program=self.program,
             solver=self._solver_name(weights),
             seconds=time.perf_counter() - began,
@@ -323,6 +325,7 @@ class Task:
         """
         names = [loss.name for loss in self.program.losses]
         named = self.program.weighed(weights).weights
+        self._effortless.refuse_underflow(named)
         measurement = self.measure(weights, tolerance)
         value = float(weights @ measurement.losses)
         certificate = Certificate(
@@ -342,6 +345,7 @@ class Task:
             standard_errors=self._linear_errors(weights),
             details=self._irreducible,
             units=self._units,
+            quantity=quantity_of_target(self.program.all_losses),
             program=self.program,
             solver=self.chosen.name,
             seconds=time.perf_counter() - began,

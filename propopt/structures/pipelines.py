@@ -43,6 +43,16 @@ def first_step(model: Any) -> Any:
     return model
 
 
+def working_steps(model: Any) -> list[Any]:
+    """The steps of a pipeline that do something, those of pipelines in it among them.
+
+    A model that is no pipeline is its only step.
+    """
+    if type(model) is not Pipeline:
+        return [] if is_passthrough(model) else [model]
+    return [step for _, part in model.steps for step in working_steps(part)]
+
+
 def is_passthrough(step: object) -> bool:
     """Whether a step of a pipeline does nothing."""
     return step is None or (isinstance(step, str) and step == "passthrough")

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any, Final
 
+import numpy as np
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
 from propopt.structures.boxes import Boxes, TreeSum
-from propopt.structures.links import Link
-from propopt.structures.networks import Chain, Network
+from propopt.structures.links import Link, Score
+from propopt.structures.networks import Affine, Chain, Network
 from propopt.structures.pipelines import is_passthrough, last_step
 from propopt.structures.products import NoProducts, SumOfProducts
 from propopt.structures.readers.base import Reader, ScoredOutput
@@ -26,6 +28,7 @@ from propopt.structures.readers.transforms import SKLEARN_TRANSFORMS
 from propopt.structures.readers.trees.pipelines.views import View
 from propopt.structures.readers.trees.reading import read_boxes, read_trees
 from propopt.structures.readers.trees.scores import TreeOutput
+from propopt.structures.readers.trees.sums import units_of_target
 
 
 MODELS: Final[dict[type, Reader]] = {
@@ -45,6 +48,8 @@ def exact_network(model: Any) -> Network | None:
     if type(model) is Pipeline:
         *before, final = _working_steps(model)
         return _chained([*map(_exact_transform, before), exact_network(final)])
+    if type(model) is TransformedTargetRegressor:
+        return _in_units_of_target(model)
     reader = MODELS.get(type(model))
     return None if reader is None else reader.network(model)
 
@@ -52,9 +57,23 @@ def exact_network(model: Any) -> Network | None:
 def exact_link(model: Any, output: str, index: int, n_scores: int) -> Link | None:
     """What reads ``output`` from the scores; None if no exact rule is known."""
     final = last_step(model)
+    if type(final) is TransformedTargetRegressor:
+        return Score(index) if output == "value" else None
     reader = MODELS.get(type(final))
     quantity = ScoredOutput(output, index, n_scores)
     return None if reader is None else reader.link(final, quantity)
+
+
+def _in_units_of_target(model: Any) -> Network | None:
+    """What was fitted to a scaled target, in units of the target, if that is affine."""
+    units, inner = units_of_target(model.transformer_), model.regressor_
+    network = exact_network(inner)
+    if units is None or network is None or network.n_scores != 1:
+        return None
+    if not isinstance(exact_link(inner, "value", 0, 1), Score):
+        return None
+    slope, intercept = map(float, units)
+    return Chain(network, Affine(np.array([[slope]]), np.array([intercept])))
 
 
 def exact_boxes(model: Any, output: str, index: int | None, view: View) -> Boxes | None:

@@ -31,7 +31,7 @@ class Column(ABC):
     @property
     @abstractmethod
     def spread(self) -> float:
-        """The standard deviation of numbers, 1 if constant; 1 for categories."""
+        """The standard deviation of numbers, 0 if constant; 1 for categories."""
 
     @property
     @abstractmethod
@@ -117,7 +117,7 @@ class Numeric(Column):
 
     @property
     def spread(self) -> float:
-        """The standard deviation; 1 for a column that is constant but for rounding."""
+        """The standard deviation; 0 for a column that is constant but for rounding."""
         return float(spreads(self.mean, self.std))
 
     @property
@@ -380,6 +380,6 @@ def _refuse_missing_members(
 
 
 def spreads(means: Array | float, deviations: Array | float) -> Array:
-    """Standard deviations, and 1 where a column is constant but for rounding."""
+    """Standard deviations, and 0 where a column is constant but for rounding."""
     rounding = 16 * np.finfo(float).eps * np.abs(means)
-    return np.where(deviations > rounding, deviations, 1.0)
+    return np.where(deviations > rounding, deviations, 0.0)

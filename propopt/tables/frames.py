@@ -133,6 +133,31 @@ def some_columns(table: Any, places: Sequence[int]) -> Any:
     return frame[:, [int(place) for place in places]].to_native()
 
 
+def exchanged(table: Any, places: Sequence[int], order: NDArray[np.intp]) -> Any:
+    """The same table, in some columns with the values of other rows.
+
+    Examples
+    --------
+    >>> exchanged(np.array([[1, 5], [2, 6], [3, 7]]), [1], np.array([2, 0, 1]))
+    array([[1, 7],
+           [2, 5],
+           [3, 6]])
+    """
+    if isinstance(table, pd.DataFrame):
+        found = table.copy(deep=False)
+        for place in places:
+            found.isetitem(place, table.iloc[order, place].array)
+        return found
+    frame = _of_narwhals(table, "X")
+    if frame is None:
+        array = np.array(table)
+        some = np.asarray(places, dtype=np.intp)
+        array[:, some] = array[np.ix_(order, some)]
+        return array
+    names, rows = [frame.columns[place] for place in places], order.tolist()
+    return frame.with_columns(*(frame[name][rows] for name in names)).to_native()
+
+
 def names_of(table: Any) -> tuple[Hashable, ...] | None:
     """How the columns of a table are called; None of an array.
 

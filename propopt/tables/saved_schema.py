@@ -62,9 +62,97 @@ def unpack_schema(header: Any, arrays: Mapping[str, Array]) -> TableSchema:
             raise TypeError("no column")
         if not isinstance(index, pd.Index):
             raise TypeError("no header")
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        for column in columns:
+            _check_column(column)
+        labels = [label for column in columns for label in _labels(column)]
+        if len(labels) != len(index) or set(labels) != set(index):
+            raise ValueError("its columns are not those of its header")
+    except _NONSENSE as error:
         raise InvalidInput(f"its schema makes no sense: {error}") from None
     return TableSchema(index, columns)
+
+
+_NONSENSE = (
+    ArithmeticError,
+    AttributeError,
+    ImportError,  # of dtypes that need a package
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What text, numbers and arrays that are none of a schema raise."""
+
+
+def _labels(column: Column) -> tuple[Hashable, ...]:
+    """The columns of the DataFrame that a column of the encoded table is made of."""
+    return column.members if isinstance(column, OneHot) else (column.name,)
+
+
+def _check_column(column: Column) -> None:
+    """Refuse fields that no table gives.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Naming the column.
+    """
+    fits: bool
+    dtypes: tuple[Any, ...]
+    match column:
+        case Numeric():
+            dtypes = (column.dtype, column.plain)
+            fits = _is_number(column.std, 0.0) and _is_number(column.missing_share, 0.0)
+            fits &= _is_number(1.0 - column.missing_share, 0.0)
+            fits &= type(column.mean) is float
+            fits &= column.atoms is None or _are_atoms(column.atoms)
+        case Categorical():
+            dtypes = (column.dtype,)
+            fits = _is_index(column.levels)
+            fits &= _are_shares(column.frequencies, len(column.levels) + 1)
+        case OneHot():
+            dtypes = column.dtypes
+            fits = len(dtypes) == len(column.members)
+            fits &= _are_shares(column.frequencies, len(column.members))
+        case _:
+            raise TypeError("no column")
+    known = (np.dtype, pd.api.extensions.ExtensionDtype)
+    if not (fits and all(isinstance(dtype, known) for dtype in dtypes)):
+        raise ValueError(f"column {column.name!r} is none of a table")
+
+
+def _is_index(value: object) -> bool:
+    return isinstance(value, pd.Index)
+
+
+def _is_number(value: object, least: float) -> bool:
+    return isinstance(value, float) and math.isfinite(value) and value >= least
+
+
+def _are_atoms(atoms: object) -> bool:
+    """Whether these are increasing numbers, and how often each is there."""
+    if not isinstance(atoms, Atoms):
+        return False
+    values, counts = atoms.values, atoms.counts
+    return (
+        values.dtype == np.float64
+        and counts.dtype.kind in "iu"
+        and values.ndim == 1
+        and values.shape == counts.shape
+        and bool(np.isfinite(values).all() and (np.diff(values) > 0.0).all())
+        and bool((counts > 0).all())
+    )
+
+
+def _are_shares(shares: object, count: int) -> bool:
+    """Whether these are shares of so many categories."""
+    return (
+        isinstance(shares, np.ndarray)
+        and shares.dtype == np.float64
+        and shares.shape == (count,)
+        and bool(((shares >= 0.0) & (shares <= 1.0)).all())
+        and abs(float(shares.sum()) - 1.0) < 1e-9
+    )
 
 
 def _packed(value: Any, arrays: ArraysByName) -> Any:

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from propopt._typing import Array, Points
-from propopt.checks import read_array, read_positive
+from propopt.checks import read_array, read_positive, refuse_sparse
 from propopt.errors import InvalidInput
 from propopt.tables.atoms import Atoms
 from propopt.tables.cells import is_coded
@@ -71,6 +71,8 @@ class TableSchema:
         X: Any,
         categorical: CategoricalColumns = "auto",
         groups: Groups | None = None,
+        *,
+        what: str = "data",
     ) -> TableSchema:
         """The schema of a table: usually the one that the model was fitted on.
 
@@ -86,6 +88,8 @@ class TableSchema:
         groups : mapping of a feature to its column labels, optional
             ``{"colour": ["colour_red", "colour_blue"]}`` says that these columns are 0
             or 1, exactly one of them 1 in each row, and encode one feature.
+        what : str
+            What errors call X.
 
         Raises
         ------
@@ -95,12 +99,12 @@ class TableSchema:
             exist, a group is not one-hot, or text is all numbers; the first such row is
             named.
         """
-        frame = _check_frame(X, "data")
+        frame = _check_frame(X, what)
         table = frame.table
-        declared = _read_declared(categorical, table.columns)
+        declared = _read_declared(categorical, table.columns, what)
         feature_of = _read_groups(groups or {}, table.columns, declared)
         names = dict.fromkeys(feature_of.get(label, label) for label in table.columns)
-        columns = [_column(name, table, declared, groups or {}) for name in names]
+        columns = [_column(name, table, declared, groups or {}, what) for name in names]
         return cls(table.columns, tuple(columns), frame.kind)
 
     @property
@@ -206,7 +210,9 @@ class TableSchema:
         Numeric columns are divided by their scale, categories are one-hot vectors
         divided by √2 and their scale: with ``"std"`` two rows that differ in one
         category are at distance 1 (as in Gower 1971, with squares). A number that is
-        missing is NaN: graphs count it as a distance of 1 from any that is not.
+        missing is NaN: graphs count it as a distance of 1 from any that is not. Columns
+        of scale 0, which are constant in the table of the schema, have no unit in which
+        rows could differ, and no part in distances.
 
         Parameters
         ----------
@@ -222,7 +228,7 @@ class TableSchema:
         """
         points, _ = self.encode(X)
         parts = [
-            column.coordinates(values) / size
+            per_scale(column.coordinates(values), np.asarray(size))
             for column, values, size in zip(
                 self.columns, points.T, self.scales(scale), strict=True
             )
@@ -230,19 +236,20 @@ class TableSchema:
         return np.concatenate(parts, axis=1)
 
     def scales(self, scale: ColumnScale = "std") -> Array:
-        """What to divide each of the D encoded columns by, shape (D,).
+        """What one step of each of the D encoded columns is, shape (D,).
 
         Parameters
         ----------
         scale : "std", None, mapping or array (D,)
-            Standard deviations of numeric columns (1 for constant ones) and 1 for
+            Standard deviations of numeric columns (0 for constant ones) and 1 for
             categorical ones; ones; numbers for the named columns and else 1; or the
-            numbers themselves.
+            numbers themselves, 0 for columns that are constant.
 
         Raises
         ------
         InvalidInput
-            If a number is not positive, their count is not D, or a name is unknown.
+            If a number is negative or a named one 0, their count is not D, or a name is
+            unknown.
         """
         match scale:
             case None:
@@ -291,6 +298,7 @@ class TableSchema:
 def _check_frame(X: object, what: str) -> Frame:
     frame = as_frame(X, what)
     if frame is None:
+        refuse_sparse(X, what)
         raise InvalidInput(
             f"{what}: expected a DataFrame, got {type(X).__name__}; "
             "pandas.DataFrame(array, columns=...) is one"
@@ -301,12 +309,12 @@ def _check_frame(X: object, what: str) -> Frame:
 
 
 def _read_declared(
-    categorical: CategoricalColumns, columns: pd.Index
+    categorical: CategoricalColumns, columns: pd.Index, what: str
 ) -> frozenset[Hashable]:
     """The columns that are declared categorical."""
     if not columns.is_unique:
         twice = columns[columns.duplicated()].tolist()
-        raise InvalidInput(f"data: columns appear more than once: {listed(twice)}")
+        raise InvalidInput(f"{what}: columns appear more than once: {listed(twice)}")
     if isinstance(categorical, str):
         if categorical == "auto":
             return frozenset()
@@ -352,14 +360,18 @@ def _check_group(
 
 
 def _column(
-    name: Hashable, X: pd.DataFrame, declared: frozenset[Hashable], groups: Groups
+    name: Hashable,
+    X: pd.DataFrame,
+    declared: frozenset[Hashable],
+    groups: Groups,
+    what: str,
 ) -> Column:
     if name in groups:
-        return OneHot.of(name, tuple(groups[name]), X, "data")
+        return OneHot.of(name, tuple(groups[name]), X, what)
     column = X[name]
-    if name in declared or is_coded(column, "data"):
-        return Categorical.of(column, "data")
-    return Numeric.of(column, "data")
+    if name in declared or is_coded(column, what):
+        return Categorical.of(column, what)
+    return Numeric.of(column, what)
 
 
 def array_scales(points: Points, scale: ColumnScale) -> Array:
@@ -375,7 +387,7 @@ def array_scales(points: Points, scale: ColumnScale) -> Array:
 
 
 def _deviations(points: Points) -> Array:
-    """Standard deviations of the numbers that are not missing, 1 for constant ones."""
+    """Standard deviations of the numbers that are not missing, 0 for constant ones."""
     if not np.isnan(points).any():
         return spreads(points.mean(axis=0), points.std(axis=0))
     known = (values[~np.isnan(values)] for values in points.T)
@@ -384,11 +396,21 @@ def _deviations(points: Points) -> Array:
 
 
 def _read_sizes(scale: ArrayLike, count: int, other: str) -> Array:
-    """One positive number for each column."""
+    """One positive number for each column, 0 for one that is constant."""
+    if isinstance(scale, str):
+        raise InvalidInput(
+            f"scale: expected {other} or an array of {count} numbers, got {scale!r}"
+        )
     sizes = read_array(scale, "scale", ndim=1)
-    if sizes.shape != (count,) or not (sizes > 0).all():
+    if sizes.shape != (count,) or not (sizes >= 0).all():
         raise InvalidInput(
             f"scale: expected {other} or {count} positive numbers, one for each "
-            f"column, got {sizes.tolist()}"
+            f"column and 0 for constant ones, got {sizes.tolist()}"
         )
     return sizes
+
+
+def per_scale(values: Array, sizes: Array) -> Array:
+    """Values over sizes; 0 where the size is 0, NaN where the value is missing."""
+    units: Array = values * 0.0
+    return np.divide(values, sizes, out=units, where=np.asarray(sizes > 0.0))

@@ -28,6 +28,8 @@ def trade_offs_html(trade_offs: TradeOffs) -> str:
     computed for it.
     """
     title = f"{len(trade_offs.optimized)} optimized, {len(trade_offs.baselines)} others"
+    if trade_offs.quantity is not None:
+        title = f"Explanations of the {in_html(trade_offs.quantity)}: {title}"
     facts = [in_html(f"{name}: {text}") for name, text in _facts(trade_offs).items()]
     names = trade_offs.losses
     head = [
@@ -45,6 +47,8 @@ def trade_offs_html(trade_offs: TradeOffs) -> str:
 def _facts(trade_offs: TradeOffs) -> Mapping[str, str]:
     gaps = [best.gap for best in trade_offs.optimized if best.gap is not None]
     facts = {}
+    if trade_offs.optimized:
+        facts["at the knee"] = trade_offs.in_words()
     if gaps:
         targets = "; ".join(targets_in_words(trade_offs.optimized))
         facts["gap"] = f"at most {max(gaps):.1e} (optimization) · {targets}"

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 from propopt.estimates import Units
 from propopt.losses import FunctionMatching, GradientMatching, Program, PropertyLoss
+from propopt.losses.faithfulness import quantity_of_target
 from propopt.penalties import Absolute, GroupMax, Squared
 from propopt.results.explanation import Explanation
 
 
 _WORDS: dict[Units, str] = {
-    "gradient": "output per unit",
-    "scaled": "output per sd",
-    "output": "output",
+    "gradient": "{} per unit",
+    "scaled": "{} per sd",
+    "output": "{}",
 }
 
 
@@ -26,8 +27,10 @@ def units_of_losses(optimized: Sequence[Explanation]) -> dict[str, str]:
     units = None if program is None else _units(program)
     if program is None or units is None:
         return {}
+    quantity = quantity_of_target(program.losses)
+    words = _WORDS[units].format("output" if quantity is None else quantity.noun)
     losses = [x for x in program.all_losses if not isinstance(x, FunctionMatching)]
-    return {loss.name: _powered(loss, _WORDS[units]) for loss in losses}
+    return {loss.name: _powered(loss, words) for loss in losses}
 
 
 def _units(program: Program) -> Units | None:

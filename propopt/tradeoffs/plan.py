@@ -101,6 +101,13 @@ class SweepPlan:
 def _read(objective: Objective, swept: ByLoss, what: str, label: str) -> _Read:
     """The values to try of each loss."""
     read: _Read = {}
+    given: object = swept
+    if not isinstance(given, Mapping):
+        name = objective.losses[-1].name
+        raise InvalidInput(
+            f"{what}: expected values by loss, such as {{{name!r}: [0.1, 1.0]}}, got "
+            f"{type(given).__name__}"
+        )
     for key, values in swept.items():
         loss = _named(objective, key, what)
         if loss in read:

@@ -21,6 +21,7 @@ from propopt.results.header import (
     are_labels,
     check_header,
     is_count,
+    is_size,
     is_text,
 )
 from propopt.results.later import settled
@@ -82,9 +83,11 @@ def read_trade_offs(path: str | Path) -> tuple[list[Explanation], dict[str, Any]
     version, header, arrays = _TRADE_OFFS.read(source)
     try:
         header = header if version > 1 else {"ends": None, "units": None, **header}
+        header = header if version > 2 else {"bounds": {}, **header}
         check_header(header, _KINDS)
         if version < 3:
             header = _completed(header)
+            header["bounds"] = _sums_of(header)
         explanations = list(_explanations(header, arrays))
         if header["optimized"] > len(explanations):
             raise InvalidInput("optimized: more than there are explanations")
@@ -102,7 +105,8 @@ def _explanations(
             labels = _at(header["labels"], part.get("labels"))
             fields = unpacked({**part, "labels": labels}, owners.pop(str(place), {}))
             refuse_contradiction(fields)
-            _require_losses(fields["losses"], header["losses"])
+            own = [] if place < header["optimized"] else header["bounds"]
+            _require_losses(fields["losses"], [*header["losses"], *own])
         except InvalidInput as error:
             raise InvalidInput(f"explanation {place}: {error}") from None
         yield Explanation(**fields)
@@ -117,6 +121,15 @@ def _completed(header: Mapping[str, Any]) -> dict[str, Any]:
         for part in header["explanations"]
     ]
     return {**header, "explanations": parts}
+
+
+def _sums_of(header: Mapping[str, Any]) -> dict[str, float]:
+    """What rows had to add up to before version 3: baselines had no other bounds."""
+    named = [part.get("losses") for part in header["explanations"]]
+    if not named[header["optimized"] :] or not all(isinstance(x, dict) for x in named):
+        return {}
+    shared = set.intersection(*map(set, named)) - {*header["losses"]}
+    return dict.fromkeys(sorted(shared), 0.0)
 
 
 def _by_owner(arrays: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
@@ -155,6 +168,14 @@ def _are_names(value: object) -> bool:
     return _are_texts(value) and 0 < len(set(value)) == len(value)  # type: ignore[call-overload,arg-type]
 
 
+def _are_limits(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and all(map(is_text, value))
+        and all(map(is_size, value.values()))
+    )
+
+
 _OWN: Kinds = {
     "losses": (_are_names, "names of losses"),
     "failures": (_are_texts, "a list of text"),
@@ -165,6 +186,7 @@ _OWN: Kinds = {
         lambda value: value in (None, "gradient", "output", "scaled"),
         "'gradient', 'output', 'scaled' or null",
     ),
+    "bounds": (_are_limits, "limits >= 0 by name"),
 }
 _KINDS: Kinds = {
     **_OWN,

@@ -25,7 +25,6 @@ from propopt.losses import (
     bounds_of,
 )
 from propopt.losses.faithfulness import units_of_target
-from propopt.losses.restricted import is_complete
 from propopt.output.progress import progress_bar
 from propopt.results.conclusions.ends import Ends
 from propopt.results.explanation import Explanation
@@ -76,8 +75,9 @@ def sweep(
         in the table is then the multiplier, that is, the weight that gives the same.
     baselines : iterable, or mapping from names
         Explanations made otherwise, measured on the same losses: each an Explanation, a
-        ``shap.Explanation``, a DataFrame or an array (N, D). They are asked for one by
-        one after all arguments were checked.
+        ``shap.Explanation``, a DataFrame or an array (N, D). The last two are taken to
+        be in the units of the target. They are asked for one by one after all arguments
+        were checked.
     solver, subject_to, tolerance
         As for :func:`propopt.solve`.
     n_jobs : int, optional
@@ -113,17 +113,23 @@ def sweep(
     >>> curve.to_frame()["loss.pairwise_robustness"].round(6).tolist()
     [0.2, 0.4, 0.6]
     """
-    plan = SweepPlan.of(Objective.of(objective), weights or {}, limits or {})
+    plan = SweepPlan.of(
+        Objective.of(objective),
+        {} if weights is None else weights,
+        {} if limits is None else limits,
+    )
     blocks = _blocks(plan.points)
     workers = min(read_workers(n_jobs), len(blocks))
     goal = read_positive(tolerance, "tolerance")
     bounds = bounds_of(subject_to, plan.measured.losses)
     job = _Job(plan.losses, bounds, solver, goal).ready(plan.points)
     done = _Done()
-    sums = [(1.0, bound.loss) for bound in bounds if is_complete(bound)]
-    measured = Objective.trusted((*plan.measured.terms, *sums))
+    known = plan.measured.losses
+    fixed = [(1.0, bound.loss) for bound in bounds if bound.loss not in known]
+    measured = Objective.trusted((*plan.measured.terms, *fixed))
     try:
-        for baseline in explanations_of(baselines, "baseline"):
+        units = units_of_target(known)
+        for baseline in explanations_of(baselines, "baseline", units):
             done.baselines.append(baseline.measured(measured))
         with progress_bar("sweep", len(plan.points), progress) as bar:
             for result in _results(job, blocks, workers):
@@ -134,7 +140,8 @@ def sweep(
             raise
         done.interrupted = True
     ends = Later(partial(_ends, plan, bounds))
-    trade_offs = done.trade_offs(plan.measured, ends)
+    limits_kept = {bound.loss.name: bound.limit for bound in bounds}
+    trade_offs = done.trade_offs(plan.measured, ends, limits_kept)
     _warn_of_missing(trade_offs, len(plan.points))
     return trade_offs
 
@@ -155,7 +162,9 @@ class _Done:
         else:
             self.optimized.append(result)
 
-    def trade_offs(self, measured: Objective, ends: Later[Ends]) -> TradeOffs:
+    def trade_offs(
+        self, measured: Objective, ends: Later[Ends], bounds: Mapping[str, float]
+    ) -> TradeOffs:
         """All of it; the first failure is raised where there is nothing else."""
         if self.failures and not (self.optimized or self.interrupted):
             raise self.failures[0]
@@ -167,6 +176,7 @@ class _Done:
             interrupted=self.interrupted,
             ends=ends,
             units=units_of_target(measured.losses),
+            bounds=bounds,
         )
 
 

@@ -4,31 +4,48 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from propopt.errors import InvalidInput, SolverFailure, UnsolvedWarning
 from propopt.estimates import Units
 from propopt.memory import require_memory
 from propopt.output.csv import write_csv
-from propopt.output.gaps import target_in_words
-from propopt.plots.trade_offs import AxisScale, plot_trade_offs
+from propopt.output.gaps import percent, target_in_words
+from propopt.output.text import printable
+from propopt.quantity import Quantity
 from propopt.results.conclusions.ends import Ends
 from propopt.results.conclusions.saved_ends import ends_of, plain_ends
 from propopt.results.deferred import is_deferred
 from propopt.results.explanation import Explanation
 from propopt.results.later import WhenAsked
 from propopt.tradeoffs.card import trade_offs_html
-from propopt.tradeoffs.distances import distance_of, why_not_compared, why_not_complete
+from propopt.tradeoffs.distances import distance_of, why_not_compared
 from propopt.tradeoffs.loss_units import units_of_losses
 from propopt.tradeoffs.saving import read_trade_offs, write_trade_offs
+
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from propopt.plots.trade_offs import AxisScale
+
+
+_SMALLER: Final[Mapping[str, str]] = {
+    "pairwise_robustness": "squared differences between neighbours",
+    "kernel_robustness": "squared differences between neighbours",
+    "shared_robustness": "squared differences between neighbours",
+    "max_difference_robustness": "largest differences between neighbours",
+    "smoothness": "squared differences between similar features",
+    "sparsity": "total size",
+}
+"""What is smaller by the share of a loss that is removed."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,6 +69,8 @@ class TradeOffs:
         The losses at both ends of every trade-off, from which shares follow.
     units : {"gradient", "output", "scaled"} or None
         Those of the target of gradient matching; None where they are not known.
+    bounds : mapping
+        By loss the limit that all optima keep; zero for what rows add up to.
     """
 
     optimized: tuple[Explanation, ...]
@@ -61,11 +80,18 @@ class TradeOffs:
     interrupted: bool = False
     ends: WhenAsked[Ends] = WhenAsked()
     units: Units | None = None
+    bounds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def explanations(self) -> tuple[Explanation, ...]:
         """All explanations, in the order of the rows of the table."""
         return self.optimized + self.baselines
+
+    @property
+    def quantity(self) -> Quantity | None:
+        """What all of them explain; None where they differ, or none tells."""
+        told = {one.quantity for one in self.explanations} - {None}
+        return told.pop() if len(told) == 1 else None
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -79,19 +105,24 @@ class TradeOffs:
         """True where no other is at least as good in every loss and better in one.
 
         Baselines in other units than the target are nowhere on it, nor are such as do
-        not add up where rows have to.
+        not keep what all optima keep.
         """
-        alike = np.ones(len(self.explanations), dtype=bool)
-        for place, baseline in enumerate(self.baselines, start=len(self.optimized)):
-            reason = why_not_compared(baseline, self.units) or why_not_complete(
-                baseline, self.optimized, self.losses
-            )
-            alike[place] = reason is None
+        alike = np.append(np.ones(len(self.optimized), dtype=bool), self.compared)
         values = np.where(alike[:, None], self.values, np.inf)
         no_worse = (values[:, None, :] <= values[None, :, :]).all(axis=2)
         better = (values[:, None, :] < values[None, :, :]).any(axis=2)
         beaten: NDArray[np.bool_] = np.any(no_worse & better, axis=0)
         return ~beaten & alike
+
+    @property
+    def compared(self) -> NDArray[np.bool_]:
+        """Which baselines are measured against the optima, shape (len(baselines),).
+
+        They are in the units of the target and keep what all optima keep; of the others
+        :meth:`distances` says why not.
+        """
+        reasons = [why_not_compared(b, self.units, self.bounds) for b in self.baselines]
+        return np.array([reason is None for reason in reasons], dtype=bool)
 
     def certified(self, tolerance: float) -> bool:
         """True if each optimum is certified to a relative gap of ``tolerance``."""
@@ -158,6 +189,80 @@ class TradeOffs:
         span = np.where(high > low, high - low, 1.0)
         return self.optimized[int(((values - low) / span).sum(axis=1).argmin())]
 
+    def in_words(self, best: Explanation | None = None) -> str:
+        r"""What a reader can act on: what an optimum keeps, and who comes near it.
+
+        *As faithful* is the share of faithfulness that is kept, 1 − loss(W)/loss(W_∞):
+        100 % at the target, such as the gradients, and 0 % where the other losses cost
+        nothing, such as where all rows are explained alike. Differences are *smaller*
+        by 1 − loss(W)/loss(target). The nearest baseline is that whose objective, for
+        the weights c of this optimum, is the least above it:
+        F_c(baseline)/F_c(W) − 1. See :class:`propopt.Shares`.
+
+        Parameters
+        ----------
+        best : Explanation, optional
+            One of the optima; by default that at the knee.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> G = np.array([[1.0], [3.0], [2.0]])
+        >>> robust = po.PairwiseRobustness(po.chain_graph(3))
+        >>> weights = {"pairwise_robustness": np.logspace(-3, 3, 25)}
+        >>> curve = po.sweep(po.GradientMatching(G) + robust, weights, {"half": G / 2})
+        >>> print(*curve.in_words().split("; "), sep="\n")
+        78 % as faithful, squared differences between neighbours 73 % smaller
+        nearest baseline for these weights: half, 336 % above the best possible
+        """
+        chosen = self.knee() if best is None else best
+        words = [", ".join(self._shares_in_words(chosen))]
+        excesses = [
+            (self._excess_at(chosen, baseline), place)
+            for place, baseline in enumerate(self.baselines)
+        ]
+        compared = [pair for pair in excesses if np.isfinite(pair[0])]
+        if compared:
+            excess, place = min(compared)
+            name = self._name_among_others(self.baselines[place])
+            above = f"{percent(excess)} % above the best possible"
+            words.append(f"nearest baseline for these weights: {name}, {above}")
+        return "; ".join(filter(None, words))
+
+    def _shares_in_words(self, best: Explanation) -> Iterator[str]:
+        """What is kept, and by how much other losses are smaller."""
+        shares = {} if self.ends is None else self.ends.shares(best.losses)
+        for name, share in shares.items():
+            if name not in self.losses or not np.isfinite(share):
+                continue
+            whole = f"{100.0 * share:.0f} %"
+            if self.ends is not None and name in self.ends.faithful:
+                yield f"{whole} as faithful"
+            else:
+                yield f"{_SMALLER.get(name, name)} {whole} smaller"
+
+    def _excess_at(self, best: Explanation, baseline: Explanation) -> float:
+        """F(baseline)/F(best) − 1, F that of an optimum; NaN if not compared."""
+        reason = why_not_compared(baseline, self.units, self.bounds)
+        rates = {name: best.rates[name] for name in self.losses if name in best.rates}
+        value, optimum = (
+            sum(rate * one.losses[name] for name, rate in rates.items())
+            for one in (baseline, best)
+        )
+        if reason is not None or not optimum > 0.0:
+            return np.nan
+        return max(value / optimum - 1.0, 0.0)
+
+    def _name_among_others(self, baseline: Explanation) -> str:
+        """The method, with the settings in which others of it differ."""
+        family = [one for one in self.baselines if one.method == baseline.method]
+        settings = [
+            f" {name}={value:.4g}" if isinstance(value, float) else f" {name}={value}"
+            for name, value in baseline.parameters.items()
+            if len({one.parameters.get(name) for one in family}) > 1
+        ]
+        return baseline.method + "".join(settings)
+
     def _column(self, loss: str) -> int:
         if loss not in self.losses:
             raise InvalidInput(
@@ -169,18 +274,35 @@ class TradeOffs:
         """How far each baseline lies above the front.
 
         ``excess`` is the least relative excess of the baseline's objective over the
-        optimum, min_c (F_c(baseline) − F_c*)/F_c* over the weights c of the sweep: even
-        for the weights that suit it best, that much was left on the table.
-        ``weight.<loss>`` are those weights. A baseline in other units than the target
-        has no excess, and ``not_compared`` says why: put it in these units first, by
-        :meth:`Explanation.to_slopes` or :meth:`Explanation.scaled`. Nor has one whose
-        rows miss what they have to add up to (:class:`propopt.Completeness`).
+        optimum, min_c (F_c(baseline) − F_c*)/F_c* over the weights c of the sweep and
+        their limit at zero: even for the weights that suit it best, that much was left
+        on the table. ``weight.<loss>`` are those weights, and ``distance`` is
+        F_c(baseline) − F_c*, the absolute distance. Where F_c* = 0 there is no other:
+        excess is then 0 for what costs nothing either, such as the target at a weight
+        of zero, and else infinite.
+
+        ``units`` are those of the baseline, or "units unknown" where the target does
+        not say its own: all the rest then takes both to be the same. A baseline in
+        other units than the target has no excess, and ``not_compared`` says why: put it
+        in these units first, by :meth:`Explanation.to_slopes` or
+        :meth:`Explanation.scaled`. Nor has one that breaks a bound which all optima
+        keep, or whose rows miss what they have to add up to
+        (:class:`propopt.Completeness`).
         """
-        rows = (
-            distance_of(baseline, self.optimized, self.losses, self.units)
+        return _with_counts(pd.DataFrame(self._distances()))
+
+    def _distances(self) -> list[dict[str, Any]]:
+        return [
+            distance_of(
+                baseline,
+                self.optimized,
+                self.losses,
+                self.units,
+                self.bounds,
+                self.ends,
+            )
             for baseline in self.baselines
-        )
-        return _with_counts(pd.DataFrame(list(rows)))
+        ]
 
     def nearest(self, method: str | None = None) -> Explanation:
         """The baseline that left least on the table: the least :meth:`distances`.
@@ -223,13 +345,9 @@ class TradeOffs:
 
     def _nearest_place(self, method: str | None) -> int | None:
         """Where the baseline with the least excess stands; None if none is compared."""
-        rows = [
-            distance_of(baseline, self.optimized, self.losses, self.units)
-            for baseline in self.baselines
-        ]
         compared = [
             (row["excess"], place)
-            for place, row in enumerate(rows)
+            for place, row in enumerate(self._distances())
             if not np.isnan(row.get("excess", np.nan))
             and method in (None, row["method"])
         ]
@@ -293,6 +411,7 @@ class TradeOffs:
             "optimized": len(proved),
             "ends": None if self.ends is None else plain_ends(self.ends),
             "units": self.units,
+            "bounds": dict(self.bounds),
         }
         write_trade_offs(path, [*proved, *self.baselines], header)
 
@@ -318,6 +437,7 @@ class TradeOffs:
             interrupted=header["interrupted"],
             ends=ends_of(header["ends"]),
             units=header["units"],
+            bounds=header["bounds"],
         )
 
     def plot(
@@ -332,6 +452,8 @@ class TradeOffs:
 
         ``scale="log"`` makes both axes logarithmic; see :func:`plot_trade_offs`.
         """
+        from propopt.plots.trade_offs import plot_trade_offs
+
         first, second, *_ = (*self.losses, *self.losses)
         frame = self.to_frame()
         return plot_trade_offs(
@@ -341,6 +463,7 @@ class TradeOffs:
             scale=scale,
             ends=self.ends,
             units=units_of_losses(self.optimized),
+            quantity=self.quantity,
             nearest=self._nearest_of_families,
             ax=ax,
         )
@@ -357,9 +480,10 @@ class TradeOffs:
 
     def __repr__(self) -> str:
         state = ", interrupted" if self.interrupted else ""
+        told = "" if self.quantity is None else f"; {printable(self.quantity)}"
         return (
             f"<TradeOffs of {', '.join(self.losses)}: {len(self.optimized)} optimized, "
-            f"{len(self.baselines)} baselines{state}>"
+            f"{len(self.baselines)} baselines{state}{told}>"
         )
 
     _repr_html_ = trade_offs_html

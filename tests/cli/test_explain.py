@@ -75,7 +75,7 @@ def test_the_score_of_the_model_is_printed_and_stored(look, out, capsys):
     right = file.subject.estimator.predict(X.loc[rows]) == names_of_classes
     assert stored["value"] == right.mean()
     assert f"the model: accuracy {right.mean():.3f} on 30 held-out rows" in printed
-    assert "Features by the mean size of their attributions" in printed
+    assert "\nWhat moves the " in printed
     assert "weight rule: given" in printed
 
 
@@ -238,11 +238,35 @@ def test_parts_of_the_output_add_up_to_what_is_written(tmp_path, out, capsys):
         rng=0,
     )
     np.testing.assert_array_equal(W, best.attributions)
-    assert stored["units"].startswith("parts of the output that add up")
+    assert stored["units"].startswith("contribution of each feature to the log-odds of")
+    assert stored["units"].endswith("; every row adds up to f(x) − base")
     assert f"attributions: {stored['units']}\n" in printed
     assert f"base {stored['base_value']:.4g}, predictions " in printed
     assert "(optimization) · target exact (TreeSHAP, 100 background rows)" in printed
     assert stored["gradient"] == "exact (TreeSHAP, 100 background rows)"
+
+
+@pytest.mark.parametrize(
+    ("rows", "reference"), [("explain: 1", ""), ("explain: 9", ", reference: 60")]
+)
+def test_rows_by_themselves_add_up_to_what_is_written(rows, reference, tmp_path, out):
+    text = TREES.replace("{}", f"{{units: output, metric: effects{reference}}}")
+    path = write(tmp_path, "trees", text.replace("explain: 40", rows))
+    assert explain(path, "-o", out) == 0
+    found = po.Explanation.load(out / "trees.npz")
+    assert found.solver == "conditional"
+    subject = po.problems.read_problem(path).subject
+    total = subject.function.value(subject.points) - found.details["base_value"]
+    np.testing.assert_allclose(found.attributions.sum(axis=1), total, atol=1e-12)
+    explainer = po.Explainer(
+        subject.function,
+        subject.others,
+        units="output",
+        metric="effects",
+        n_reference=60 if reference else 500,
+    ).fit()
+    alone = explainer.explain(subject.points.iloc[[0]])
+    np.testing.assert_array_equal(alone.attributions[0], found.attributions[0])
 
 
 def test_trees_are_explained_by_the_data_law_of_the_fitted_rows(tmp_path, out, capsys):
@@ -251,7 +275,9 @@ def test_trees_are_explained_by_the_data_law_of_the_fitted_rows(tmp_path, out, c
     stored = json.loads((out / "trees.json").read_text())
     assert stored["picked"]["target_error"]["relative"] == 0
     assert stored["picked"]["parameters"]["reference"].startswith("529 rows")
-    assert "changes of the output per standard deviation" in stored["units"]
+    assert stored["units"] == (
+        "change of the log-odds of malignant per standard deviation of each feature"
+    )
     assert "gap" in printed
     assert "target exact (boxes)" in printed
 
@@ -274,7 +300,7 @@ CONFLICTS = {
     "{contributions: slopes}": "units scaled and contributions: these are of units: ou",
     "{units: output, precision: 0.1}": "units output and precision: this is of slopes",
     "{units: output, law: none}": "contributions shapley and law: this is of slopes",
-    "{reference: 40, units: output}": "reference and units: rows are explained togeth",
+    "{reference: 40, metric: effects}": "units scaled and metric: these are of units: ",
     "{reference: 40, precision: 0.1}": "reference and precision: rows are explained t",
     "{graph: {kind: chain}, same_pattern: true}": "graph and same_pattern: a graph sa",
 }
@@ -302,3 +328,22 @@ def test_smooth_chooses_the_slopes_of_an_explanation(tmp_path, out):
     mean = po.smoothed(subject.function.function, sizes, 500, 0)
     np.testing.assert_allclose(found, mean.gradient(subject.points) * sizes, atol=1e-12)
     assert np.abs(found).max() > 0.1
+
+
+def test_what_matters_most_is_listed_and_what_is_left_out_is_counted(
+    tmp_path, out, capsys
+):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 15))).add_prefix("x")
+    X.assign(y=X["x0"] - X["x1"]).to_csv(tmp_path / "wide.csv", index=False)
+    csv = str(tmp_path / "wide.csv")
+    assert explain("--csv", csv, "--target", "y", "-o", out) == 0
+    lines = capsys.readouterr().out.splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("What moves"))
+    W = read_csv(out / "wide_attributions.csv", index_col=0)
+    sizes = W.abs().mean().sort_values(ascending=False, kind="stable")
+    shown = [line.split()[0] for line in lines[start + 2 : start + 14]]
+    assert shown == list(sizes.index[:12])
+    rest = f"3 others, at most {sizes.iloc[12]:.3g} in size"
+    assert lines[start + 14] == rest
+    assert lines[start + 15].startswith("optimal (gap 0) · target ")

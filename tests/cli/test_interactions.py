@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,12 +18,16 @@ from fuzz.csv_files import TABLE
 from fuzz.problem_files import SPLIT as TABLE_SPLIT
 from fuzz.problem_files import dump
 from interaction_scores import made_up_scores
+from matplotlib.text import Text
 from sklearn.datasets import load_diabetes
 
 import propopt as po
 from propopt.cli import main
 from propopt.output.progress import PlainConsole
+from propopt.problems.jobs.interactions import figure
 from propopt.problems.jobs.interactions.printout import _print_sets, _Scores
+from propopt.problems.jobs.interactions.section import InteractionsSection
+from propopt.quantity import Quantity
 
 
 PATCHES = """\
@@ -239,8 +244,12 @@ WRONG = {
         "test_size: 0.5": "4: interactions.scheme.test_size: unknown key; known here: ",
     },
     "n_features: 5, columns: bernoulli": {
-        "n_features: 1": "4: interactions.scheme: n_features: 2 features never co-oc",
-        "n_features: 9": "4: interactions.scheme: n_features: a patch of 9 of 10 fea",
+        "n_features: 1, columns: fixed": (
+            "4: interactions.scheme: n_features: 2 features never co-oc"
+        ),
+        "n_features: 9, columns: fixed": (
+            "4: interactions.scheme: n_features: a patch of 9 of 10 fea"
+        ),
     },
     "kind: minipatches, n_patches: 420, n_features: 5, columns: bernoulli": {
         "kind: split, test_size: 0.4, n_folds: 3": (
@@ -291,6 +300,43 @@ def test_the_picture_has_pairs_sets_and_features(tmp_path, out, order, n_panels)
     assert interactions(write(tmp_path, "drawn", text), "-o", out, "-q") == 0
     drawn = (out / "drawn.svg").read_text()
     assert drawn.count('<g id="axes_') == n_panels  # cells have a bar
+
+
+@pytest.mark.parametrize("n_features", [2, 10, 30])
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_the_picture_is_read_at_the_size_in_which_it_opens(
+    monkeypatch, n_features, order
+):
+    drawn = []
+    monkeypatch.setattr(figure, "write_svg", lambda own, *_, **__: drawn.append(own))
+    rng = np.random.default_rng(0)
+    names = [f"the feature {j}" for j in range(max(n_features, order))]
+    many = [
+        made_up_scores(
+            rng,
+            len(names),
+            size,
+            names=tuple(names),
+            quantity=Quantity(model="Ridge", outcome="price"),
+        )
+        for size in (order, 1)
+    ]
+    figure.write_interactions_figure(*many, InteractionsSection(), "x", "unused.svg")
+    (own,) = drawn
+    own.canvas.draw()
+    width, edge = own.get_size_inches()[0], own.bbox
+    assert 96 * width < 1100  # pixels that browsers have for it
+    words = [text for text in own.findobj(Text) if text.get_text().strip()]
+    assert all(text.get_window_extent().x1 <= edge.x1 for text in words)
+    assert min(text.get_fontsize() for text in words) > 8.5
+    title = own.get_suptitle()
+    assert title.startswith("Squared error of predicted price\n50 rows; 90 % intervals")
+    assert len(own.legends) == 1
+    assert not any(axes.get_legend() for axes in own.axes)
+    for axes in own.axes:
+        names_of_lines = [t.get_window_extent() for t in axes.get_yticklabels()]
+        assert not any(a.overlaps(b) for a, b in pairwise(names_of_lines))
+        assert all(box.x0 >= 0 and box.x1 <= edge.x1 for box in names_of_lines)
 
 
 def test_sets_are_chosen_on_training_rows_where_few_are_asked_for(tmp_path, out):

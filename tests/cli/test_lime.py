@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from command_line import ROOT, names, write
 from exact_csv import read_csv
+from sklearn.linear_model import LinearRegression
 
 import propopt as po
 from propopt.cli import main
+from propopt.problems.jobs.lime.printout import _lines
 
 
 FOREST = """\
@@ -204,3 +207,21 @@ def test_a_run_of_one_sample_is_refused_when_the_file_is_checked(tmp_path, capsy
     text = FOREST.replace("n_samples: 200", "n_samples: 1")
     assert main(["check", str(write(tmp_path, "one", text))]) == 2
     assert "lime.n_samples: expected a number >= 2, got 1" in capsys.readouterr().err
+
+
+def test_the_last_line_counts_others_in_words_and_says_zero():
+    X = np.random.default_rng(0).normal(size=(60, 16))
+    for n_columns, last in ((13, "1 other"), (14, "2 others")):
+        lime = po.lime.limits(
+            po.wrap(LinearRegression().fit(X[:, :n_columns], X[:, 0])),
+            X[:1, :n_columns],
+            data=X[:, :n_columns],
+        )
+        rest = replace(
+            lime, coefficients=lime.coefficients * (np.arange(n_columns) < 1)
+        )
+        *_, line = _lines(rest, 0)
+        assert line[0] == last
+        assert line[2] == "0"
+        *_, line = _lines(lime, 0)
+        assert line[2].startswith("≤ ")

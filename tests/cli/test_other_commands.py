@@ -46,6 +46,24 @@ def test_version(capsys):
 HEAVY = ("numpy", "scipy", "cvxpy", "sklearn", "pandas", "matplotlib", "pydantic")
 
 
+def test_check_imports_neither_pictures_nor_solvers_nor_baselines(tmp_path):
+    path = tmp_path / "problem.yaml"
+    path.write_text(
+        "data: {sklearn: diabetes}\nmodel: {kind: mlp}\n"
+        "objective: {gradient_matching: 1, sparsity: 0.1}\n"
+    )
+    code = (
+        "import sys\nfrom propopt.cli import main\n"
+        f"try: main(['check', {str(path)!r}])\nexcept SystemExit: pass\n"
+        "print(*sys.modules, sep='\\n')"
+    )
+    first, *modules = python("-c", code).stdout.splitlines()
+    assert first.endswith("problem.yaml: valid")
+    assert "propopt.problems" in modules
+    unused = {"matplotlib", "PIL", "cvxpy", "shap", "lime", "torch", "propopt.plots"}
+    assert not unused & set(modules)
+
+
 def test_help_imports_nothing_heavy():
     code = (
         "import sys\nfrom propopt.cli import main\n"

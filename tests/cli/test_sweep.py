@@ -30,16 +30,63 @@ def test_sweep_prints_the_front_and_the_excess_of_baselines(file, out, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"cubic ({file})"
     assert lines[1] == "9 points × 1 features, exact gradients, 3 baseline explanations"
-    assert lines[3] == "The front"
-    front = [line.split()[0] for line in lines[7:11]]
+    assert lines[2] == "explained: prediction of Power"
+    assert lines[4] == "The front"
+    front = [line.split()[0] for line in lines[8:12]]
     assert front == 3 * ["optimized"] + ["gradient"]
-    assert lines[11] == "target exact"
-    assert lines[13].startswith("Baselines: ")
-    rows = [line.split() for line in lines[16:19]]
+    assert lines[12] == "target exact"
+    assert lines[14].startswith("Baselines: ")
+    rows = [line.split() for line in lines[17:20]]
     assert [row[0] for row in rows] == ["gradient", "smoothgrad", "smoothgrad"]
     assert [row[1] for row in rows[1:]] == ["scale=0.25", "scale=0.5"]
     assert all(row[-1].endswith("%") for row in rows)
     assert lines[-2].startswith(f"wrote {out / 'cubic'}.csv, .svg, .npz, ")
+
+
+TABLE = """
+name: patients
+data: {sklearn: diabetes, explain: 40, standardize: true}
+model: {kind: mlp, hidden: [8], regularization: 10}
+objective:
+  gradient_matching: 1
+  pairwise_robustness: {graph: {kind: knn, n_neighbors: 5}}
+sweep: {pairwise_robustness: {low: 1e-3, high: 10, points: 9}}
+baselines:
+  - {method: gradient}
+  - {method: smoothgrad, scale: [0.5, 1], n_samples: 50}
+"""
+
+
+def test_a_sweep_ends_with_what_was_found_at_the_knee(tmp_path, out, capsys):
+    sweep(write(tmp_path, "patients", TABLE), "--output", out)
+    lines = capsys.readouterr().out.splitlines()
+    table = read_csv(out / "patients.csv")
+    optima, others = table[table["gap"].notna()], table[table["gap"].isna()]
+    names = ["loss.gradient_matching", "loss.pairwise_robustness"]
+    losses = optima[names]
+    scaled = (losses - losses.min()) / (losses.max() - losses.min())
+    knee = optima.iloc[scaled.sum(axis=1).argmin()]
+    weights = [1.0, knee["weight.pairwise_robustness"]]
+    excess = others[names] @ weights / (knee[names] @ weights) - 1.0
+    nearest = others.loc[excess.idxmin()]
+    name = nearest["method"]
+    if name == "smoothgrad":
+        name += f" scale={nearest['parameter.scale']:.4g}"
+    removed = knee["removed.pairwise_robustness"]
+    [found] = [line for line in lines if line.startswith("At the knee: ")]
+    assert found == (
+        f"At the knee: {100 * knee['kept']:.0f} % as faithful, squared differences "
+        f"between neighbours {100 * removed:.0f} % smaller; nearest baseline for "
+        f"these weights: {name}, "
+        f"{100 * excess.min():.2g} % above the best possible"
+    )
+    card = lines.index(
+        "What moves the predicted disease progression, by MLPRegressor, over 40 rows"
+    )
+    W = read_csv(out / "patients_attributions.csv", index_col=0)
+    first = W.abs().mean().idxmax()
+    assert lines[card + 2].split()[:2] == [first, f"{W[first].mean():+.3g}"]
+    assert lines.index(found) > card > max(lines.index("The front"), 20)
 
 
 @pytest.mark.parametrize("columns", ["40", "80"])

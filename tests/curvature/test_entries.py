@@ -166,9 +166,8 @@ def test_what_no_attributions_remove_is_told():
 def test_inverses_of_parts_of_all_sizes():
     rng = np.random.default_rng(2)
     sizes = [1, 3, 1, 2, 3, 5]
-    blocks = [
-        A @ A.T + np.eye(len(A)) for A in (rng.standard_normal((s, s)) for s in sizes)
-    ]
+    factors = [rng.standard_normal((size, size)) for size in sizes]
+    blocks = [sp.csr_array(A @ A.T + np.eye(len(A))) for A in factors]
     order = rng.permutation(sum(sizes))
     H = sp.csr_array(sp.block_diag(blocks, format="csr")[order][:, order])
     found = inverse_by_parts(H, Components.of(H))

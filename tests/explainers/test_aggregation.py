@@ -120,6 +120,8 @@ def test_a_mixture_has_the_units_that_all_have_and_the_calls_of_all() -> None:
     objective = GradientMatching(np.full((2, 2), 1.5))
     alike = aggregate(objective, [made("gradient", 1), made("gradient", 2)])
     assert (alike.units, alike.evaluations) == ("gradient", 3)
-    assert aggregate(objective, [made("gradient", 1), made("output", 2)]).units == (
-        "output"
-    )
+    with pytest.raises(InvalidInput, match=r"'gradient' \(some\) and 'output'"):
+        aggregate(objective, [made("gradient", 1), made("output", 2)])
+    known = GradientMatching(np.full((2, 2), 1.5), units="output")
+    parts = [made("output", 1), np.ones((2, 2))]
+    assert aggregate(known, parts).units == "output"

@@ -1,5 +1,8 @@
 """Exact Shapley values of trees: against all orders, and against the shap package."""
 
+import pickle
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +12,7 @@ from sklearn.ensemble import (
     GradientBoostingRegressor,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
+    RandomForestRegressor,
     VotingRegressor,
 )
 from sklearn.linear_model import LinearRegression
@@ -17,9 +21,10 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
+from propopt.batches import Budget
 from propopt.errors import InvalidInput, Refused
 from propopt.explainers import TreeShap
-from propopt.structures.boxes import Boxes, Tree
+from propopt.structures.boxes import Boxes, Tree, shapley
 from propopt.structures.boxes.shapley import BoxShapley
 
 
@@ -152,3 +157,77 @@ def test_paths_of_more_columns_than_bits_are_refused():
     )
     with pytest.raises(Refused, match="at most 62"):
         BoxShapley.of(Boxes.of_trees([tree], n_columns=depth), np.zeros((2, depth)))
+
+
+# ---- counted once, leaf by leaf
+
+
+@pytest.fixture(scope="module")
+def deep():
+    """A forest of full depth and its function."""
+    model = RandomForestRegressor(n_estimators=12, random_state=0).fit(X, Y)
+    return po.wrap(model, data=X)
+
+
+@pytest.mark.parametrize("kept", [0, 20_000, 2**28])
+def test_blocks_of_leaves_give_what_all_leaves_do(kept, deep, monkeypatch):
+    whole = BoxShapley.of(deep.boxes, BACKGROUND.to_numpy()).values(X[:6].to_numpy())
+    monkeypatch.setattr(shapley, "_AT_ONCE", Budget(20_000))
+    monkeypatch.setattr(shapley, "_KEPT", kept)
+    parts = BoxShapley.of(deep.boxes, BACKGROUND.to_numpy())
+    found = parts.values(X[:6].to_numpy())
+    np.testing.assert_allclose(found, whole, rtol=0, atol=1e-13)
+    np.testing.assert_array_equal(parts.values(X[:6].to_numpy()), found)
+    # and no bit of a row depends on the rows beside it
+    for n in range(6):
+        one = parts.values(X[n : n + 1].to_numpy())
+        np.testing.assert_array_equal(one[0], found[n])
+
+
+def test_what_is_counted_takes_a_bounded_share_of_memory(deep, monkeypatch):
+    monkeypatch.setattr(shapley, "_AT_ONCE", Budget(2**18))
+    monkeypatch.setattr(shapley, "_KEPT", 2**16)
+    exact = BoxShapley.of(deep.boxes, X.to_numpy())
+    exact.values(X[:1].to_numpy())
+    tracemalloc.start()
+    exact.values(X[:1].to_numpy())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    pairs = len(deep.boxes.values) * len(X)
+    assert peak < 8 * pairs / 2  # half of one word for each leaf and row
+
+
+def test_a_second_call_counts_nothing(deep, monkeypatch):
+    explainer = TreeShap(background=BACKGROUND)
+    first = explainer.explain(deep, X[:3])
+    fresh = TreeShap(background=BACKGROUND).explain(deep, X[3:5])
+    counted = []
+    own = BoxShapley._count  # noqa: SLF001
+    monkeypatch.setattr(
+        BoxShapley, "_count", lambda *a: counted.append(a) or own(*a), raising=True
+    )
+    again = explainer.explain(deep, X[:3])
+    np.testing.assert_array_equal(again.attributions, first.attributions)
+    others = explainer.explain(deep, X[3:5])
+    np.testing.assert_array_equal(others.attributions, fresh.attributions)
+    assert counted == []
+
+
+def test_other_functions_and_backgrounds_are_counted_anew(deep):
+    explainer = TreeShap(background=10)
+    small = po.wrap(DecisionTreeRegressor(max_depth=3).fit(X, Y), data=X)
+    for function in (deep, small, deep):
+        for rows in (X[:20], X[20:40]):  # whose background rows are others
+            found = explainer.explain(function, rows, rng=3).attributions
+            fresh = TreeShap(background=10).explain(function, rows, rng=3).attributions
+            np.testing.assert_array_equal(found, fresh)
+
+
+def test_what_is_counted_stays_behind_where_an_explainer_is_pickled(deep):
+    explainer = TreeShap(background=BACKGROUND)
+    found = explainer.explain(deep, X[:2])
+    data = pickle.dumps(explainer)
+    assert len(data) < 10_000
+    again = pickle.loads(data).explain(deep, X[:2])
+    np.testing.assert_array_equal(again.attributions, found.attributions)
+    assert explainer.parameters == pickle.loads(data).parameters

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import propopt as po
 from propopt.errors import ImpreciseWarning, InvalidInput, MissingPatternsWarning
@@ -120,6 +120,91 @@ def test_scales_are_those_of_the_reference_table(forest, X):
     found = po.explain(forest, few, data=X, robustness=0.0)
     slopes = po.smoothed(po.wrap(forest), law="data", data=X).gradient(few)
     np.testing.assert_allclose(found.attributions, slopes * X.std(axis=0), rtol=1e-12)
+
+
+def _with_constant(X, unit):
+    """A table whose last column is constant but in two new rows, and its model."""
+    table = pd.DataFrame(X, columns=list("abc")).assign(same=50_000.0 / unit)
+    new = table.iloc[:20].copy()
+    new.iloc[3, 3], new.iloc[7, 3] = 60_000.0 / unit, 0.0
+    model = LogisticRegression().fit(table.assign(same=0.0), X[:, 0] > 0.0)
+    model.coef_ = np.array([[1.0, -2.0, 0.5, 2e-5 * unit]])
+    return model, table, new
+
+
+def _explained(model, table, new, kind, **settings):
+    if kind == "arrays":
+        del model.feature_names_in_
+        return po.explain(model, new.to_numpy(), data=table.to_numpy(), **settings)
+    if kind == "explainer":
+        return po.Explainer(model, table, **settings).fit().explain(new)
+    return po.explain(model, new, data=table, **settings)
+
+
+@pytest.mark.parametrize("kind", ["frames", "arrays", "explainer"])
+@pytest.mark.parametrize("law", ["auto", "gaussian"])
+def test_a_constant_column_is_zero_per_standard_deviation(X, kind, law):
+    settings = {"law": law, "robustness": 0.1}
+    found, other = (
+        _explained(*_with_constant(X, unit), kind, **settings) for unit in (1.0, 1e6)
+    )
+    np.testing.assert_array_equal(found.attributions[:, 3], 0.0)
+    # whatever its unit, it has no part in distances
+    np.testing.assert_allclose(other.attributions, found.attributions, rtol=1e-6)
+    name = "x3" if kind == "arrays" else "same"
+    assert f"column {name!r} is constant" in found.parameters["notes"]
+    # the log-odds are linear: c_j s_j, which no neighbour differs from
+    log_odds = _explained(
+        *_with_constant(X, 1.0), kind, **{**settings, "output": "log_odds"}
+    )
+    expected = np.tile([1.0, -2.0, 0.5] * X.std(axis=0), (20, 1))
+    np.testing.assert_allclose(log_odds.attributions[:, :3], expected, rtol=1e-6)
+
+
+def test_a_constant_column_is_zero_in_baselines_per_standard_deviation(X):
+    model, table, new = _with_constant(X, 1.0)
+    function = po.wrap(model, data=table, output="log_odds")
+    scales = function.schema.scales("std")
+    for baseline in (
+        po.explainers.Gradient(),
+        po.explainers.SmoothGrad(scale=0.5, relative=True),
+        po.explainers.Lime(scale=0.5, relative=True),
+        po.explainers.Lime(scale=0.5, relative=True, kernel_width=1.0),
+    ):
+        found = baseline.explain(function, new, rng=0).scaled(scales).attributions
+        np.testing.assert_array_equal(found[:, 3], 0.0)
+        np.testing.assert_allclose(found[0, :3], [1.0, -2.0, 0.5] * X.std(axis=0))
+
+
+ONE_ROW = r"data: expected rows that differ, got 1 row, which .*fitted on"
+
+
+def test_data_of_one_row_is_refused_as_it_has_no_spread(forest, X):
+    linear = LinearRegression().fit(X, X[:, 0])
+    for model, name in [(linear, "none"), (forest, "data"), (linear, "data")]:
+        with pytest.raises(InvalidInput, match=ONE_ROW):
+            po.explain(model, X, data=X[:1], law=name)
+        with pytest.raises(InvalidInput, match=ONE_ROW):
+            po.explain(model, X[:1], data=X[:1], law=name)
+        with pytest.raises(InvalidInput, match=ONE_ROW):
+            po.Explainer(model, X[:1], law=name).fit(X)
+    frame = pd.DataFrame(X, columns=list("abc")).assign(kind="x")
+    with pytest.raises(InvalidInput, match=ONE_ROW):
+        po.explain(lambda table: table["a"], frame, data=frame[:1])
+    with pytest.raises(InvalidInput, match="got 5 equal rows"):
+        po.explain(forest, X, data=np.repeat(X[:1], 5, axis=0))
+    with pytest.raises(InvalidInput, match=ONE_ROW):
+        po.smoothed(po.wrap(forest), law="data", data=X[:1])
+    with pytest.raises(InvalidInput, match="scale: no column varies over 60 rows"):
+        po.explain(linear, np.repeat(X[:1], 60, axis=0))
+
+
+def test_one_row_is_a_baseline_of_parts_of_the_output_where_a_scale_is_given(X):
+    model = LinearRegression().fit(X, X @ [1.0, 2.0, 3.0])
+    with pytest.raises(InvalidInput, match="scale: no column varies over 1 rows"):
+        po.explain(model, X, data=X[:1], units="output")
+    found = po.explain(model, X, data=X[:1], units="output", scale=None, robustness=0.0)
+    np.testing.assert_allclose(found.attributions, (X - X[0]) * [1, 2, 3], atol=1e-9)
 
 
 def test_laws_and_units_that_are_none_are_refused(forest, X):

@@ -232,10 +232,11 @@ def test_one_row_is_explained_among_the_rows_of_the_data():
     same(found, explainer.explain(X_NEW), [3])
 
 
+@pytest.mark.parametrize("units", ["scaled", "output"])
 @pytest.mark.parametrize("data", [None, po.TableSchema.of(X)])
-def test_one_row_without_others_is_refused(data):
+def test_one_row_without_others_is_refused(data, units):
     with pytest.raises(InvalidInput, match="or the table that it comes from as data"):
-        po.explain(black_box, X_NEW.iloc[[3]], data=data)
+        po.explain(black_box, X_NEW.iloc[[3]], data=data, units=units)
 
 
 def test_missing_numbers_count_in_distances_as_in_graphs():
@@ -253,8 +254,3 @@ def test_missing_numbers_count_in_distances_as_in_graphs():
         squares = np.where(odd, 1.0, np.nan_to_num((points - row) ** 2)).sum(axis=1)
         near = found.details["reference_rows"][n]
         np.testing.assert_allclose(squares[near], np.sort(squares)[:8], rtol=1e-12)
-
-
-def test_contributions_of_one_row_need_other_rows_beside_it():
-    with pytest.raises(InvalidInput, match="robustness compares rows"):
-        po.explain(black_box, X_NEW.iloc[[3]], data=X, units="output")

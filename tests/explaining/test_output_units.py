@@ -235,7 +235,7 @@ def test_the_metric_of_effects_is_the_weighted_program(forest):
     total = best.details["prediction"] - best.details["base_value"]
     omega = (phi**2).mean(axis=0)
     omega = np.maximum(omega, 1e-6 * omega.max())
-    columns = X[:20].to_numpy() / po.TableSchema.of(X).scales("std")
+    columns = po.TableSchema.of(X).coordinates(X[:20])
     W = cp.Variable(phi.shape)
     scaled = W @ np.diag(omega**-0.5)
     graph = po.knn_graph(columns, 8)

@@ -77,6 +77,21 @@ def test_another_function_is_refused_by_its_values(path):
         po.Explainer.load(path, lambda table: black_box(table) + 1.0)
 
 
+@pytest.mark.parametrize(("unit", "offset"), [(1e-10, 0.0), (1e-10, 1.0), (1.0, 1e6)])
+def test_another_function_is_refused_whatever_its_unit(tmp_path, unit, offset):
+    def model(table):
+        return offset + unit * black_box(table)
+
+    def other(table):  # wrong by a thousandth of what it tells
+        return offset + 1.001 * unit * black_box(table)
+
+    fitted = po.Explainer(model, data=X, law="none").fit()
+    fitted.save(tmp_path / "it.npz")
+    po.Explainer.load(tmp_path / "it.npz", model)
+    with pytest.raises(InvalidInput, match=r"another function .* its value is"):
+        po.Explainer.load(tmp_path / "it.npz", other)
+
+
 def test_a_function_of_other_slopes_is_refused_by_its_targets(tmp_path):
     function = po.wrap(black_box)
     po.Explainer(function, data=X.to_numpy()).fit().save(tmp_path / "it.npz")

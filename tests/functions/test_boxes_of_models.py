@@ -309,5 +309,5 @@ def test_a_leaf_with_another_value_is_found():
     nodes = model._predictors[3][0].nodes  # noqa: SLF001
     leaf = np.flatnonzero(nodes["is_leaf"])[2]
     nodes["value"][leaf] += 1e-3
-    with pytest.warns(InexactBoxesWarning, match=r"differs .* 0\.00\d* of max"):
+    with pytest.warns(InexactBoxesWarning, match=r"differs .* 0\.000\d* of the range"):
         assert CheckedBoxes.of(function).at(X, Labels()) is None

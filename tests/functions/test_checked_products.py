@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 import propopt as po
 from propopt.errors import InexactBoxesWarning, InvalidInput
-from propopt.functions.smoothing.checked import CheckedProducts
+from propopt.functions.smoothing.checked import CheckedBoxes, CheckedProducts
 from propopt.structures.boxes import Boxes
 from propopt.structures.products import NoProducts
 from propopt.tables.names import Labels
@@ -37,7 +40,9 @@ def test_what_is_wrong_is_not_and_the_reason_names_the_row():
     with pytest.warns(InexactBoxesWarning, match=r"sum of products, which differs"):
         refused = checked.at(X, labels)
     assert isinstance(refused, NoProducts)
-    assert re.search(r"by 0\.001 of max\(1, \|f\|\) in row 'p\d+'", refused.reason)
+    most = 0.001 * np.abs(right.value(X)).max() / np.ptp(right.value(X))
+    told = f"by {most:.2g} of the range of f in row 'p"
+    assert told in refused.reason
     assert checked.at(X, labels) is refused  # it is not asked again
 
 
@@ -64,3 +69,78 @@ def test_missing_numbers_are_refused_by_the_function_itself():
     gaps = np.where(np.random.default_rng(1).random(X.shape) < 0.2, np.nan, X)
     with pytest.raises(InvalidInput, match="no missing values"):
         CheckedProducts.of(function).at(gaps, Labels())
+
+
+# ---- what is allowed is of the range of f, whatever its unit
+
+
+def in_units_of(unit, offset):
+    """Models of numbers in other units."""
+    target = offset + unit * Y
+
+    def fitted(trees):  # which stop growing where squares of residuals are tiny
+        scaled = TransformedTargetRegressor(trees, transformer=StandardScaler())
+        return scaled.fit(X, target)
+
+    return {
+        "ridge": make_pipeline(StandardScaler(), Ridge()).fit(X, target),
+        "forest": fitted(RandomForestRegressor(5, random_state=0)),
+        "boosting": fitted(GradientBoostingRegressor(n_estimators=20)),
+        "kernels": KernelRidge(kernel="rbf", gamma=0.3).fit(X, target),
+    }
+
+
+UNITS = [(1e-10, 0.0), (1e-150, 0.0), (1.0, 1e3), (1e-6, 1.0), (1e12, 0.0)]
+
+
+@pytest.mark.parametrize(("unit", "offset"), UNITS)
+@pytest.mark.parametrize("rows", [slice(None), slice(3, 4)], ids=["rows", "one"])
+def test_what_is_right_is_believed_in_any_unit(unit, offset, rows):
+    for model in in_units_of(unit, offset).values():
+        checked = CheckedProducts.of(po.wrap(model))
+        assert not isinstance(checked.at(X[rows], Labels()), NoProducts)
+
+
+def wronged(read, mean, wrong):
+    """Boxes or products, about the mean of f: of the other sign, and others."""
+    scale = {"sign": -1.0, "a thousandth": 1.001, "zero": 0.0}[wrong]
+    if isinstance(read, Boxes):
+        return scale * read + (1.0 - scale) * mean
+    return read.scaled(scale).plus((1.0 - scale) * mean)
+
+
+@pytest.mark.parametrize(("unit", "offset"), UNITS)
+@pytest.mark.parametrize("wrong", ["sign", "a thousandth", "zero"])
+def test_what_is_wrong_is_found_in_any_unit(unit, offset, wrong):
+    for model in in_units_of(unit, offset).values():
+        function = po.wrap(model)
+        mean = float(function.value(X).mean())
+        assert np.ptp(function.value(X)) > 0.5 * unit
+        if function.boxes is None:
+            checked = CheckedProducts.of(function)
+            checked.products = wronged(function.products, mean, wrong)
+        else:
+            checked = CheckedBoxes.of(function)
+            checked.boxes = wronged(function.boxes, mean, wrong)
+        with pytest.warns(InexactBoxesWarning, match="differs from its answer"):
+            found = checked.at(X, Labels())
+        assert found is None or isinstance(found, NoProducts)
+
+
+def test_a_single_row_is_held_against_the_terms_that_add_up_to_it():
+    function = po.wrap(in_units_of(1e-10, 0.0)["ridge"])
+    wrong = function.products.scaled(-1.0)
+    with pytest.warns(InexactBoxesWarning, match="of f, which is constant, in row 0"):
+        found = replace(CheckedProducts.of(function), products=wrong).at(
+            X[:1], Labels()
+        )
+    assert isinstance(found, NoProducts)
+
+
+def test_a_constant_model_is_believed_but_for_rounding():
+    constant = GradientBoostingRegressor(n_estimators=3).fit(X, np.full(60, 0.1))
+    function = po.wrap(constant)
+    assert CheckedBoxes.of(function).at(X, Labels()) is not None
+    off = replace(CheckedBoxes.of(function), boxes=function.boxes * (1.0 + 1e-10))
+    with pytest.warns(InexactBoxesWarning, match="which is constant"):
+        assert off.at(X, Labels()) is None

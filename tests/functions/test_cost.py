@@ -2,79 +2,135 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+import time
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier, StackingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 import propopt as po
+from propopt.explainers import Lime, Shap
 from propopt.functions import cost
 from propopt.functions.cost import Cost, cost_of
+from propopt.functions.models import called
+from propopt.lime import text_limits
 from propopt.tables.names import Labels
 
 
-X = np.random.default_rng(0).normal(size=(5, 2))
+X = np.random.default_rng(0).normal(size=(40, 4))
 
 
 class Clock:
-    """A clock that a model turns on by so many seconds per call and per row."""
+    """A clock that a model turns on by so many seconds per call and per row.
 
-    def __init__(self, per_call, per_row):
+    Parameters
+    ----------
+    per_call, per_row : float
+        Seconds of a call and of each of its rows.
+    first : float
+        What the first call takes besides.
+    others : iterable of float
+        Factors on the calls, one after the other: what else the machine does.
+    """
+
+    def __init__(self, per_call=0.0, per_row=0.0, first=0.0, others=(1.0,)):
         self.now, self.per_call, self.per_row = 0.0, per_call, per_row
+        self.first, self.others = first, itertools.cycle(others)
         self.sizes = []
 
     def perf_counter(self):
         return self.now
 
+    def took(self, n_rows):
+        seconds = self.per_call + self.per_row * n_rows
+        self.now += seconds * next(self.others) + (0 if self.sizes else self.first)
+        self.sizes.append(n_rows)
+
     def model(self, table):
-        self.sizes.append(len(table))
-        self.now += self.per_call + self.per_row * len(table)
-        return table[:, 0]
+        self.took(len(table))
+        return np.round(3 * table[:, 0]) + table[:, 1]
 
 
-def measured(monkeypatch, evaluations, per_call=0.0, per_row=0.0):
-    clock = Clock(per_call, per_row)
+def measured(monkeypatch, clock, evaluations, calls=1):
     monkeypatch.setattr(cost, "time", clock)
     function = po.wrap(clock.model)
-    found = cost_of(function, X, Labels(), evaluations)
+    found = cost_of(function, X, Labels(), evaluations, calls)
     assert function.calls.rows == function.calls.batches == 0
     assert function.calls.trials == sum(clock.sizes)
-    return found, clock.sizes
+    return found
 
 
-def test_the_speed_of_a_slow_model_is_that_of_a_few_rows(monkeypatch):
-    found, sizes = measured(monkeypatch, 1000, per_row=0.5)
-    assert found.seconds == pytest.approx(500.0)
-    assert sizes == [3, 3, 3, 3]  # two of them see whether it answers alike
-    assert found.in_words() == "1,000 evaluations, about 8 min at the measured speed"
+CALM = [(0.02, 1e-5), (2e-3, 1e-4), (1e-4, 2e-6), (0.0, 1e-3), (1e-2, 0.0)]
+SLOW = [(0.09, 1e-3), (0.5, 1e-4), (2.0, 1e-3)]
 
 
-def test_the_speed_of_a_fast_model_is_that_of_a_batch(monkeypatch):
-    found, sizes = measured(monkeypatch, 10**6, per_call=0.01, per_row=1e-5)
-    assert sizes[-1] == 256
-    assert found.seconds == pytest.approx(1e6 * (0.01 / 256 + 1e-5))
+@pytest.mark.parametrize("first", [0.0, 60.0])
+@pytest.mark.parametrize("calls", [1, 50])
+@pytest.mark.parametrize(
+    ("per_call", "per_row", "others"),
+    [
+        *((*cost, (1.0,)) for cost in [*CALM, *SLOW]),
+        *((*cost, (5.0, 1.0)) for cost in CALM),
+        *((*cost, (1.0, 3.0, 8.0)) for cost in CALM),
+    ],
+)
+def test_a_call_costs_its_overhead_and_its_rows(
+    monkeypatch, per_call, per_row, calls, first, others
+):
+    clock = Clock(per_call, per_row, first, others)
+    found = measured(monkeypatch, clock, 10**7, calls)
+    n_calls = max(calls, -(-(10**7) // 2**14))
+    assert found.calls == n_calls
+    assert found.seconds == pytest.approx(n_calls * per_call + 1e7 * per_row, rel=1e-9)
+
+
+def test_slow_rows_are_not_timed_for_long(monkeypatch):
+    clock = Clock(per_row=4.0)
+    found = measured(monkeypatch, clock, 1000)
+    assert found.seconds == pytest.approx(4000.0)
+    assert found.in_words() == "1,000 evaluations, about 67 min at the measured speed"
+    assert set(clock.sizes) == {3}
 
 
 def test_short_work_is_not_measured_any_further(monkeypatch):
-    found, sizes = measured(monkeypatch, 100, per_call=0.01)
-    assert max(sizes) == 3
-    assert found.seconds < 2.0
+    clock = Clock(per_call=0.01)
+    found = measured(monkeypatch, clock, 200)
+    assert max(clock.sizes) == 3
+    assert found.seconds < 1.0
+
+
+def test_calls_are_no_longer_than_those_of_the_work(monkeypatch):
+    clock = Clock(per_call=0.5, per_row=0.1)
+    found = measured(monkeypatch, clock, 2000, calls=1000)
+    assert set(clock.sizes) == {2}
+    assert found.seconds == pytest.approx(1000 * 0.5 + 2000 * 0.1)
 
 
 def test_a_clock_that_stands_still_does_no_harm(monkeypatch):
-    found, _ = measured(monkeypatch, 10**6)
-    assert 0.0 < found.seconds < 1.0
+    assert measured(monkeypatch, Clock(), 10**6).seconds == 0.0
 
 
 @pytest.mark.parametrize(
     ("seconds", "wanted", "said"),
     [
         (30.0, None, True),
-        (1.0, None, False),
+        (9.9, None, False),
         (30.0, False, False),
         (1.0, True, True),
     ],
 )
 def test_long_work_is_announced_on_standard_error(seconds, wanted, said, capsys):
-    Cost(1000, 1000 / seconds).announce("draws", wanted)
+    assert Cost(1000, 1000 / seconds).announce("draws", wanted) is said
     out, err = capsys.readouterr()
     assert out == ""
     assert ("draws: 1,000 evaluations, about" in err) == said
@@ -84,6 +140,160 @@ def test_the_cost_of_sampled_slopes_is_exact():
     function = po.wrap(lambda P: np.round(P[:, 0]))
     mean = po.smoothed(function, None, 100, law="data", data=X)
     found = cost_of(function, X, Labels(), mean.evaluations(X))
-    assert found.evaluations == mean.evaluations(X) == 100 * 5
+    assert found.evaluations == mean.evaluations(X) == 100 * 40
     mean.gradient(X)
     assert function.calls.rows == found.evaluations
+
+
+# what is announced of real work, beside what it takes by the same clock
+
+UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "days": 86400.0}
+
+
+def announced(err, after=" at the measured speed"):
+    """Seconds, where they are said."""
+    size, unit = re.search(rf"about ([\d.]+) (s|min|h|days){after}", err).groups()
+    return float(size) * UNITS[unit]
+
+
+def lime(clock):
+    return lambda: Lime(scale=0.5, n_samples=6000).explain(po.wrap(clock.model), X)
+
+
+def shap(clock):
+    shap = Shap(background=100, algorithm="permutation", n_permutations=10)
+    return lambda: shap.explain(po.wrap(clock.model), X)
+
+
+def draws(clock):
+    function = po.wrap(clock.model)
+    return lambda: po.explain(function, np.tile(X, (10, 1)), data=X, law="data")
+
+
+def limits(clock):
+    function = po.wrap(clock.model)
+    return lambda: po.lime.limits(function, X, data=X, n_samples=8000).coefficients
+
+
+def texts(clock):
+    def model(given):
+        clock.took(len(given))
+        return [float("w3" in text) * len(text) for text in given]
+
+    documents = [" ".join(f"w{n + k}" for k in range(30)) for n in range(20)]
+    return lambda: text_limits(model, documents, n_samples=4000)
+
+
+@pytest.mark.parametrize("work", [lime, shap, draws, limits, texts])
+@pytest.mark.parametrize(("per_call", "per_row"), [(3.0, 1e-4), (1e-2, 2e-3)])
+def test_waiting_is_announced_within_a_factor_of_three(
+    monkeypatch, work, per_call, per_row
+):
+    clock = Clock(per_call, per_row, first=30.0)
+    monkeypatch.setattr(cost, "time", clock)
+    told = []
+    monkeypatch.setattr(cost, "_say", lambda line: told.append((clock.now, line)))
+    work(clock)()
+    begun, line = told[0]
+    assert 1 / 3 < announced(line) / (clock.now - begun) < 3
+
+
+@pytest.mark.parametrize("kind", ["smooth", "jumps"])
+def test_the_wait_for_a_jump_test_is_announced_for_both_ends(monkeypatch, kind):
+    clock = Clock(per_call=4.0, per_row=0.05, first=30.0)
+    monkeypatch.setattr(cost, "time", clock)
+    monkeypatch.setattr(called, "time", clock)
+
+    def model(table):
+        clock.took(len(table))
+        return (np.sin if kind == "smooth" else np.round)(3 * table[:, 0])
+
+    told = []
+    monkeypatch.setattr(cost, "_say", lambda line: told.append((clock.now, line)))
+    assert po.wrap(model).jumps_at(X).kind == kind
+    ((begun, line),) = told
+    said = announced(line) if kind == "smooth" else announced(line, r"\): 1,152")
+    assert 1 / 3 < said / (clock.now - begun) < 3
+
+
+def test_a_wait_that_grows_is_said_again(monkeypatch):
+    clock = Clock(per_row=1e-3)
+    function = po.wrap(clock.model)
+    monkeypatch.setattr(cost, "time", clock)
+    told = []
+    monkeypatch.setattr(cost, "_say", told.append)
+    with cost_of(function, X, Labels(), 100_000).announced("work", function.calls):
+        for _ in range(10):
+            function.value_at(np.zeros((5000, 4)))
+        clock.per_row = 6e-3  # somebody else takes the machine
+        for _ in range(10):
+            function.value_at(np.zeros((5000, 4)))
+    assert told[0] == "work: 100,000 evaluations, about 100 s at the measured speed"
+    # 50,000 rows took 50 s, and 5,000 take 30 s now: for 3 of these all seem to take
+    # (50 + 3 · 30) s · 100 / 65 = 215 s, more than twice 100 s, and 350 s in the end
+    assert told[1:] == [
+        "work: 65,000 of 100,000 evaluations took 2 min, about 75 s are left",
+    ]
+
+
+def test_work_that_seemed_short_is_said_when_it_is_not(monkeypatch):
+    clock = Clock(per_row=1e-5)
+    function = po.wrap(clock.model)
+    monkeypatch.setattr(cost, "time", clock)
+    told = []
+    monkeypatch.setattr(cost, "_say", told.append)
+    for slower, said in [(1.0, 0), (100.0, 1)]:
+        clock.per_row *= slower
+        seconds = Cost(100_000, 1e5)
+        with seconds.announced("work", function.calls):
+            for _ in range(20):
+                function.value_at(np.zeros((5000, 4)))
+        assert len(told) == said
+    assert told == [
+        "work: 5,000 of 100,000 evaluations took 5.0 s, about 95 s are left"
+    ]
+    with Cost(100_000, 1e5).announced("work", function.calls, False):
+        for _ in range(20):
+            function.value_at(np.zeros((5000, 4)))
+    assert len(told) == 1
+
+
+def test_trials_are_no_part_of_the_work():
+    function = po.wrap(lambda P: P[:, 0])
+    heard = []
+    with function.calls.heard_by(heard.append):
+        function.value_at(X)
+        with function.calls.trying_out():
+            function.value_at(X)
+        function.value_at(X)
+    function.value_at(X)
+    assert heard == [0, 40]
+
+
+def slow(table):
+    time.sleep(0.02 + 1e-5 * len(table))
+    return np.tanh(table[:, 0]) * table[:, 1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["pipeline", "stacking", "calibrated", "slow"])
+def test_real_models_take_what_was_announced(name, monkeypatch):
+    """By the processor's clock, which other work on the machine does not turn."""
+    now = time.perf_counter if name == "slow" else time.process_time
+    monkeypatch.setattr(cost, "time", SimpleNamespace(perf_counter=now))
+    rows, y = make_classification(600, 10, random_state=0)
+    neighbours = KNeighborsClassifier()
+    forest = RandomForestClassifier(20, random_state=0)
+    models = {
+        "pipeline": make_pipeline(StandardScaler(), neighbours),
+        "stacking": StackingClassifier(
+            [("forest", forest), ("neighbours", neighbours)], LogisticRegression(), cv=3
+        ),
+        "calibrated": CalibratedClassifierCV(SVC(), cv=3),
+    }
+    model = slow if name == "slow" else models[name].fit(rows, y)
+    function, lime = po.wrap(model), Lime(scale=0.5, n_samples=1000)
+    found = cost_of(function, rows, Labels(), 300 * 1000)
+    start = now()
+    lime.explain(function, rows[:300])
+    assert 1 / 3 < found.seconds / (now() - start) < 3

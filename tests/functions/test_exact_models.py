@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
 from sklearn.discriminant_analysis import (
     LinearDiscriminantAnalysis,
@@ -34,7 +35,12 @@ from sklearn.linear_model import (
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    PolynomialFeatures,
+    StandardScaler,
+)
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 from propopt.batches import Budget
@@ -99,6 +105,13 @@ REGRESSORS = [
     make_pipeline(TruncatedSVD(2, random_state=0), SVR()),
     make_pipeline(PolynomialFeatures(3), PCA(5), SVR()),
     make_pipeline(make_pipeline(PolynomialFeatures(2), MaxAbsScaler()), Ridge()),
+    TransformedTargetRegressor(SVR(), transformer=StandardScaler()),
+    make_pipeline(
+        StandardScaler(),
+        TransformedTargetRegressor(
+            make_pipeline(PCA(2), KernelRidge(kernel="rbf")), transformer=MinMaxScaler()
+        ),
+    ),
 ]
 POSITIVE_REGRESSORS = [
     PoissonRegressor(),
@@ -107,6 +120,7 @@ POSITIVE_REGRESSORS = [
     TweedieRegressor(power=0),
     TweedieRegressor(power=0, link="log"),
 ]
+UP = MinMaxScaler(feature_range=(0.1, 1.0))
 CLASSIFIERS = [
     LinearDiscriminantAnalysis(),
     LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.2),
@@ -142,6 +156,21 @@ def assert_exact(function, points, expected_value):
 def test_regressors_are_exact(model):
     model = clone(model).fit(UNIT, Y)
     assert_exact(wrap(model), ELSEWHERE, model.predict(ELSEWHERE))
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "target"),
+    [
+        (TransformedTargetRegressor(SVR(), func=np.log, inverse_func=np.exp), 1, None),
+        (TransformedTargetRegressor(PoissonRegressor(), transformer=UP), 1, None),
+        (TransformedTargetRegressor(Ridge(), transformer=StandardScaler()), 2, 1),
+    ],
+    ids=["no scaler", "no score", "two outputs"],
+)
+def test_what_is_not_affine_in_a_score_is_numerical(model, y, target):
+    outputs = POSITIVE if y == 1 else np.column_stack([Y, POSITIVE])
+    function = wrap(model.fit(UNIT, outputs), target=target)
+    assert function.gradient_method != "exact"
 
 
 @pytest.mark.parametrize("model", POSITIVE_REGRESSORS, ids=str)

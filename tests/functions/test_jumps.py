@@ -13,7 +13,7 @@ import propopt as po
 from propopt import batches
 from propopt.batches import Budget
 from propopt.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
-from propopt.functions import Jumps, jump_test
+from propopt.functions import Jumps, cost, jump_test
 from propopt.functions.jumps import FEWEST, MOST, Segments, jumps_along
 from propopt.functions.models import called
 
@@ -230,7 +230,8 @@ def test_missing_numbers_stay_where_they_are():
 
 
 def test_a_test_that_takes_long_is_announced(monkeypatch, capsys):
-    monkeypatch.setattr(called, "LONG_TEST", 0.0)
+    monkeypatch.setattr(cost, "WORTH_SAYING", 0.0)
+    monkeypatch.setattr(called, "WORTH_TIMING", 0.0)
     po.wrap(smooth).jumps_at(X)
     assert "whether smooth jumps" in capsys.readouterr().err
     monkeypatch.undo()

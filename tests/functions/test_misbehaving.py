@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.linear_model import Ridge
 
 import propopt as po
 from propopt.errors import InvalidInput
@@ -199,6 +200,96 @@ def test_half_precision_has_values_but_no_differences_of_them():
         function.gradient(X)
     own = po.wrap(lambda P: smooth(P).astype(np.float16), step=0.1).gradient(X)
     np.testing.assert_allclose(own, exact(), rtol=0, atol=0.1)
+
+
+# underflow
+
+
+def far_from_it(size):
+    """Programs of gradients of one size, and what their optima are over that size."""
+    matching = po.GradientMatching(size * UNDER)
+    robust = po.PairwiseRobustness(UNDER_GRAPH)
+    return {
+        "robust": matching + 0.5 * robust,
+        "smooth": matching + 0.5 * robust + 0.3 * po.Smoothness(po.chain_graph(4)),
+        "sparse": matching + 0.5 * robust + 0.5 * size * po.Sparsity(),
+        "differences": matching + 5.0 * po.MaxDifferenceRobustness(UNDER_GRAPH),
+        "values": matching + 0.5 * po.FunctionMatching(UNDER, size * UNDER[:, 0]),
+    }
+
+
+UNDER = np.random.default_rng(3).normal(size=(30, 4))
+UNDER_GRAPH = po.knn_graph(UNDER, 4)
+LAPLACIAN = np.diag(np.asarray(UNDER_GRAPH.similarities.sum(axis=1)).ravel())
+LAPLACIAN = LAPLACIAN - UNDER_GRAPH.similarities.toarray()
+
+
+@pytest.mark.parametrize("name", list(far_from_it(1.0)))
+@pytest.mark.parametrize("size", [1e-138, 1e-100, 1e130])
+def test_optima_scale_with_their_gradients(name, size):
+    found = po.solve(far_from_it(size)[name])
+    if name == "robust":  # by a dense solve
+        expected = np.linalg.solve(np.eye(30) + 2.0 * 0.5 * LAPLACIAN, UNDER)
+    else:
+        expected = po.solve(far_from_it(1.0)[name]).attributions
+    np.testing.assert_allclose(found.attributions / size, expected, rtol=0, atol=1e-9)
+    assert found.gap <= 1e-6
+
+
+@pytest.mark.parametrize("name", list(far_from_it(1.0)))
+@pytest.mark.parametrize("size", [1e-145, 1e-160, 1e-170, 1e-300, 5e-324])
+def test_gradients_whose_squares_vanish_are_named(name, size):
+    objective = far_from_it(size)[name]
+    message = (
+        r"^gradient_matching: sums of squares of numbers up to .* vanish; multiply"
+    )
+    with pytest.raises(InvalidInput, match=message):
+        po.solve(objective)
+    with pytest.raises(InvalidInput, match=message):
+        po.certify(objective, 0.5 * size * UNDER)
+
+
+VANISHING = {
+    "explain": lambda G: po.explain(lambda P: P @ G[0, :3], X, scale=None),
+    "sweep": lambda G: po.sweep(
+        po.GradientMatching(G) + po.PairwiseRobustness(UNDER_GRAPH),
+        {"pairwise_robustness": [0.1, 1.0]},
+    ),
+    "bound": lambda G: po.solve(
+        1.0 * po.PairwiseRobustness(UNDER_GRAPH),
+        subject_to=[po.GradientMatching(G) <= 1e-320],
+    ),
+    "limit": lambda G: po.solve(
+        po.GradientMatching(G),
+        subject_to=[po.PairwiseRobustness(UNDER_GRAPH) <= 1e-320],
+    ),
+    "totals": lambda G: po.solve(
+        po.GradientMatching(0.0 * G) + po.PairwiseRobustness(UNDER_GRAPH),
+        subject_to=[po.Completeness(G[:, 0])],
+    ),
+}
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e-158, 1e-170])
+@pytest.mark.parametrize("use", VANISHING.values(), ids=VANISHING)
+def test_whatever_claims_a_gap_of_squares_that_vanish_is_refused(use, size):
+    with pytest.raises(InvalidInput, match=r"squares of numbers up to .* vanish"):
+        use(size * UNDER)
+
+
+def test_weights_that_make_squares_vanish_are_named():
+    matching = po.GradientMatching(1e-130 * UNDER)
+    with pytest.raises(InvalidInput, match="vanish; multiply all weights"):
+        po.solve(1e-100 * matching + 1e-100 * po.PairwiseRobustness(UNDER_GRAPH))
+    learner = po.interactions.ILOCO(Ridge(), po.interactions.DataSplit())
+    with pytest.raises(InvalidInput, match=r"y: sums of squares of numbers .* vanish"):
+        learner.fit(UNDER, 1e-170 * UNDER[:, 0])
+
+
+def test_gradients_of_zero_are_explained_by_zero():
+    found = po.solve(po.GradientMatching(0.0 * UNDER) + po.Sparsity())
+    np.testing.assert_array_equal(found.attributions, 0.0)
+    assert found.gap == 0.0
 
 
 # overflow

@@ -160,7 +160,7 @@ def test_a_column_without_any_value_has_no_effect():
     function = po.wrap(lambda t: t["dose"].fillna(0.0), data=table)
     found = function.gradient(table)
     np.testing.assert_array_equal(found["age"], 0.0)
-    np.testing.assert_array_equal(function.schema.scales("std")[0], 1.0)
+    np.testing.assert_array_equal(function.schema.scales("std")[0], 0.0)
 
 
 def filled(table):

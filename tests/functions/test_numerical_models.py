@@ -8,14 +8,18 @@ import pytest
 from scipy.special import logit
 from sklearn import linear_model
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.cluster import KMeans
+from sklearn.cluster import Birch, KMeans, MeanShift
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     IsolationForest,
     RandomForestClassifier,
 )
+from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeRegressor
 from small_data import BINARY, FRAME, NOISE, THREE, UNIT, X, Y, same
@@ -143,9 +147,41 @@ def test_several_outputs_of_a_numerical_model_need_a_position():
     same(wrap(model, target=1).value(X), model.predict(X)[:, 1], 1e-15)
 
 
-def test_meta_estimators_and_clusterers_can_be_called():
+def test_meta_estimators_can_be_called():
     calibrated = CalibratedClassifierCV(LinearSVC(), cv=2).fit(UNIT, BINARY)
     expected = calibrated.predict_proba(UNIT)[:, 1]
     same(wrap(calibrated).value(UNIT), expected, 1e-15)
-    clusters = KMeans(2, n_init=1, random_state=0).fit(UNIT)
-    same(wrap(clusters).value(UNIT), clusters.predict(UNIT), 1e-15)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lambda: KMeans(2, n_init=1, random_state=0),
+        lambda: Birch(n_clusters=2),
+        lambda: make_pipeline(StandardScaler(), KMeans(2, n_init=1, random_state=0)),
+        lambda: GridSearchCV(KMeans(n_init=1), {"n_clusters": [2, 3]}, cv=2),
+    ],
+)
+def test_the_number_of_a_cluster_is_refused_and_its_distance_is_not(kind):
+    model = kind().fit(UNIT)
+    with pytest.raises(InvalidInput, match=r"number of a cluster, .* wrap") as caught:
+        wrap(model)
+    with pytest.raises(InvalidInput, match="number of a cluster"):
+        wrap(model, data=pd.DataFrame(UNIT), output="value")
+    assert "wrap(lambda X: model.transform(X)[:, k])" in str(caught.value)
+    k = 1
+    distance = wrap(lambda X: model.transform(X)[:, k])
+    same(distance.value(UNIT), model.transform(UNIT)[:, 1], 1e-15)
+    with pytest.raises(InvalidInput, match="returns one, such as the distance"):
+        wrap(MeanShift().fit(UNIT))
+
+
+def test_labels_of_outliers_are_no_quantity_and_their_score_is():
+    detector = IsolationForest(n_estimators=5, random_state=0).fit(UNIT)
+    with pytest.raises(InvalidInput, match="has no 'value'; it has 'margin'"):
+        wrap(detector, output="value")
+    mixture = GaussianMixture(2, random_state=0).fit(UNIT)
+    with pytest.raises(InvalidInput, match="2 outputs; give the position"):
+        wrap(mixture).value(UNIT)
+    share = wrap(mixture, target=1).value(UNIT)
+    same(share, mixture.predict_proba(UNIT)[:, 1], 1e-15)

@@ -27,6 +27,9 @@ from propopt import batches
 from propopt.batches import Budget
 from propopt.errors import InvalidInput, Refused
 from propopt.functions import Exponential, LinearPlusSine, Power, central_differences
+from propopt.sampling.laws import NoiseLaw
+from propopt.sampling.laws.box_means import BoxMeans
+from propopt.structures.boxes import Boxes, Tree
 
 
 Z = 4.5
@@ -233,6 +236,43 @@ def test_effects_of_categories_are_averaged_over_the_noise(mixed):
     assert (error / smooth.gradient_error(near)["colour"]).abs().max() < Z
 
 
+@pytest.mark.parametrize("read", [True, False])
+def test_a_column_without_noise_stays_as_it_is(read):
+    """Then the others have the law of the table without it, at that value."""
+    X = np.random.default_rng(0).uniform(-1, 1, (80, 3))
+    X[:, 1] = X[:, 1] > 0.0
+    forest = RandomForestRegressor(5, random_state=0, max_depth=4)
+    forest.fit(X, X[:, 0] * X[:, 1] + X[:, 2])
+    still = np.array([0.5, 0.0, 0.3])
+    model = forest if read else lambda Z: forest.predict(Z)
+    found = po.smoothed(po.wrap(model), still)
+    for value in (0.0, 0.5, 1.0):  # on the split between both, too
+        rows = X[:5].copy()
+        rows[:, 1] = value
+
+        def without(Z, value=value):
+            return forest.predict(np.insert(Z, 1, value, axis=1))
+
+        alone = po.smoothed(po.wrap(without), still[[0, 2]], n_samples=40_000)
+        error = found.gradient(rows)[:, [0, 2]] - alone.gradient(rows[:, [0, 2]])
+        own, other = (
+            f.gradient_error(x) for f, x in ((found, rows), (alone, rows[:, [0, 2]]))
+        )
+        z = error / np.hypot(own[:, [0, 2]], other)
+        assert np.abs(z).max() < Z
+    np.testing.assert_array_equal(found.gradient(X[:5])[:, 1], 0.0)
+
+
+def test_without_noise_the_mean_of_boxes_is_their_value():
+    step = Tree.of([0, -1, -1], [0, 0, 0], [1, -1, -1], [2, -1, -1], [0, 0, 1])
+    means = BoxMeans(
+        Boxes.of_trees([step], n_columns=1), NoiseLaw(np.zeros(1), (None,))
+    )
+    values, slopes = means.of(np.array([[-1.0], [0.0], [1e-300], [2.0]]))
+    np.testing.assert_array_equal(values, [0.0, 0.0, 1.0, 1.0])
+    np.testing.assert_array_equal(slopes, 0.0)
+
+
 def test_the_method_is_named():
     smooth = po.smoothed(Power(3), 0.5)
     method = "Stein's identity over antithetic pairs, scale=0.5, n_samples=500"
@@ -244,6 +284,8 @@ def test_the_method_is_named():
     ("arguments", "message"),
     [
         ({"scale": 0.0}, "scale: expected numbers > 0"),
+        ({"scale": [0.0, 0.0]}, "scale: expected numbers > 0"),
+        ({"scale": [1.0, -1.0]}, "scale: expected numbers > 0"),
         ({"scale": [[1.0]]}, "scale: expected 1 dimensions"),
         ({"scale": "wide"}, "scale: expected numbers"),
         ({"scale": 1.0, "n_samples": 1}, "n_samples: expected at least 2"),

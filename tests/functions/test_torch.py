@@ -370,9 +370,23 @@ def test_class_of_modules_is_refused():
 
 
 def test_points_of_another_width_are_reported_with_the_shape_given(network):
-    with pytest.raises(RuntimeError) as caught:
+    message = r"given inputs of shape \(2, 5\).*first layer takes 3; .*input_shape="
+    with pytest.raises(InvalidInput, match=message) as caught:
         po.wrap(network, 0).value(np.ones((2, 5)))
-    assert "was given (2, 5); see wrap(..., input_shape=)" in caught.value.__notes__[0]
+    assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+def test_a_module_that_has_answered_fails_by_its_own_error(X):
+    module = nn.Linear(3, 1)
+    function = po.wrap(module)
+    function.value(X)
+
+    def refuse(_):
+        raise RuntimeError("the device is gone")
+
+    module.forward = refuse
+    with pytest.raises(RuntimeError, match="the device is gone"):
+        function.value(X)
 
 
 def test_input_shape_that_does_not_fit(X):

@@ -82,7 +82,7 @@ def test_wrapped_models_survive_pickling():
 def test_wrapped_models_have_a_short_repr():
     model = make_pipeline(StandardScaler(), linear_model.LogisticRegression())
     text = repr(wrap(model.fit(X, BINARY), "yes"))
-    assert text == "ExactModel(probability of yes, by Pipeline)"
+    assert text == "ExactModel(probability of yes, by LogisticRegression)"
 
 
 REFUSED = [

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import re
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from propopt.errors import DegenerateVarianceWarning, FewPatchesWarning, Invalid
 from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
 from propopt.interactions.features import Features
 from propopt.interactions.inference.equal_rows import ErrorRange
+from propopt.interactions.inference.scores import set_scores
 from propopt.interactions.left_out import inclusion_exclusion
 from propopt.interactions.row_errors import SquaredError
 from propopt.interactions.sets import read_sets
@@ -87,7 +90,7 @@ def test_what_is_fitted_is_the_same_for_one_seed_and_another_for_others(table):
 
 def test_fixed_columns_leak_what_theory_says_of_the_main_effects():
     X, y = make_friedman1(n_samples=80, n_features=6, random_state=0)
-    scheme = Minipatches(n_patches=600, n_features=3)
+    scheme = Minipatches(n_patches=600, n_features=3, columns="fixed")
     found = ILOCO(DecisionTreeRegressor(random_state=0), scheme).fit(X, y)
     expected = additive_leak(
         found.main_effects_.estimates, 3, found.result_.sets, SquaredError()
@@ -190,7 +193,7 @@ def test_where_a_predictor_is_never_wrong_there_is_no_zero_width(table):
         model = ILOCO(DecisionTreeRegressor(max_depth=1), DataSplit()).fit(X, y)
     frame = model.result_.to_frame()
     assert (frame["degenerate"] & (frame["estimate"] == 0.0)).any()
-    assert (frame["ci_high"] - frame["ci_low"] > 0.0).all()
+    np.testing.assert_array_equal(frame["ci_high"] - frame["ci_low"] > 0, frame["used"])
 
 
 def test_rows_without_weight_count_as_if_they_were_not_there(table):
@@ -213,18 +216,93 @@ def test_seeds_of_any_size_reach_learners_as_they_take_them(table, seed):
     assert np.isfinite(split.result_.estimates).all()
 
 
-def test_features_that_a_learner_does_not_use_are_told_and_have_no_zero_width(table):
+def test_features_that_a_learner_does_not_use_score_zero_exactly(table):
     X, y = table
-    with pytest.warns(DegenerateVarianceWarning) as caught:
-        model = ILOCO(Lasso(alpha=0.5), DataSplit()).fit(X, y)
-    (warning,) = caught
-    assert "of 6 pairs have one score in all rows" in str(warning.message)
+    model = ILOCO(Lasso(alpha=0.5), DataSplit()).fit(X, y)
+    unused = set(model.result_.not_used)
+    rows = held_out(120, 60, seed=0).training
+    table = X.to_numpy()[rows]
+    kept = [[j for j in range(4) if j not in own] for own in read_left_out(4)]
+    lines = [Lasso(alpha=0.5).fit(table[:, own], y[rows]).coef_ for own in kept]
+    of_zero = [
+        set(np.array(own)[line != 0.0]) for own, line in zip(kept, lines, strict=True)
+    ]
+    assert unused == {0, 1, 2, 3} - set().union(*of_zero) != set()
     frame = model.result_.to_frame()
-    assert frame["degenerate"].sum() > 0
-    equal = frame[frame["degenerate"]]
-    assert (equal["ci_high"] - equal["ci_low"] > 0.0).all()
-    assert not equal["reject"].any()
-    assert "all rows have one score" in " ".join(model.result_.cautions)
+    assert set(map(X.columns.get_loc, set(X) - used_in(frame))) == unused
+    own = frame[~frame["used"]]
+    for column in ("estimate", "se", "ci_low", "ci_high"):
+        assert (own[column] == 0.0).all()
+    assert (own["p_two"] == 1.0).all()
+    assert "not used by any fit" in " ".join(model.result_.cautions)
+
+
+def read_left_out(n_features):
+    """No feature, each, and each pair."""
+    return [own for size in range(3) for own in combinations(range(n_features), size)]
+
+
+def used_in(frame):
+    """Features of which some set is used."""
+    own = frame[frame["used"]]
+    return set(own["feature_1"]) | set(own["feature_2"])
+
+
+def test_patches_without_a_feature_that_no_tree_uses_do_not_score_it():
+    X, y = make_friedman1(n_samples=80, n_features=6, random_state=0)
+    X[:, 3] = 7.0
+    learner = DecisionTreeRegressor(random_state=0)
+    fixed = Minipatches(n_patches=600, n_features=3, columns="fixed")
+    of_one_size = ILOCO(learner, fixed).fit(X, y)
+    assert of_one_size.result_.estimates.all()  # whose target is a leak, and not zero
+    assert of_one_size.left_out_.used == {0, 1, 2, 4, 5}
+    scheme = Minipatches(n_patches=600, n_features=3)
+    found = ILOCO(learner, scheme).fit(X, y)
+    assert found.result_.not_used == found.main_effects_.not_used == (3,)
+    raw = set_scores(found.left_out_, found.result_.sets).estimates
+    own = (found.result_.sets == 3).any(axis=1)
+    assert np.abs(raw[own]).min() > 0.01  # what the patches that have it happen to be
+    assert not found.result_.estimates[own].any()
+    np.testing.assert_array_equal(found.result_.estimates[~own], raw[~own])
+    assert not found.result_.intervals()[own].any()
+    assert found.result_.sentences(15)[-1].count("not used") == 1
+
+
+@pytest.mark.filterwarnings("ignore::propopt.errors.DegenerateVarianceWarning")
+def test_a_feature_that_one_row_of_all_tells_something_of_is_used():
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.normal(size=(120, 2)), np.zeros(120)])
+    X[17, 2], y = 1.0, X[:, 0] + 30.0 * (np.arange(120) == 17)
+    for scheme in (Minipatches(n_patches=300, rows=0.5), DataSplit(n_folds=2)):
+        found = ILOCO(DecisionTreeRegressor(max_depth=2), scheme, order=1).fit(X, y)
+        assert 2 not in found.result_.not_used
+
+
+@pytest.mark.filterwarnings("ignore::propopt.errors.DegenerateVarianceWarning")
+def test_copies_of_a_feature_are_used_where_either_is():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(100, 3))
+    X[:, 1] = X[:, 0]
+    y = 3.0 * X[:, 0] + 0.1 * rng.normal(size=100)
+    learner = DecisionTreeRegressor(max_depth=1)
+    found = ILOCO(learner, DataSplit(), order=1).fit(X, y)
+    # each does the work of the other
+    np.testing.assert_allclose(found.result_.estimates[:2], 0.0, atol=1e-12)
+    assert 0 not in found.result_.not_used
+    assert 1 not in found.result_.not_used
+
+
+@pytest.mark.filterwarnings("ignore::propopt.errors.FewPatchesWarning")
+def test_the_number_of_patches_that_would_do_does():
+    X, y = make_friedman1(n_samples=100, n_features=5, random_state=0)
+    tree = DecisionTreeRegressor(min_samples_leaf=5)
+    few = ILOCO(tree, Minipatches(n_patches=200)).fit(X, y).result_
+    (caution,) = (own for own in few.cautions if own.startswith("Few patches limit"))
+    n_patches = int(re.search(r"n_patches=(\d+)", caution).group(1))
+    assert n_patches >= 8 * 200
+    more = ILOCO(tree, Minipatches(n_patches=n_patches)).fit(X, y).result_
+    # 20 groups know a variance as χ² of 19 degrees: above 1.75² its mean 7 times of 10⁶
+    assert (more.monte_carlo <= 1.75 * few.standard_errors).all()
 
 
 def test_a_copy_is_not_fitted_and_a_pickle_scores_the_same(found, table):
@@ -320,7 +398,7 @@ def test_sets_are_read_in_any_order_and_of_any_names():
 
 def test_patches_are_not_asked_for_sets_that_none_of_them_can_see(table):
     X, y = table
-    scheme = Minipatches(n_patches=700, n_features=2, keep=True)
+    scheme = Minipatches(n_patches=700, n_features=2, columns="fixed", keep=True)
     model = ILOCO(LinearRegression(), scheme).fit(X.to_numpy(), y)
     for ask in (model.interactions, lambda **how: model.target(X.to_numpy(), y, **how)):
         with pytest.raises(

@@ -198,9 +198,10 @@ def test_a_feature_that_no_transformer_has_scores_exactly_zero() -> None:
         make_column_transformer((StandardScaler(), ["score"])), Ridge()
     )
     found = ILOCO(numbers, DataSplit(), order=1, sets=[("age",)])
-    with pytest.warns(UserWarning, match="same value|one score"):
-        found.fit(PEOPLE, Y)
+    found.fit(PEOPLE, Y)
     assert found.result_.estimates.tolist() == [0.0]
+    assert found.result_.intervals().tolist() == [[0.0, 0.0]]
+    assert "age" in {found.result_.names[place] for place in found.result_.not_used}
 
 
 # learners

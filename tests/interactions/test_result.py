@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from propopt.errors import InvalidInput
 from propopt.interactions import InteractionScores
 from propopt.interactions.inference.equal_rows import ErrorRange
+from propopt.interactions.reading import words
 from propopt.results.result import Result
 from tests.support.interaction_scores import made_up_scores
 
@@ -31,6 +35,7 @@ COLUMNS = [
     "n_patches_min",
     "degenerate",
     "effective_rows",
+    "used",
 ]
 
 
@@ -111,6 +116,9 @@ def test_a_saved_file_is_the_same_scores(rng, tmp_path, order):
         notes=("one", "two"),
         columns=(("a",), (0, 1), ("c", "d"), ("e",), ("f",)),
         error_range=ErrorRange(0.0, 2.5, proved=True),
+        n_patches=1500,
+        n_row_groups=7,
+        not_used=(0, 3),
         main=made_up_scores(rng, order=1, names=(0, 1, 2, 3, "four")),
     )
     scores.save(tmp_path / "scores")
@@ -146,6 +154,9 @@ BROKEN = [
     ({"n_candidates": 9}, "n_candidates: expected at least the number of sets"),
     ({"n_rows": 0}, "n_rows: expected an integer >= 1, got 0"),
     ({"units": "\ud800"}, "units: expected text"),
+    ({"not_used": (5,)}, "not_used: expected places of features"),
+    ({"not_used": (1, 1)}, "not_used: expected a list of integers >= 0, each once"),
+    ({"n_row_groups": -1}, "n_row_groups: expected an integer >= 0, got -1"),
     ({"columns": (("a",), ("b",))}, "columns: expected those of each feature"),
     ({"columns": ((),) * 5}, "columns: expected a list of lists of text and numbers"),
     ({"error_range": ErrorRange(1.0, 0.0, True)}, "error_range: expected two numbers"),
@@ -218,9 +229,10 @@ def test_a_score_that_main_effects_leak_is_no_interaction(rng):
     assert "matter jointly" in joint
     assert "no more than what main effects leak into it" in leaked
     (caution,) = scores.cautions
-    assert "no interaction would give scores from -0.1 to 0.2, and of 3 inte" in caution
-    assert "zero 1 are beyond that leak too" in caution
-    assert "columns='bernoulli'" in caution
+    assert caution == (
+        "Excluding zero is no finding: patches of one size leak -0.1 to 0.2 into "
+        "scores. 1 interval goes beyond. Draw columns='bernoulli'."
+    )
     assert not sure(rng, [0.2, -0.1, 3.0]).cautions
 
 
@@ -229,15 +241,13 @@ def test_scores_between_zero_and_the_leak_are_no_interaction(rng):
     scores = sure(rng, [0.3, -0.3, 0.0], leak=np.array([2.0, -2.0, 0.1]))
     for sentence in scores.sentences(2):
         assert sentence.endswith("no more than what main effects leak into it.")
-    assert "of 2 intervals that exclude zero 0 are beyond that leak too" in str(
-        scores.cautions
-    )
+    assert "0 intervals go beyond." in str(scores.cautions)
 
 
 def test_of_an_error_without_closed_form_the_leak_is_not_known(rng):
     scores = sure(rng, [0.2, -0.1, 3.0], leak=np.array(np.nan), error="absolute")
     (caution,) = scores.cautions
-    assert "how far from zero is not known of absolute errors" in caution
+    assert "how much is unknown for absolute errors. Draw columns=" in caution
     assert not scores.to_frame(against="leak")["reject"].any()
     words = "zero is excluded, and what main effects leak into it is not known."
     assert scores.sentences(1)[0].endswith(words)
@@ -246,12 +256,14 @@ def test_of_an_error_without_closed_form_the_leak_is_not_known(rng):
 def test_rows_that_say_little_are_told(rng):
     few = sure(rng, [0.2, 0.1, 0.3], effective_rows=np.array([2.5, 40.0, 60.0]))
     (caution,) = few.cautions
-    assert caution.startswith("of 1 pair fewer than 10 rows carry the standard error")
-    assert "(at least 2.5)" in caution
+    assert caution == (
+        "Fewer than 10 rows carry the error of 1 pair (at least 2.5). A normal law is "
+        "doubtful there: judge more rows."
+    )
     unknown = sure(rng, [0.2, 0.1, 0.3])
-    vars(unknown)["monte_carlo"] = np.array([np.nan, 0.1, 0.1])
+    vars(unknown)["monte_carlo"] = np.array([np.nan, 0.001, 0.001])
     (caution,) = unknown.cautions
-    assert caution.startswith("of 1 pair the error of finitely many patches is not kno")
+    assert caution.startswith("The error of few patches is unknown for 1 pair: a row")
     assert unknown.sentences(2)[1].endswith("its error is not known.")
 
 
@@ -260,9 +272,77 @@ def test_equal_rows_are_told_with_the_range_that_is_assumed(rng, proved):
     scores = sure(rng, [0.0, 0.1, 0.3], error_range=ErrorRange(0.0, 2.0, proved))
     vars(scores)["standard_errors"] = np.array([0.0, 0.1, 0.1])
     (caution,) = scores.cautions
-    assert caution.startswith("of 1 pair all rows have one score")
-    assert "what 50 equal rows allow" in caution
-    assert ("those that were seen" in caution) is not proved
+    assert caution.startswith("All rows score alike in 1 pair: intervals assume errors")
+    assert caution.endswith("Judge over 50 rows.")
+    assert "within 0 to 2" in caution
+    assert ("(as seen)" in caution) is not proved
+
+
+def test_patches_that_limit_are_told_with_the_number_that_would_do(rng):
+    errors = np.array([0.8, 0.05, 0.25])
+    scores = sure(rng, [0.2, 0.1, 0.3], n_patches=1500)
+    vars(scores)["standard_errors"] = np.full(3, 0.1)
+    vars(scores)["monte_carlo"] = errors
+    assert scores.cautions == (
+        "Few patches limit 2 of 3 pairs: their error is up to 8 times that of rows. "
+        "Take n_patches=96000 or more.",
+    )
+    vars(scores)["n_patches"] = 0  # of a source that does not know it
+    assert "Take 64 times as many or more." in scores.cautions[0]
+    vars(scores)["monte_carlo"] = np.full(3, 0.1)
+    assert not scores.cautions
+
+
+def everything_to_say(rng: np.random.Generator, **fields: object) -> InteractionScores:
+    """Scores of sets of four features of which each caution is to be told."""
+    scores = made_up_scores(
+        rng, n_features=8, order=4, n_patches=1500, not_used=(7,), **fields
+    )
+    count = len(scores)
+    errors, patches = np.full(count, 0.01), np.full(count, 0.08)
+    errors[0], patches[1] = 0.0, np.nan
+    own = {"standard_errors": errors, "monte_carlo": patches}
+    own["effective_rows"] = np.full(count, 2.5)
+    vars(scores).update(own)
+    return scores
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"leak": np.array(-0.123456)},
+        {"leak": np.array(np.nan), "error": "absolute"},
+        {"leak": np.array(0.1), "n_row_groups": 12_345},
+        {"leak": np.array(0.1), "error_range": ErrorRange(-1234.5, 1234.5, True)},
+    ],
+)
+def test_each_caution_is_a_verdict_a_number_and_what_to_do_in_25_words(rng, fields):
+    cautions = everything_to_say(rng, **fields).cautions
+    n_kinds = inspect.getsource(words.cautions).count("yield from")
+    assert len(cautions) == n_kinds == 6
+    for caution in cautions:
+        assert len(caution.split()) <= 25, caution
+        assert caution.endswith(".")
+        assert re.search(r"\b(Draw|Take|Leave|Judge|judge) \S+", caution), caution
+        if "unknown" not in caution:
+            assert re.search(r"\d", caution), caution
+
+
+def test_features_that_are_not_used_score_zero_with_that_word(rng):
+    scores = made_up_scores(rng, not_used=(1,), estimates=np.zeros(10))
+    own = (scores.sets == 1).any(axis=1)
+    assert own.sum() == 4
+    for name in ("standard_errors", "monte_carlo"):
+        vars(scores)[name] = np.where(own, 0.0, getattr(scores, name))
+    np.testing.assert_array_equal(scores.intervals()[own], np.zeros((4, 2)))
+    for alternative in ("two-sided", "greater", "less"):
+        np.testing.assert_array_equal(scores.p_values(alternative)[own], np.ones(4))
+    frame = scores.to_frame()
+    np.testing.assert_array_equal(~frame["used"], own)
+    assert not (frame["reject"] | frame["degenerate"])[own].any()
+    (said,) = (s for s in scores.sentences(10) if s.startswith("a × b"))
+    assert said.endswith("0 to 0: not used: no fit changes a prediction by 'b'.")
+    assert ">not used<" in scores._repr_html_()
 
 
 def test_one_line_tells_what_and_how(rng):
@@ -280,7 +360,7 @@ def test_a_card_has_both_ends_and_all_cautions_and_escapes_names(rng):
     assert "&lt;b&gt; × b" in card
     assert "<b>" not in card.replace("<b>iLOCO of 3 pairs, 50 rows</b>", "")
     assert "most negative" in card
-    assert "are beyond that leak too" in card
+    assert "Excluding zero is no finding" in card
     assert "not with those of another" in card
 
 

@@ -10,10 +10,12 @@ import pytest
 from refit_cases import product_table, read
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import mean_squared_error
+from sklearn.naive_bayes import GaussianNB
 
 from propopt._typing import Array
 from propopt.errors import AdditiveErrorWarning, InvalidInput
 from propopt.interactions import DataSplit
+from propopt.interactions.refits import Refits
 from propopt.interactions.row_errors import (
     ABSOLUTE_LEAK,
     ABSOLUTE_LEAK_OF_TWO,
@@ -152,3 +154,17 @@ def test_absolute_errors_warn_with_the_numbers_of_the_closed_form() -> None:
         one, two = 1 + effect**2, 1 + 2 * effect**2
         score = np.sqrt(2 / np.pi) * (2 * np.sqrt(one) - 1 - np.sqrt(two))
         assert said == float(f"{score:.2g}")
+
+
+@pytest.mark.parametrize(
+    ("learner", "y", "message"),
+    [
+        (LinearRegression(), ["yes", "no"] * 5, "got 'yes'; of classes take a classif"),
+        (GaussianNB(), [1, "a"] * 5, "expected labels of one type, got 'int', 'str'"),
+        (GaussianNB(), [b"a", b"b"] * 5, "expected numbers or text, got bytes"),
+    ],
+)
+def test_targets_of_another_kind_are_refused_with_what_would_do(learner, y, message):
+    labels = np.array(y, dtype=object)
+    with pytest.raises(InvalidInput, match=f"^y: .*{message}"):
+        Refits.of(learner, np.arange(20.0).reshape(10, 2), labels)

@@ -63,7 +63,7 @@ def test_of_a_split_only_the_training_rows_choose() -> None:
     assert chosen.n_candidates == 3
     assert "3 of 15 sets were chosen for their scores in minipatches" in chosen.notes[0]
     assert chosen.notes[0].endswith("corrections count 3")
-    (fold,) = DataSplit().folds(200, 4)
+    (fold,) = DataSplit().drawn_folds(200, 4)
 
     def chosen_after(changed: Any) -> list[list[int]]:
         y = Y.copy()

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from papers import PAPERS
@@ -58,11 +59,47 @@ def test_a_run_has_the_verdicts_on_record(name):
     made = PROPERTIES.figures[name]()
     results = tuple(one.run() for one in made.panels)
     report = FigureReport(
-        name=name, figure=made, results=results, seconds=0.0, record=PROPERTIES.record
+        name=name,
+        figure=made,
+        results=results,
+        seconds=0.0,
+        record=PROPERTIES.record,
+        values=PROPERTIES.values_on_record,
     )
     known = {key for key in PROPERTIES.record if key[0] == name}
     assert {(name, c.text, c.difference) for c in report.claims} == known
     assert report.changed == []
+    assert len(report.measured) == 150
+    assert report.drifted == []
+
+
+def test_docs_tell_the_distances_on_record():
+    """Every row of every table; what is no number is no number with a reason."""
+    values = PROPERTIES.values_on_record
+    _, text = DOCS.read_text(encoding="utf-8").split("## Distances on tables")
+    rows = {key[1:3] for key in values if key[0] == "tables" and key[3] != "measured"}
+    assert len(rows) == 4 * 28
+    for panel, what in rows:
+        (section,) = re.findall(
+            rf"^\*\*{panel}\*\*\n(.*?)(?=^\*\*|^## )", text, re.DOTALL | re.MULTILINE
+        )
+        faithful, robust, excess, saved = (
+            values["tables", panel, what, quantity]
+            for quantity in (
+                "loss.gradient_matching",
+                "loss.pairwise_robustness",
+                "excess",
+                "saved",
+            )
+        )
+        name = re.sub(r" \(\d\)$", "", what)
+        if np.isnan(excess):
+            shares = "– | –"
+            assert f"- {name} is not compared: " in section
+        else:
+            told = f"{excess:.2%}" if excess else "0 (absolute)"
+            shares = f"{told} | {saved:.2%}"
+        assert f"| {name} | {faithful:.4g} | {robust:.4g} | {shares} |\n" in section
 
 
 PAGES = {

@@ -9,11 +9,13 @@ import pandas as pd
 import pytest
 from lime_cases import explained, grid, linear, product, tabular
 from matplotlib import pyplot as plt
-from sklearn.tree import DecisionTreeRegressor
+from matplotlib.text import Text
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import propopt as po
 from propopt.errors import InvalidInput, Refused
 from propopt.plots.lime.words import shortened
+from propopt.problems.jobs.lime.figure import write_lime_figure
 
 
 @pytest.fixture(autouse=True)
@@ -103,6 +105,56 @@ def test_a_path_draws_the_columns_that_are_asked_for(lime):
     assert curve.get_label() == "x1"
     expected = lime.path(0, [0.3, 1.0, 3.0]).coefficients[:, 1]
     assert curve.get_ydata() == pytest.approx(expected)
+
+
+def test_lines_of_a_path_are_named_at_their_ends_in_their_colours(lime):
+    axes = po.plots.lime_path(lime)
+    axes.figure.canvas.draw()
+    names = {text.get_text(): text for text in axes.texts}
+    curves = [line for line in axes.lines if line.get_label() in names]
+    assert len(curves) == 2
+    assert len({line.get_color() for line in curves}) == 2
+    for line in curves:
+        assert names[line.get_label()].get_color() == line.get_color()
+    assert axes.get_legend() is None
+
+
+def test_close_lines_have_names_that_do_not_overlap(named):
+    axes = po.plots.lime_path(named, n_features=9)
+    axes.figure.canvas.draw()
+    names = {line.get_label() for line in axes.lines}
+    boxes = [
+        Text.get_window_extent(text)  # without the line that leads there
+        for text in axes.texts
+        if text.get_text() in names
+    ]
+    assert len(boxes) == 9
+    heights = sorted((box.y0 + box.y1) / 2.0 for box in boxes)
+    apart = [above - below for below, above in pairwise(heights)]
+    assert min(apart) > 9.0 * axes.figure.dpi / 72.0  # letters are of 9 points
+
+
+def test_titles_and_axes_say_what_is_explained():
+    X = pd.DataFrame(grid(2), columns=["a", "b"])
+    y = np.where(X["a"] > 0.5, "malignant", "benign")
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    f = po.wrap(tree, target="malignant", data=X)
+    lime = po.lime.limits(f, X.iloc[[36]], data=X)
+    for draw in (po.plots.lime_coefficients, po.plots.lime_path, po.plots.lime_profile):
+        axes = draw(lime)
+        title = axes.get_title() + axes.get_title(loc="right")
+        assert title.startswith("probability of malignant, row 36\n")
+        words = axes.get_xlabel() + axes.get_ylabel()
+        assert "probability of malignant" in words
+        assert "units of the output" not in words
+    assert po.plots.lime_map(lime, 0, 1).get_title().startswith("probability of mal")
+
+
+def test_a_figure_has_one_legend(named, tmp_path):
+    write_lime_figure(named, [0.5, 1.0, 2.0], "x", str(tmp_path / "x.svg"))
+    drawing = (tmp_path / "x.svg").read_text()
+    assert drawing.count("mean of runs") == 1
+    assert drawing.count("exact limit") == 1
 
 
 def test_bars_of_a_profile_end_at_the_means_of_bins(lime):

@@ -17,6 +17,8 @@ import propopt as po
 from propopt.errors import InvalidInput
 from propopt.plots import plot_trade_offs
 from propopt.plots.doubt import FADED
+from propopt.quantity import Quantity
+from propopt.tables.names import Labels
 
 
 mpl.use("Agg")
@@ -108,10 +110,13 @@ def test_two_numbers_and_a_blank_one():
     assert [len(family.get_xdata()) for family in families] == [2, 2]
 
 
+NEAREST = "smoothgrad: scale 0.1 is nearest"
+
+
 def test_the_nearest_of_a_family_is_told():
     axes = drawn(FRONT, PLAIN, SMOOTH, nearest=[3, 5])
-    assert "scale 0.1 is nearest" in labels(axes)
-    np.testing.assert_array_equal(line(axes, "scale 0.1 is nearest"), [(2, 3.5)])
+    assert NEAREST in labels(axes)
+    np.testing.assert_array_equal(line(axes, NEAREST), [(2, 3.5)])
     assert not any("nearest" in label for label in labels(drawn(FRONT, SMOOTH)))
 
 
@@ -123,7 +128,7 @@ def test_the_nearest_of_a_sweep_is_that_of_its_least_excess():
     ]
     curve = po.sweep(objective, {"sparsity": [0.1, 1.0]}, halves)
     assert curve.nearest("m").parameters["c"] == 0.6
-    assert "c 0.6 is nearest" in labels(curve.plot())
+    assert "m: c 0.6 is nearest" in labels(curve.plot())
     plt.close("all")
 
 
@@ -335,16 +340,71 @@ def test_contributions_are_steps_from_the_base_to_the_prediction():
     assert [bar.get_width() for bar in bars] == [-4.0, 2.0, 1.0]
     # the lowest starts at the base, each other where the one below ends
     assert [bar.get_x() for bar in bars] == [5.0, 3.0, 2.0]
-    assert texts(axes.texts) == ["base 2", "prediction 1"]
-    assert axes.get_xlabel() == "contribution to the output"
+    assert texts(axes.texts) == ["−4.00", "+2.00", "+1.00", "base 2", "prediction 1"]
+    assert axes.get_xlabel() == "output"
+
+
+def test_the_axis_of_steps_is_what_is_explained():
+    churn = Quantity(model="SVC", kind="log_odds", label=1, outcome="churn")
+    axes = po.plots.plot_row(contributions(quantity=churn), 1, ax=Figure().subplots())
+    assert axes.get_xlabel() == "log-odds of churn = 1"
+    assert axes.get_title() == "log-odds of churn = 1, row 1 (mine)"
+
+
+def test_numbers_stand_beside_their_bars_and_inside_the_picture():
+    errors = np.array([[1.0, 0.6, 0.1], [1.0, 1.0, 1.0]])
+    for fields in ({}, {"standard_errors": errors}):
+        for row in (0, 1):
+            axes = po.plots.plot_row(
+                contributions(**fields), row, ax=Figure().subplots()
+            )
+            axes.figure.canvas.draw()
+            frame = axes.get_window_extent()
+            for bar, text in zip(axes.patches, axes.texts, strict=False):
+                box, own = text.get_window_extent(), bar.get_window_extent()
+                assert text.get_text() == f"{bar.get_width():+.2f}".replace("-", "−")
+                if bar.get_width() < 0:
+                    assert box.x1 <= own.x0
+                else:
+                    assert box.x0 >= own.x1
+                assert frame.x0 <= box.x0 <= box.x1 <= frame.x1
+                assert own.y0 <= (box.y0 + box.y1) / 2 <= own.y1
+
+
+@pytest.mark.parametrize(
+    ("w", "shown"),
+    [
+        ([12345.6, -0.4, 0.0], ["+12,346", "0", "0"]),
+        ([0.01234, -0.004, 0.00003], ["+0.0123", "−0.0040", "0"]),
+        ([1e-9, -5e-10, 0.0], ["+1.00e−09", "−5.00e−10", "0"]),
+    ],
+)
+def test_numbers_have_the_digits_of_the_largest(w, shown):
+    found = po.Explanation(attributions=np.array([w]), method="mine")
+    axes = po.plots.plot_row(found, ax=Figure().subplots())
+    assert texts(axes.texts) == shown
+
+
+def test_the_only_row_needs_no_name_and_one_of_several_does():
+    one = po.Explanation(
+        attributions=np.array([[1.0, 2.0]]),
+        labels=Labels(points=("anna",)),
+        method="mine",
+    )
+    assert (
+        po.plots.plot_row(one, ax=Figure().subplots()).get_title() == "mine, row anna"
+    )
+    with pytest.raises(InvalidInput, match="there are 2 rows; name one, such as 0"):
+        po.plots.plot_row(contributions())
 
 
 def test_slopes_are_never_drawn_as_steps():
     slopes = dataclasses.replace(contributions(), units="scaled")
     axes = po.plots.plot_row(slopes, 1, ax=Figure().subplots())
     assert {bar.get_x() for bar in axes.patches} == {0.0}
-    assert axes.get_xlabel().startswith("slope")
-    assert not axes.texts
+    assert axes.get_xlabel().startswith("change of the output per ")
+    assert not any("base" in text or "pred" in text for text in texts(axes.texts))
+    assert axes.get_title() == "mine, row 1"
 
 
 def test_bars_below_two_standard_errors_are_faded_and_all_have_whiskers():

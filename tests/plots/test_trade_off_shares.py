@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import numpy as np
 import pandas as pd
@@ -21,9 +22,10 @@ ROBUST = "pairwise_robustness"
 WEIGHTS = np.logspace(-2, 2, 21)
 
 
-def curve(target=G):
+def curve(target=G, others=None):
     problem = po.GradientMatching(target) + po.PairwiseRobustness(POINTS)
-    return po.sweep(problem, {ROBUST: WEIGHTS}, {"half": 0.5 * G})
+    values = target.values if isinstance(target, Estimate) else target
+    return po.sweep(problem, {ROBUST: WEIGHTS}, others or {"half": 0.5 * values})
 
 
 def picture(axes):
@@ -150,12 +152,37 @@ def test_an_even_front_needs_no_closer_look():
     assert insets(curve().plot(ax=Figure().subplots())) == []
 
 
-def test_the_legend_is_a_box_with_a_title():
-    axes = picture(curve().plot(ax=Figure().subplots()))
-    legend = axes.get_legend()
-    assert legend.get_title().get_text() == "explanations"
-    assert legend.get_frame().get_alpha() == 1.0
+def test_the_legend_is_below_the_picture_and_takes_less_than_a_fifth():
+    figure = Figure(figsize=(6.0, 5.0), layout="constrained")
+    others = {f"other {k}": k * G for k in range(6)}
+    axes = picture(curve(others=others).plot(ax=figure.subplots()))
+    figure.draw_without_rendering()  # in its own resolution
+    legend = axes.get_legend().get_window_extent()
+    assert len(texts(axes)) == 8
+    assert legend.y1 <= axes.xaxis.label.get_window_extent().y0
+    whole = figure.bbox
+    assert legend.y0 >= 0.0
+    assert legend.width * legend.height < 0.2 * whole.width * whole.height
     assert axes.get_title() == "pairwise robustness against gradient matching"
+
+
+@pytest.mark.parametrize("power", [-9, 0, 7])
+def test_powers_of_ten_stand_beside_the_names_of_axes_and_meet_no_share(power):
+    scale = 10.0**power
+    axes = picture(curve(G * np.sqrt(scale)).plot(ax=Figure().subplots()))
+    for axis, label in (
+        (axes.xaxis, axes.get_xlabel()),
+        (axes.yaxis, axes.get_ylabel()),
+    ):
+        assert axis.get_offset_text().get_text() == ""
+        told = re.search(r"\$10\^\{(-?\d+)\}\$", label)
+        assert (told is None) == (power == 0)
+        order = 0 if told is None else int(told[1])
+        for place, tick in zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True):
+            number = float(tick.get_text().replace("\N{MINUS SIGN}", "-"))
+            assert number * 10.0**order == pytest.approx(
+                place, rel=1e-3, abs=1e-9 * scale
+            )
 
 
 def test_axes_say_units_where_they_are_known():

@@ -79,7 +79,7 @@ def test_a_printout_is_about_words(run, tmp_path):
     mean = W["good"].sum() / times
     assert "6 documents × " in said
     assert re.search(rf"\ngood +{times} +{re.escape(f'{mean:.4g}')}\n", said)
-    assert "changes of the output by the words of each document" in said
+    assert "contribution of each word to the " in said
     assert "over the words that documents share" in said
 
 

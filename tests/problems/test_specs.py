@@ -144,7 +144,7 @@ def test_an_explanation_has_the_settings_of_explain():
     ("section", "made", "others"),
     [
         (MinipatchesSection, po.interactions.Minipatches, {"keep", "folder"}),
-        (SplitSection, po.interactions.DataSplit, set()),
+        (SplitSection, po.interactions.DataSplit, {"folds", "groups"}),
         (ScreenSection, po.interactions.Screen, {"scheme"}),
     ],
 )

@@ -321,3 +321,69 @@ def test_a_path_that_names_no_file_is_refused(path):
     for use in (FULL.save, po.Explanation.load):
         with pytest.raises(InvalidInput, match=r"^path: expected the name of a file"):
             use(path)
+
+
+# ---- constraints
+
+ABOVE = r"its lower bound .* is above its value"
+
+
+def complete(n=6):
+    """An optimum of rows that add up, with a violation that is of rounding."""
+    rng = np.random.default_rng(4)
+    phi = rng.normal(size=(n, 3))
+    objective = po.GradientMatching(phi) + po.PairwiseRobustness(po.chain_graph(n))
+    total = po.Completeness(phi.sum(axis=1) + rng.normal(size=n))
+    return objective, total, po.solve(objective, subject_to=[total])
+
+
+def test_a_bound_far_above_the_value_is_no_rounding_of_a_constraint(tmp_path):
+    _, _, best = complete()
+    certificate = best.certificate
+    path = tmp_path / "complete.npz"
+    for violation in (2.5e-16, 1e-9, 1e-7):
+        best.save(path)
+        told = {"violation": violation, "lower_bound": 9e9}
+        inner(path, "certificate", **told)
+        with pytest.raises(InvalidInput, match=ABOVE):
+            po.Explanation.load(path)
+    best.save(path)
+    inner(path, "certificate", violation=2.5e-16, lower_bound=certificate.value * 1.001)
+    with pytest.raises(InvalidInput, match=ABOVE):
+        po.Explanation.load(path)
+
+
+def test_a_bound_above_the_value_by_what_the_violation_explains_is_loaded(tmp_path):
+    objective, total, best = complete()
+    W = best.attributions.copy()
+    W[0] += 1e-7  # not complete by 3e-7: the bound may be above what it costs
+    near = po.Explanation(
+        **{**vars(best), "attributions": W, "losses": {}, "weights": {}}
+    ).certified(objective, subject_to=[total])
+    assert near.certificate.violation > 1e-8
+    near.save(tmp_path / "near.npz")
+    assert po.Explanation.load(tmp_path / "near.npz").certificate == near.certificate
+    far = po.Explanation(attributions=0.5 * W, method="mine").certified(
+        objective, subject_to=[total]
+    )
+    assert far.certificate.violation > 0.01
+    far.save(tmp_path / "far.npz")
+    assert po.Explanation.load(tmp_path / "far.npz").certificate == far.certificate
+
+
+def test_limits_that_are_kept_to_the_tolerance_are_loaded(tmp_path):
+    rng = np.random.default_rng(1)
+    phi = rng.normal(size=(12, 3))
+    robust = po.PairwiseRobustness(po.chain_graph(12))
+    for limit in (0.5, 3.0):
+        best = po.solve(
+            po.GradientMatching(phi) + 0.01 * po.Sparsity(),
+            subject_to=[robust <= limit],
+        )
+        best.save(tmp_path / "bounded.npz")
+        same = po.Explanation.load(tmp_path / "bounded.npz")
+        assert same.certificate == best.certificate
+        told = {"lower_bound": best.certificate.value * 1.01, "violation": 1e-9}
+        inner(tmp_path / "bounded.npz", "certificate", **told)
+        with pytest.raises(InvalidInput, match=ABOVE):
+            po.Explanation.load(tmp_path / "bounded.npz")

@@ -65,7 +65,7 @@ def test_what_was_saved_is_loaded_by_the_class(kind, tmp_path):
 @each_result
 def test_the_card_is_html_without_scripts_and_names_the_losses(kind):
     card = MAKERS[kind]()._repr_html_()
-    assert card.count("<table>") == card.count("</table>") >= 1
+    assert card.count("<table") == card.count("</table>") >= 1
     assert ("pairwise_robustness" in card) == (kind is not po.Certain)
     assert "<script" not in card
 

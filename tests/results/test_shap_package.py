@@ -93,9 +93,16 @@ def test_slopes_are_not_drawn_as_parts_of_a_sum(plot, contributions, X):
         method="optimized",
         details=contributions.details,  # a base value of theirs would be no base
     )
-    assert slopes.to_shap(X).base_values is None
-    with pytest.raises(TypeError):
+    assert repr(slopes.to_shap(X).base_values).startswith("None")
+    with pytest.raises(InvalidInput, match=r"these are slopes.*units='output'"):
         plot(slopes.to_shap(X))
+
+
+def test_slopes_come_back_without_a_base_value(contributions, X):
+    slopes = po.Explanation(attributions=contributions.attributions, method="optimized")
+    there = slopes.to_shap(X)
+    assert "slopes add up to no output" in repr(there)
+    assert "base_value" not in po.Explanation.from_shap(there).details
 
 
 def test_there_and_back_again(contributions, X):

@@ -12,6 +12,9 @@ from hypothesis import given, settings
 
 import propopt as po
 from propopt.errors import Infeasible, InvalidInput
+from propopt.estimates import Estimate
+from propopt.explaining.contributions import Contributions
+from propopt.explaining.output_units import complete_explanation
 from propopt.losses.base import PropertyLoss
 from propopt.maps import OverFeatures
 from propopt.penalties import Squared
@@ -308,13 +311,16 @@ def test_rows_add_up_and_nothing_complete_is_better(G, total, weight):
     scale = 1.0 + np.abs(G).max() + np.abs(total).max()
     assert np.abs(constraint.gaps(best)).max() <= 1e-13 * scale
     free = po.solve(objective)
-    # columns share what the totals miss of the unconstrained optimum
+    # columns that are used share what the totals miss of the unconstrained optimum
+    used = G.any(axis=0) if G.any() else np.ones(4, dtype=bool)
     missed = total - free.attributions.sum(axis=1)
     np.testing.assert_allclose(
-        best.attributions, free.attributions + missed[:, None] / 4, atol=1e-9 * scale
+        best.attributions,
+        free.attributions + missed[:, None] * used / used.sum(),
+        atol=1e-9 * scale,
     )
-    step = np.random.default_rng(0).normal(size=(6, 4))
-    step -= step.mean(axis=1, keepdims=True)
+    step = np.random.default_rng(0).normal(size=(6, 4)) * used
+    step -= used * step.sum(axis=1, keepdims=True) / used.sum()
     other = objective.value(best.attributions + 1e-3 * step)
     assert other >= best.objective * (1 - 1e-12)
 
@@ -443,3 +449,79 @@ def test_an_objective_that_knows_no_features_needs_weights():
 def test_constraints_can_be_pickled():
     same = pickle.loads(pickle.dumps(po.Completeness(T4)))
     np.testing.assert_array_equal(same.total, T4)
+
+
+# --- columns that nothing uses -------------------------------------------------------
+
+
+def unused(seed=0):
+    """Φ whose second column is zero, totals that it misses, and a graph."""
+    rng = np.random.default_rng(seed)
+    phi = rng.normal(size=(N, D))
+    phi[:, 1] = 0.0
+    return phi, phi.sum(axis=1) + 0.3, po.knn_graph(rng.normal(size=(N, 2)), 4)
+
+
+ROBUST = {
+    "pairwise": po.PairwiseRobustness,
+    "max": po.MaxDifferenceRobustness,
+    "sparse": lambda graph: 0.1 * po.Sparsity() + po.PairwiseRobustness(graph),
+}
+
+
+@pytest.mark.parametrize("robust", ROBUST.values(), ids=ROBUST)
+def test_a_column_that_the_target_never_uses_stays_zero(robust):
+    phi, total, graph = unused()
+    objective = po.GradientMatching(phi) + robust(graph)
+    constraint = po.Completeness(total)
+    name = objective.losses[-1].name
+    curve = po.sweep(objective, {name: [0.1, 2.0]}, subject_to=[constraint])
+    for best in (po.solve(objective, subject_to=[constraint]), *curve.optimized):
+        assert (best.attributions[:, 1] == 0.0).all()
+        assert (best.attributions[:, [0, 2, 3, 4]] != 0.0).any(axis=0).all()
+        np.testing.assert_allclose(best.attributions.sum(axis=1), total, atol=1e-12)
+        assert best.gap <= 1e-6
+
+
+def test_it_is_the_optimum_among_those_that_leave_the_column_out():
+    phi, total, graph = unused()
+    objective = po.GradientMatching(phi) + 0.5 * po.PairwiseRobustness(graph)
+    best = po.solve(objective, subject_to=[po.Completeness(total)])
+    W = cp.Variable(phi.shape)
+    least = cp.Problem(
+        cp.Minimize(objective.expression(W)), [cp.sum(W, axis=1) == total, W[:, 1] == 0]
+    ).solve(solver="CLARABEL")
+    assert best.objective == pytest.approx(least, rel=1e-7)
+
+
+def test_the_rule_is_that_of_explain():
+    """``complete_explanation`` and a sweep of the same losses are one optimum."""
+    phi, total, graph = unused()
+    known = Contributions(
+        estimate=Estimate(values=phi, source="given", units="output"),
+        base=np.zeros(N),
+        prediction=total,
+    )
+    best = complete_explanation(known, graph, robustness=0.5)
+    curve = po.sweep(
+        po.GradientMatching(phi) + po.PairwiseRobustness(graph),
+        {"pairwise_robustness": [0.5]},
+        subject_to=[po.Completeness(total)],
+    )
+    np.testing.assert_array_equal(best.attributions, curve.optimized[0].attributions)
+
+
+def test_smoothness_ties_all_columns_which_then_add_up():
+    phi, total, graph = unused()
+    robust, smooth = po.PairwiseRobustness(graph), po.Smoothness(po.chain_graph(D))
+    objective = po.GradientMatching(phi) + robust + smooth
+    best = po.solve(objective, subject_to=[po.Completeness(total)])
+    assert (best.attributions[:, 1] != 0.0).all()
+    np.testing.assert_allclose(best.attributions.sum(axis=1), total, atol=1e-12)
+
+
+def test_a_target_of_nothing_is_the_least_that_adds_up():
+    robust = po.PairwiseRobustness(po.chain_graph(4))
+    objective = po.GradientMatching(np.zeros((4, 3))) + 0.0 * robust
+    best = po.solve(objective, subject_to=[po.Completeness(T4)])
+    np.testing.assert_allclose(best.attributions, np.tile(T4[:, None] / 3, 3))

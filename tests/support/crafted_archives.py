@@ -216,7 +216,56 @@ def member_byte(rng: np.random.Generator, members: Members) -> Members:
     return {**members, name: bytes(data)}
 
 
+def array_warped(rng: np.random.Generator, members: Members) -> Members:
+    """Its own numbers: cut, repeated, in another dtype, as text, one of them odd."""
+    names = [name for name in members if name != "header.npy"]
+    name = pick(rng, names)
+    array = np.load(io.BytesIO(members[name]))
+    odd = [np.nan, np.inf, -1.0, 1e308, 0.0, 3.7]
+    changed = array.astype(float) if array.dtype.kind in "fiub" else array.copy()
+    if changed.size and changed.dtype == float:
+        changed.flat[int(rng.integers(changed.size))] = pick(rng, odd)
+    warped = [
+        array[:-1] if array.ndim else array,
+        array[..., :-1] if array.ndim else array,
+        np.concatenate([array, array]) if array.ndim else array,
+        np.concatenate([array, array], axis=-1) if array.ndim else array,
+        array.ravel(),
+        array[None],
+        array.astype("U8"),
+        array.astype(np.float32) if array.dtype.kind in "fiub" else array,
+        array.astype(np.int64, casting="unsafe") if _is_whole(array) else array,
+        changed,
+        changed,
+        changed,
+    ]
+    return {**members, name: npy(pick(rng, warped))}
+
+
+def _is_whole(array: np.ndarray) -> bool:
+    return array.dtype.kind in "fiub" and bool(np.isfinite(array).all())
+
+
+def anything_replaced(rng: np.random.Generator, members: Members) -> Members:
+    """A value of the header, however deep it stands."""
+    header = header_of(members)
+    places: list[tuple[object, object]] = []
+    todo: list[object] = [header]
+    while todo:
+        inner = todo.pop()
+        keys = list(inner) if isinstance(inner, dict) else range(len(inner))
+        places += [(inner, key) for key in keys]
+        todo += [inner[key] for key in keys if isinstance(inner[key], dict | list)]
+    inner, key = pick(rng, places)
+    inner[key] = pick(rng, WEIRD)
+    return with_header(members, header)
+
+
 MUTATIONS: list[Mutation] = [
+    array_warped,
+    array_warped,
+    anything_replaced,
+    anything_replaced,
     key_replaced,
     key_replaced,
     key_dropped,

@@ -40,6 +40,14 @@ class LeastSquaresErrors:
     def row_weights(self) -> np.ndarray:
         return np.ones(len(self.new))
 
+    @property
+    def row_groups(self) -> None:
+        return None
+
+    @property
+    def used(self) -> None:
+        return None
+
     def errors(self, sets: np.ndarray) -> LeftOutErrors:
         kept = np.ones((len(sets), self.X.shape[1]))
         np.put_along_axis(kept, sets, 0.0, axis=1)
@@ -62,7 +70,7 @@ def held_out_scores(
 
     And what it fitted.
     """
-    (fold,) = DataSplit().folds(len(X), seed)
+    (fold,) = DataSplit().drawn_folds(len(X), seed)
     source = LeastSquaresErrors(
         X[fold.training], y[fold.training], X[fold.test], y[fold.test]
     )

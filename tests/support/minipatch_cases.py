@@ -31,7 +31,8 @@ def fitted(scheme, X, y, estimator=None, *, order=2, n_jobs=None, **settings):
 
 def many(n_patches=500, **settings):
     """Patches that are enough for six features."""
-    return Minipatches(**{"n_patches": n_patches, "rows": 20, **settings})
+    sizes = {"n_patches": n_patches, "rows": 20, "columns": "fixed"}
+    return Minipatches(**{**sizes, **settings})
 
 
 class Quick(RegressorMixin, BaseEstimator):

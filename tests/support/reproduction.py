@@ -86,7 +86,9 @@ def figure(*panels: Panel) -> PaperFigure:
     )
 
 
-def paper(made: PaperFigure, recorded: Path | None = None) -> Paper:
+def paper(
+    made: PaperFigure, recorded: Path | None = None, values: Path | None = None
+) -> Paper:
     """A paper with one figure, called tiny."""
     return Paper(
         name="small",
@@ -94,6 +96,7 @@ def paper(made: PaperFigure, recorded: Path | None = None) -> Paper:
         figures={"tiny": lambda: made},
         problems=ProblemFiles(Path("none")),
         recorded=recorded,
+        values=values,
     )
 
 

@@ -222,9 +222,14 @@ def test_scales_are_deviations_and_ones(schema):
     np.testing.assert_array_equal(schema.scales(np.arange(1, 8)), np.arange(1.0, 8))
 
 
-def test_a_constant_column_has_scale_one():
-    constant = pd.DataFrame({"a": [0.1] * 7, "b": range(7)})
-    assert po.TableSchema.of(constant).scales("std")[0] == 1
+def test_a_constant_column_has_scale_zero_and_no_part_in_distances():
+    table = pd.DataFrame({"a": [0.1] * 7, "b": range(7)})
+    schema = po.TableSchema.of(table)
+    np.testing.assert_array_equal(schema.scales("std"), [0.0, 2.0])
+    others = pd.DataFrame({"a": [0.1, 500.0, np.nan], "b": [2.0, 4.0, 6.0]})
+    for scale in ("std", schema.scales("std")):
+        found = schema.coordinates(others, scale)
+        np.testing.assert_array_equal(found, [[0, 1], [0, 2], [np.nan, 3]])
 
 
 @pytest.mark.parametrize(

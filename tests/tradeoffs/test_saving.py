@@ -204,6 +204,25 @@ def test_what_no_trade_offs_have_is_named(break_it, sound, request):
         po.TradeOffs.load(sound)
 
 
+def test_what_rows_add_up_to_is_read_from_files_of_version_2(tmp_path):
+    """Their headers knew no bounds, and baselines had the losses of sums alone."""
+    phi = np.array(G)
+    curve = po.sweep(
+        po.GradientMatching(phi) + OBJECTIVE.losses[1],
+        {"pairwise_robustness": [0.1, 1.0]},
+        {"whole": phi, "half": phi / 2},
+        subject_to=[po.Completeness(phi.sum(axis=1))],
+    )
+    curve.save(tmp_path / "new")
+    path = tmp_path / "new.npz"
+    header = header_of(members_of(path))
+    del header["bounds"]
+    write(path, with_header(members_of(path), {**header, "version": 2}))
+    old = po.TradeOffs.load(path)
+    assert old.bounds == curve.bounds == {"completeness": 0.0}
+    assert old.distances().equals(curve.distances())
+
+
 def test_a_file_of_another_kind_of_result_is_refused(sound, tmp_path):
     swept().baselines[0].save(tmp_path / "one")
     with pytest.raises(InvalidInput, match=r"one\.npz: not saved trade-offs: .*else"):

@@ -83,6 +83,7 @@ def test_ends_that_mean_nothing_are_refused(ends, tmp_path):
         "optimized": 0,
         "ends": ends,
         "units": None,
+        "bounds": {},
     }
     with pytest.raises(InvalidInput, match="ends: expected"):
         write_trade_offs(tmp_path / "curve", [], header)

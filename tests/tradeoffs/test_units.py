@@ -58,7 +58,40 @@ def test_contributions_are_compared_with_contributions():
 def test_numbers_that_do_not_say_their_units_are_compared_with_all():
     curve = swept(SLOPES.attributions, contributions())
     assert curve.units is None
-    assert np.isfinite(curve.distances()["excess"][0])
+    table = curve.distances()
+    assert np.isfinite(table["excess"][0])
+    assert table["units"].tolist() == ["units unknown"]
+
+
+def test_numbers_of_which_units_are_said_are_compared_with_the_same():
+    target = po.GradientMatching(contributions().attributions, units="output")
+    others = {"shap": contributions(), "slopes": SLOPES, "plain": SLOPES.attributions}
+    table = po.sweep(target + GRAPH, WEIGHTS, others).distances().set_index("method")
+    assert table["excess"].isna().to_dict() == {
+        "shap": False,
+        "slopes": True,
+        "plain": False,  # says nothing, and is taken to be in units of the target
+    }
+    assert table["units"].to_dict() == {
+        "shap": "output",
+        "slopes": "gradient",
+        "plain": "output",
+    }
+    assert table["not_compared"]["slopes"] == (
+        "it is slopes, and the target parts of the output"
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "units", "sentence"),
+    [
+        (SLOPES, "output", "G is in units 'gradient', and not 'output'"),
+        (SLOPES.attributions, "effects", "expected 'gradient', 'output' or 'scaled'"),
+    ],
+)
+def test_units_that_cannot_be_are_refused(target, units, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        po.GradientMatching(target, units=units)
 
 
 def test_a_target_says_its_units():

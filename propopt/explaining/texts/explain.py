@@ -147,6 +147,7 @@ def text_function(
     output: Output,
     data: Any,
     batch_rows: int | None,
+    outcome: str | None = None,
 ) -> TextFunction:
     """The function of a model of texts; the words are those of ``data``, or of X.
 
@@ -156,7 +157,7 @@ def text_function(
         If it is a function of tables.
     """
     own = None if isinstance(model, Function) else data
-    function = wrapped(model, X, target, output, own, batch_rows)
+    function = wrapped(model, X, target, output, own, batch_rows, outcome)
     if not isinstance(function, TextFunction):
         raise InvalidInput(
             f"X: these are documents, and {function!r} is a function of tables; "

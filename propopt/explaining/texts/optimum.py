@@ -26,7 +26,7 @@ from propopt.solvers import solve
 
 
 _ROUNDING: Final = 1e-9
-"""Of totals, in documents without words."""
+"""Of predictions and bases, in documents without words."""
 
 
 @final
@@ -84,7 +84,8 @@ class SharedOptimum:
         """
         total = known.total.copy()
         empty = ~self.present.any(axis=1)
-        if (np.abs(total[empty]) > _ROUNDING).any():
+        size = np.maximum(np.abs(known.prediction), np.abs(known.base))
+        if (np.abs(total) > _ROUNDING * size)[empty].any():
             raise InvalidInput(
                 f"document {int(np.flatnonzero(empty)[0])} has no word, and the model "
                 "gives the same text two values"

@@ -145,7 +145,11 @@ class WordTargets:
                 "in it"
             )
         estimate = Estimate(
-            values=np.array(phi), source="given", labels=self.labels, units="output"
+            values=np.array(phi),
+            source="given",
+            labels=self.labels,
+            units="output",
+            quantity=self.function.quantity,
         )
         return self._contributions(estimate)
 
@@ -189,6 +193,7 @@ class WordTargets:
             labels=self.labels,
             units="output",
             notes=notes,
+            quantity=self.function.quantity,
         )
 
 

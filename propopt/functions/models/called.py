@@ -6,7 +6,8 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar, final
 
@@ -18,7 +19,7 @@ from propopt.batches import call_blocks
 from propopt.errors import FlatFunctionWarning, InvalidInput
 from propopt.functions.answers import Answers, refuse_other_answers
 from propopt.functions.base import Function
-from propopt.functions.cost import Cost
+from propopt.functions.cost import WORTH_TIMING, cost_of, in_time
 from propopt.functions.differences import (
     DEFAULT_STEP,
     FLAT,
@@ -27,7 +28,7 @@ from propopt.functions.differences import (
     warn_jumps,
 )
 from propopt.functions.jump_test import numeric_columns
-from propopt.functions.jumps import FEWEST, Jumps, Segments, jumps_along
+from propopt.functions.jumps import FEWEST, MOST, Jumps, Segments, jumps_along
 from propopt.functions.models.read_trees import ReadTrees
 from propopt.functions.models.readout import Readout
 from propopt.quantity import Quantity
@@ -37,15 +38,25 @@ from propopt.tables.names import Labels, listed
 
 
 Said = TypeVar("Said")
+
+
+def _is_misfit(error: Exception) -> bool:
+    """Whether an error is of the table that a model was given, not of its machine."""
+    library = type(error).__module__.partition(".")[0]
+    return isinstance(error, MISFITS) or library in LIBRARIES
+
+
 JUMP_SEED = 0
 """Of the rows between which a model is tested."""
 
-LONG_TEST = 20.0
-"""Seconds; a longer test is announced. A few rows take longer than they do in a batch,
-so that this is the most that it takes."""
-
 SHORTEST = 1e-9
 """Seconds, where the clock stood still."""
+
+MISFITS = (AttributeError, LookupError, TypeError, ValueError)
+"""What a model raises that cannot use the table that it is given."""
+
+LIBRARIES = frozenset({"_catboost", "catboost", "lightgbm"})
+"""Whose errors are of classes of their own."""
 
 TRIAL_ROWS = 3
 """Rows that a model is asked twice for, the first time that it is asked at all."""
@@ -60,6 +71,8 @@ class Trial:
     ----------
     done : bool
         Whether it has answered some rows twice, and alike.
+    answered : bool
+        Whether it has answered all rows of some call: it takes such tables.
     epsilon : float
         The relative rounding of its answers at points that are no whole numbers.
     jumps : Jumps
@@ -71,6 +84,7 @@ class Trial:
     """
 
     done: bool = False
+    answered: bool = False
     epsilon: float | None = None
     jumps: Jumps | None = None
     told: bool = False
@@ -120,6 +134,7 @@ class CalledModel(Function):
         for rows in call_blocks(points.shape, self.batch_rows):
             self.calls.add(len(points[rows]))
             parts.append(self._asked(self.readout, points[rows], labels.of_rows(rows)))
+        self.trial.answered = True
         return np.concatenate(parts)
 
     def _asked(
@@ -132,6 +147,9 @@ class CalledModel(Function):
             raise
         except Exception as error:
             absent = self.missing_columns(points, labels)
+            if not absent and _is_misfit(error) and not self.trial.answered:
+                said = self.readout.misfit(error, points, labels)
+                raise InvalidInput(f"{self.quantity.model}: {said}") from error
             if not absent:
                 raise
             said = str(error).partition("\n")[0]
@@ -213,12 +231,22 @@ class DifferencedModel(CalledModel):
         """The verdict; what it costs is said before, where that is much."""
         if not self.trial.done:
             self._ask_twice(segments.starts, names)
-        cost = Cost(FEWEST, 1.0 / self.trial.seconds)
-        cost.announce(f"whether {self.quantity.model} jumps", least=LONG_TEST)
-        with self.calls.trying_out():
+        with self.calls.trying_out(), self._announced_test(segments.starts, names):
             return jumps_along(
                 lambda between: self._value(between, names), segments, repr(self)
             )
+
+    def _announced_test(
+        self, points: Points, names: Labels
+    ) -> AbstractContextManager[None]:
+        """Say what the jump test costs, and what if f is not smooth."""
+        if MOST * self.trial.seconds < WORTH_TIMING:
+            return nullcontext()
+        cost = cost_of(self, points, names, FEWEST, calls=2)
+        curved = replace(cost, evaluations=MOST, calls=cost.calls + 2)
+        longer = f"if so, about {in_time(curved.seconds)}"
+        what = f"whether {self.quantity.model} jumps ({longer})"
+        return cost.announced(what, self.calls)
 
     @property
     def _known_step(self) -> float:

@@ -45,12 +45,8 @@ class FittedColumns:
     def check(self, points: Points, labels: Labels) -> None:
         """Refuse a table that has other columns."""
         if self.names is not None and labels.features is not None:
-            _check_names(labels.features, self.names)
-        count = points.shape[1]
-        if self.count is not None and count != self.count:
-            raise InvalidInput(
-                f"X: the model was fitted on {self.count} columns, got {count}"
-            )
+            _check_names(_as_kept(labels.features, self.names), self.names, "X")
+        _check_count(points.shape[1], self.count, "X")
 
     def table(self, points: Points, labels: Labels) -> Array | pd.DataFrame:
         """A table that the model takes without complaint."""
@@ -59,16 +55,29 @@ class FittedColumns:
         return own if self.names is None else pd.DataFrame(own, columns=self.names)
 
 
-def check_data(model: Any, columns: Sequence[Hashable]) -> None:
+def _as_kept(got: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns of X as LightGBM keeps them, if the model has kept them so.
+
+    It writes an underscore for each blank, and refuses two columns of one name.
+    """
+    kept = tuple(name.replace(" ", "_") for name in got)
+    return kept if set(kept) == set(names) else got
+
+
+def check_data(model: Any, columns: Sequence[Hashable], what: str = "data") -> None:
     """Refuse a ``data`` table that a scikit-learn model was not fitted on.
 
     Others rename columns, and column transformers pass over those they do not know.
     """
     entry = first_step(model)
     ours = type(entry).__module__.startswith("sklearn.")
-    fitted = FittedColumns.of(model).names
-    if ours and fitted is not None and not isinstance(entry, ColumnTransformer):
-        _check_names(tuple(map(str, columns)), fitted)
+    if not ours or isinstance(entry, ColumnTransformer):
+        return
+    fitted = FittedColumns.of(model)
+    if fitted.names is not None:
+        kept = _as_kept(tuple(map(str, columns)), fitted.names)
+        _check_names(kept, fitted.names, what)
+    _check_count(len(columns), fitted.count, what)
 
 
 def as_given(points: Points, labels: Labels) -> Array | pd.DataFrame:
@@ -76,18 +85,39 @@ def as_given(points: Points, labels: Labels) -> Array | pd.DataFrame:
     return labels.table(np.array(points))
 
 
-def _check_names(got: tuple[str, ...], expected: tuple[str, ...]) -> None:
+def _check_count(came: int, fitted: int | None, what: str) -> None:
+    if fitted is None or came == fitted:
+        return
+    remedy = (
+        "leave out what it did not learn from, such as its target"
+        if came > fitted
+        else "give all of them"
+    )
+    raise InvalidInput(
+        f"{what}: the model was fitted on {fitted} columns, got {came}; {remedy}"
+    )
+
+
+def _check_names(got: tuple[str, ...], expected: tuple[str, ...], what: str) -> None:
     if got == expected:
         return
     missing = [name for name in expected if name not in set(got)]
     unexpected = [name for name in got if name not in set(expected)]
     if missing or unexpected:
+        remedy = (
+            f"where the model has renamed them, wrap(model, data={what}) hands it "
+            f"{what}'s own, and a problem file needs a table with the model's names"
+        )
+        if not missing:
+            remedy = f"leave these out, {what}.drop(columns=[{listed(unexpected, 3)}])"
+        elif not unexpected:
+            remedy = "give these too"
         raise InvalidInput(
-            f"X: the columns differ from those the model was fitted on; missing: "
-            f"{listed(missing)}; unexpected: {listed(unexpected)}; where the model has "
-            "renamed them, wrap(model, data=X) hands it X's own"
+            f"{what}: the columns differ from those the model was fitted on; missing: "
+            f"{listed(missing)}; unexpected: {listed(unexpected)}; {remedy}"
         )
     raise InvalidInput(
-        f"X: the columns are those the model was fitted on, but in another order or "
-        f"repeated; expected {listed(expected)}, got {listed(got)}"
+        f"{what}: the columns are those the model was fitted on, but in another order "
+        f"or repeated; expected {listed(expected)}, got {listed(got)}; "
+        f"{what}[list(model.feature_names_in_)] has them in order"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,6 +12,14 @@ from propopt._typing import Array, Points, Values
 from propopt.errors import InvalidInput
 from propopt.functions.answers import Answers, as_numbers, precision_of
 from propopt.tables.names import Labels
+from propopt.threads import Sparing
+
+
+ALL_ROWS: Final = (
+    "it is given all rows at once and returns one number for each; for a function f of "
+    "one row give"
+)
+_NEW_LINE: Final = "\n"
 
 
 @dataclass(frozen=True)
@@ -43,16 +51,40 @@ class Readout:
 
     def __call__(self, points: Points | list[str], labels: Labels) -> Values:
         """Values, shape (n,)."""
-        return self._chosen(_columns(self._answer(points, labels), len(points)))
+        return self._chosen(self._columns(self._answer(points, labels), points, labels))
 
     def answers(self, points: Points | list[str], labels: Labels) -> Answers:
         """Values, with the precision in which the model computed."""
         answer = self._answer(points, labels)
-        columns = _columns(answer, len(points))
+        columns = self._columns(answer, points, labels)
         return Answers(self._chosen(columns), precision_of(answer))
 
     def _answer(self, points: Points | list[str], labels: Labels) -> object:
         return self.method(self.table(points, labels))
+
+    def _columns(
+        self, answer: object, points: Points | list[str], labels: Labels
+    ) -> Array:
+        """What a model returned as a matrix (n, K) of our own."""
+        array, n_rows = as_numbers(answer), len(points)
+        if array.ndim not in (1, 2) or len(array) != n_rows:
+            raise InvalidInput(
+                f"the model returned shape {array.shape} for {n_rows} rows; expected "
+                f"({n_rows},) or ({n_rows}, outputs); {ALL_ROWS} "
+                f"lambda X: {_row_by_row(self.table(points, labels))}"
+            )
+        return array.reshape(n_rows, -1)
+
+    def misfit(self, error: Exception, points: Any, labels: Labels) -> str:
+        """What a model was given that fails, what it says, and what would do."""
+        table = self.table(points, labels)
+        said = f"{type(error).__name__}: {str(error).partition(_NEW_LINE)[0]}"
+        came = f"{type(table).__name__} of {len(table)} rows"
+        if isinstance(self.method, Sparing):
+            remedy = "give it a table like the one that it was fitted on"
+        else:
+            remedy = f"{ALL_ROWS} lambda X: {_row_by_row(table, error)}"
+        return f"given a {came} it raises {said}; {remedy}"
 
     def _chosen(self, columns: Array) -> Values:
         n_columns = columns.shape[1]
@@ -65,6 +97,16 @@ class Readout:
                 return columns[:, read_column(self.index, n_columns)]
 
 
+def _row_by_row(table: object, error: Exception | None = None) -> str:
+    """What asks f for one row at a time, with cells as it asked for them."""
+    if isinstance(table, list):
+        return "[f(text) for text in X]"
+    if not hasattr(table, "iloc"):
+        return "np.apply_along_axis(f, 1, X)"
+    named = not (isinstance(error, KeyError) and isinstance(error.args[0], int))
+    return "X.apply(f, axis=1)" if named else "np.apply_along_axis(f, 1, X.to_numpy())"
+
+
 def read_column(index: int | None, n_columns: int) -> int:
     """The column that is meant, among ``n_columns``."""
     if index is None and n_columns == 1:
@@ -75,22 +117,11 @@ def read_column(index: int | None, n_columns: int) -> int:
             f"0 to {n_columns - 1}"
         )
     if index >= n_columns:
+        rest = "leave target out" if n_columns == 1 else "counted from 0"
         raise InvalidInput(
-            f"target: no output at position {index}; the model has {n_columns}, "
-            "counted from 0"
+            f"target: no output at position {index}; the model has {n_columns}, {rest}"
         )
     return index
-
-
-def _columns(answer: object, n_rows: int) -> Array:
-    """What a model returned as a matrix (n, K) of our own."""
-    array = as_numbers(answer)
-    if array.ndim not in (1, 2) or len(array) != n_rows:
-        raise InvalidInput(
-            f"the model returned shape {array.shape} for {n_rows} rows; expected "
-            f"({n_rows},) or ({n_rows}, outputs)"
-        )
-    return array.reshape(n_rows, -1)
 
 
 def _log_odds(probabilities: Array, index: int) -> Values:

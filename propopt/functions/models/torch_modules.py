@@ -199,15 +199,31 @@ class TorchModel(Function):
 
     def _scores(self, tensor: torch.Tensor) -> torch.Tensor:
         """What the module says of points (n, D): scores (n, K)."""
+        import torch
+
         if self.input_shape is not None:
             tensor = tensor.reshape(-1, *self.input_shape)
         try:
             answer = self.module(tensor)
         except RuntimeError as error:
-            shape = tuple(tensor.shape)
-            error.add_note(f"{self!r} was given {shape}; see wrap(..., input_shape=)")
-            raise
+            if self.calls.rows or isinstance(error, torch.OutOfMemoryError):
+                raise
+            raise InvalidInput(self._misfit(tuple(tensor.shape), error)) from error
         return _matrix(answer, len(tensor))
+
+    def _misfit(self, shape: tuple[int, ...], error: RuntimeError) -> str:
+        """What a module that never answered was given, and what it was made for."""
+        import torch
+
+        layers = (m for m in self.module.modules() if isinstance(m, torch.nn.Linear))
+        first = next(layers, None)
+        width = "" if first is None else f"; its first layer takes {first.in_features}"
+        said = str(error).partition("\n")[0]
+        return (
+            f"X: {self.quantity.model}: given inputs of shape {shape} the module "
+            f"fails: {said}{width}; give the columns that it was trained on, or "
+            "wrap(model, input_shape=...) for inputs of another shape"
+        )
 
     def _slopes(self, tensor: torch.Tensor, scores: torch.Tensor) -> Array:
         """(∂z/∂x)ᵀ ∇g(z) for each point, shape (n, D)."""

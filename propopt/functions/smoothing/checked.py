@@ -10,8 +10,9 @@ import numpy as np
 
 from propopt._typing import Points, Positions, Truths
 from propopt.errors import InexactBoxesWarning
+from propopt.functions.answers import DOUBLE, SINGLE, allowed_difference
 from propopt.functions.base import Function
-from propopt.structures.boxes import Boxes
+from propopt.structures.boxes import SINGLE_TOLERANCE, Boxes
 from propopt.structures.products import NoProducts, SumOfProducts
 from propopt.tables.names import Labels
 
@@ -26,8 +27,8 @@ EACH_MISSING: Final = 20
 """More of them for each column that is missing nowhere else."""
 
 DIFFERS: Final = (
-    "{function!r}: {read} differs from its answer by {error:.2g} of max(1, |f|) in row "
-    "{row!r} of those compared, where {tolerance:.0e} is allowed"
+    "{function!r}: {read} differs from its answer by {error:.2g} of {scale} in row "
+    "{row!r} of those compared, where {allowed:.0e} is allowed"
 )
 
 
@@ -144,7 +145,7 @@ class ComparedRows:
         Parameters
         ----------
         read : Boxes or SumOfProducts
-            What f was read as, with its tolerance, over max(1, |f|).
+            What f was read as, with its tolerance, over the range of f.
         points : array (N, D)
             Rows.
         labels : Labels
@@ -181,14 +182,20 @@ def _any(absent: Truths) -> Positions:
 def _difference(
     read: Boxes | SumOfProducts, function: Function, points: Points, labels: Labels
 ) -> str | None:
-    """The largest difference, over max(1, |f|), if it is not within the tolerance."""
+    """The largest difference, if it is more than is allowed."""
     with function.calls.trying_out():
         values = function.value_at(points, labels)
+    epsilon = SINGLE if read.tolerance >= SINGLE_TOLERANCE else DOUBLE
     with np.errstate(over="ignore", invalid="ignore"):
-        errors = np.abs(read.value(points) - values) / np.maximum(1.0, np.abs(values))
-    worst = int(errors.argmax())
-    if errors[worst] <= read.tolerance:
+        errors = np.abs(read.value(points) - values)
+        if (errors <= allowed_difference(values, read.tolerance, epsilon)).all():
+            return None
+        terms = read.terms(points)
+        allowed = allowed_difference(values, read.tolerance, epsilon, terms)
+    if (errors <= allowed).all():
         return None
+    worst, span = int((errors - allowed).argmax()), float(np.ptp(values))
+    size = span or float(np.abs(values).max()) or 1.0
     return DIFFERS.format(
         function=function,
         read=(
@@ -196,9 +203,10 @@ def _difference(
             if isinstance(read, Boxes)
             else "it was read as a sum of products, which"
         ),
-        error=errors[worst],
+        error=errors[worst] / size,
+        scale="the range of f" if span > 0.0 else "f, which is constant,",
         row=worst if labels.points is None else labels.points[worst],
-        tolerance=read.tolerance,
+        allowed=allowed[worst] / size,
     )
 
 

@@ -74,7 +74,7 @@ class SmoothedFunction(Function):
     function : Function
         f.
     scale : array (D,) or ()
-        δ > 0.
+        δ > 0; 0 leaves a column as it is, and its slope is 0.
     n_samples : int
         The number S of pairs.
     seed : int
@@ -348,9 +348,9 @@ class SmoothedFunction(Function):
     def _pairs(self, n_features: int) -> AntitheticPairs:
         """The same pairs in every call."""
         widths = self._widths(n_features)
-        moved = np.ones(n_features, dtype=bool)
+        moved = widths > 0.0
         if self.schema is not None:
-            moved = ~self.schema.categorical
+            moved &= ~self.schema.categorical
         rng = np.random.default_rng(self.seed)
         noise = widths * rng.standard_normal((self.n_samples, n_features))
         return AntitheticPairs(noise * moved, moved)

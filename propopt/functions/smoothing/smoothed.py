@@ -89,7 +89,8 @@ def smoothed(
         f; see :func:`wrap` for models and callables.
     scale : float or array (D,), optional
         δ > 0, in the units of the features: how far f is averaged by the gaussian law,
-        which needs it. Entries for categorical columns are not used.
+        which needs it. Of an array an entry may be 0: that column stays as it is, and
+        its slope is 0. Entries for categorical columns are not used.
     n_samples : int, optional
         Where means are sampled, the number of draws: the gaussian law takes so many
         pairs x ± δε, at least two for each feature, by default 500; the data law so
@@ -163,8 +164,11 @@ def _read_widths(scale: ArrayLike | None) -> Array:
             "each column; law='data', data=X_train needs none"
         )
     widths = read_array(scale, "scale", ndim=min(np.ndim(scale), 1))
-    if not (widths > 0.0).all():
-        raise InvalidInput(f"scale: expected numbers > 0, got {widths.tolist()}")
+    if not (widths >= 0.0).all() or not widths.any():
+        raise InvalidInput(
+            "scale: expected numbers > 0, or 0 for columns that stay as they are, got "
+            f"{widths.tolist()}"
+        )
     return widths
 
 
@@ -181,6 +185,7 @@ def _by_data(
     function: Function, data: Any, n_samples: int | None, seed: int, paired: bool
 ) -> ExactMean | SampledMean:
     reference = _read_reference(function, data, seed)
+    reference.refuse_equal_rows()
     checked, law = CheckedBoxes.of(function), DataLaw(reference)
     boxes = checked.at(reference.points, reference.labels)
     if boxes is not None:

@@ -29,7 +29,9 @@ from propopt.tables.schema import TableSchema
 from propopt.tables.text import TextSchema, is_documents
 
 
-def wrap_texts(model: Any, target: Target, output: Output, data: Any) -> TextFunction:
+def wrap_texts(
+    model: Any, target: Target, output: Output, data: Any, what: str = "data"
+) -> TextFunction:
     """The function that a model of texts computes; see :func:`propopt.wrap`.
 
     Parameters
@@ -42,6 +44,9 @@ def wrap_texts(model: Any, target: Target, output: Output, data: Any) -> TextFun
         The words, or texts that have them: their words are those that the model sees,
         where these are known, else those of the package ``lime``.
 
+    what : str
+        What errors call them.
+
     Raises
     ------
     InvalidInput
@@ -50,10 +55,10 @@ def wrap_texts(model: Any, target: Target, output: Output, data: Any) -> TextFun
     if is_torch_module(model):
         module = torch_model(model, target, output, None)
         reason = NoSetFunction(f"{name_of(model)} is a torch module")
-        schema = text_schema_of(model, data)
+        schema = text_schema_of(model, data, what)
         return TextFunction(module.quantity, TorchTexts(module), schema, reason)
     check_model(model)
-    _refuse_table_model(model)
+    _refuse_table_model(model, what)
     _refuse_files(model)
     quantity = read_output(model, output)
     index = read_index(model, quantity, target)
@@ -62,17 +67,17 @@ def wrap_texts(model: Any, target: Target, output: Output, data: Any) -> TextFun
     return TextFunction(
         quantity=quantity_of(model, quantity, index),
         values_of=Readout(method, as_texts, said, index),
-        text_schema=text_schema_of(model, data),
+        text_schema=text_schema_of(model, data, what),
         structure=read_text_model(model, quantity, index),
         vectorisers=tuple(text_vectorisers(model)),
     )
 
 
-def text_schema_of(model: Any, data: Any) -> TextSchema:
+def text_schema_of(model: Any, data: Any, what: str = "data") -> TextSchema:
     """The words of documents, by the rule of the model where it is known."""
     if isinstance(data, TextSchema):
         return data
-    return TextSchema.of(data, default_rule(model), "data")
+    return TextSchema.of(data, default_rule(model), what)
 
 
 def is_for_texts(model: Any, data: object) -> bool:
@@ -93,13 +98,13 @@ def refuse_text_model(model: Any) -> None:
         )
 
 
-def _refuse_table_model(model: Any) -> None:
+def _refuse_table_model(model: Any, what: str) -> None:
     columns = FittedColumns.of(model)
     if columns.count is not None:
         raise InvalidInput(
-            f"data: {name_of(model)} was fitted on a table of {columns.count} columns, "
-            "and data are texts; a pipeline that begins with a vectoriser takes them, "
-            "or a callable from a list of texts"
+            f"{what}: {name_of(model)} was fitted on a table of {columns.count} "
+            f"columns, and {what} are texts; a pipeline that begins with a vectoriser "
+            "takes them, or a callable from a list of texts"
         )
 
 

@@ -101,5 +101,6 @@ class ScoreLaw:
                 np.minimum(above, below),
             ),
         }[alternative]
+        of_law = np.where((self.errors == 0.0) & (T == 0.0), 1.0, of_law)
         weaker = np.maximum(of_law, of_equal_rows)
         return np.asarray(np.where(self.equal, weaker, of_law))

@@ -64,7 +64,7 @@ def set_scores(source: LeftOut, sets: Places) -> SetScores:
 
 def _some_scores(source: LeftOut, sets: Places) -> SetScores:
     z = inclusion_exclusion(source, sets)
-    found = moments(z.rows, source.row_weights)
+    found = moments(z.rows, source.row_weights, source.row_groups)
     return SetScores(
         estimates=found.means,
         standard_errors=found.standard_errors,

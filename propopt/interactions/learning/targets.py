@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from propopt._typing import Values
-from propopt.checks import read_array, refuse_overflow
+from propopt.checks import read_array, refuse_overflow, refuse_underflow
 from propopt.errors import InvalidInput
 from propopt.tables.names import listed
 
@@ -52,6 +52,14 @@ def read_target(y: object, n_rows: int, of_classes: bool) -> LearningTarget:
             )
         return LearningTarget(values)
     labels = _one_column(y, n_rows)
+    kinds = sorted({type(label).__name__ for label in labels.tolist()})
+    if len(kinds) > 1 and "str" in kinds:
+        raise InvalidInput(
+            f"y: expected labels of one type, got {listed(kinds)}; make all of them "
+            "text by astype(str)"
+        )
+    if "bytes" in kinds:
+        raise InvalidInput("y: expected numbers or text, got bytes; decode them")
     kind = type_of_target(labels, input_name="y")
     if kind not in ("binary", "multiclass"):
         raise InvalidInput(
@@ -72,11 +80,30 @@ def read_regression_target(y: object, n_rows: int) -> Values:
     Raises
     ------
     InvalidInput
-        If it is not one finite number for each row, or squares of them overflow.
+        If it is not one finite number for each row, or squares of them overflow or
+        vanish.
     """
-    values = read_array(_one_column(y, n_rows), "y", ndim=1)
+    column = _one_column(y, n_rows)
+    if column.dtype.kind in "OUST":
+        _refuse_text(column)
+    values = read_array(column, "y", ndim=1)
     refuse_overflow(values, "y")
+    refuse_underflow(float(np.abs(values).max(initial=0.0)), "y")
     return values
+
+
+def _refuse_text(column: NDArray[Any]) -> None:
+    """Of a regressor, text that is no number."""
+    for own in column.tolist():
+        try:
+            float(own)
+        except ValueError:
+            raise InvalidInput(
+                f"y: expected numbers for a regressor, got {own!r}; of classes take a "
+                "classifier"
+            ) from None
+        except TypeError:
+            return  # of other things the next check tells
 
 
 def class_places(y: object, classes: NDArray[Any], n_rows: int) -> NDArray[np.intp]:

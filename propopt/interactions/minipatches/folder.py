@@ -6,13 +6,14 @@ import json
 import os
 import re
 import zlib
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
 import numpy as np
 
-from propopt._typing import Array
+from propopt._typing import Array, Truths
 from propopt.errors import InvalidInput, Unwritten
 from propopt.interactions.minipatches.fingerprint import Fingerprint, changed_parts
 from propopt.interactions.minipatches.store import (
@@ -30,14 +31,17 @@ PREDICTIONS: Final = "predictions.bin"
 FINISHED: Final = "finished.txt"
 
 _KIND: Final = {"format": "propopt minipatches", "version": 1}
-_LINE: Final = re.compile(r"(\d{1,12}) (\d{1,12}) (\d{1,10})\n")
-"""First patch, the one after the last, checksum; a line that was cut off has no end."""
+_LINE: Final = re.compile(r"(\d{1,12}) (\d{1,12}) (\d{1,10}) ([\d,]*)\n")
+"""First patch, the one after the last, checksum, features that were seen to be used.
+
+A line that was cut off has no end.
+"""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class FolderStore:
-    """A file of predictions, and a line for each chunk of it that is whole.
+    """A file of predictions, and a line for each part of it that is whole.
 
     Numbers come to the disk before the line that says so, so that a run that is killed,
     or a machine that stops, loses only what was on its way. A line with another
@@ -49,11 +53,16 @@ class FolderStore:
         Its own.
     own : FileStore
         The numbers.
+    finished : array of bool (B,)
+        Which patches were there when it was opened.
+    used : frozenset of int
+        Places of features that learners of these use.
     """
 
     folder: Path
     own: FileStore
-    _finished: set[tuple[int, int]] = field(default_factory=set)
+    finished: Truths
+    used: frozenset[int]
 
     @classmethod
     def opened(
@@ -86,22 +95,20 @@ class FolderStore:
         handle = os.open(
             path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666
         )
-        store = cls(place, FileStore(os.fdopen(handle, "r+b"), shape))
-        store._finished.update(store._whole())
-        return store
+        own = FileStore(os.fdopen(handle, "r+b"), shape)
+        return cls(place, own, *_whole(place / FINISHED, own))
 
     @property
     def shape(self) -> Shape:
         return self.own.shape
 
-    def has(self, some: slice) -> bool:
-        return (some.start, some.stop) in self._finished
-
-    def write(self, first: int, known: Array) -> None:
+    def write(self, first: int, known: Array, used: Collection[int] = ()) -> None:
+        features = ",".join(map(str, sorted(used)))
         try:
             self.own.write(first, known)
             self.own.sync()
-            line = f"{first} {first + len(known)} {_checksum(known)}\n"
+            checksum = _checksum(known, features)
+            line = f"{first} {first + len(known)} {checksum} {features}\n"
             with (self.folder / FINISHED).open("a", encoding="ascii") as lines:
                 lines.write(line)
         except OSError as error:
@@ -116,31 +123,30 @@ class FolderStore:
     def close(self) -> None:
         self.own.close()
 
-    def _whole(self) -> list[tuple[int, int]]:
-        """Chunks whose numbers are those that were written."""
-        path = self.folder / FINISHED
-        if not path.exists():
-            return []
-        text = path.read_text(encoding="ascii", errors="replace")
-        if text and not text.endswith("\n"):  # the next line is one of its own
-            path.write_text(f"{text}\n", encoding="ascii", errors="replace")
-        chunks = []
-        for line in text.splitlines(keepends=True):
-            if found := _LINE.fullmatch(line):
-                first, stop, checksum = map(int, found.groups())
-                if self._is_whole(first, stop, checksum):
-                    chunks.append((first, stop))
-        return chunks
 
-    def _is_whole(self, first: int, stop: int, checksum: int) -> bool:
-        if not first < stop <= self.shape[0]:
-            return False
-        known = self.own.part(first, stop - first)
-        return len(known) == stop - first and _checksum(known) == checksum
+def _whole(path: Path, own: FileStore) -> tuple[Truths, frozenset[int]]:
+    """Patches whose numbers are those that were written, and what they use."""
+    finished, used = np.zeros(own.shape[0], dtype=bool), set[int]()
+    if not path.exists():
+        return finished, frozenset()
+    text = path.read_text(encoding="ascii", errors="replace")
+    if text and not text.endswith("\n"):  # the next line is one of its own
+        path.write_text(f"{text}\n", encoding="ascii", errors="replace")
+    for line in text.splitlines(keepends=True):
+        if found := _LINE.fullmatch(line):
+            first, stop, checksum = map(int, found.groups()[:3])
+            if not first < stop <= len(finished):
+                continue
+            known = own.part(first, stop - first)
+            if len(known) == stop - first and _checksum(known, found[4]) == checksum:
+                finished[first:stop] = True
+                used.update(int(place) for place in found[4].split(",") if place)
+    return finished, frozenset(used)
 
 
-def _checksum(known: Array) -> int:
-    return zlib.crc32(np.ascontiguousarray(known, dtype="<f8").tobytes())
+def _checksum(known: Array, features: str) -> int:
+    numbers = zlib.crc32(np.ascontiguousarray(known, dtype="<f8").tobytes())
+    return zlib.crc32(features.encode("ascii"), numbers)
 
 
 def _claim(folder: Path, problem: Fingerprint) -> None:

@@ -61,6 +61,8 @@ class PatchErrors:
         Of rows in means.
     n_groups : int
         G, of patches that follow each other, for the jackknife.
+    used : frozenset of int or None
+        Places of features that a learner uses; None of all.
     learners : Learners or None
         Those that predicted, where they were kept.
 
@@ -79,7 +81,13 @@ class PatchErrors:
     features: Features
     row_weights: Array
     n_groups: int = 20
+    used: frozenset[int] | None = None
     learners: Learners | None = None
+
+    @property
+    def row_groups(self) -> None:
+        """Rows are drawn by themselves, and taken to be independent."""
+        return None
 
     def errors(self, sets: Places) -> LeftOutErrors:
         if sets.shape[1] == 0:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from propopt._typing import Array
 from propopt.interactions.learning.prediction import Predictor
 from propopt.interactions.minipatches.drawing.patches import Patches
-from propopt.interactions.minipatches.fitting import (
-    Chunk,
-    Fitted,
-    chunks_of,
-)
+from propopt.interactions.minipatches.fitting import Chunk, Fitted, Pace
 from propopt.interactions.minipatches.learners import Learners
 from propopt.interactions.minipatches.store import Store
 from propopt.interactions.refits import Refits
 from propopt.output.progress import progress_bar
-from propopt.workers import in_workers, read_workers
+from propopt.workers import in_workers, read_workers, results_come_early
 
 
 @final
@@ -33,12 +32,15 @@ class Ensemble:
         B of them: the first of those that were drawn, or all.
     predictions : array (B, N, R)
         What is known of each prediction, zero at rows in the patch.
+    used : frozenset of int
+        Places of features that a learner uses.
     learners : Learners or None
         Where they are kept.
     """
 
     patches: Patches
     predictions: Array
+    used: frozenset[int]
     learners: Learners | None
 
 
@@ -80,39 +82,51 @@ class Run:
         KeyboardInterrupt
             If the first of them were not finished.
         """
-        chunks = chunks_of(len(self.patches), self.refits, store.shape[2])
-        done = [own for own in chunks if store.has(own)]
-        wanted = [own for own in chunks if own not in done]
+        done, used = store.finished.copy(), set(store.used)
         predictors: list[Predictor] = []
         with progress_bar("minipatches", len(self.patches), self.progress) as bar:
             task = bar.task_ids[0]
-            bar.advance(task, sum(own.stop - own.start for own in done))
+            bar.advance(task, int(done.sum()))
             try:
-                for own, fitted in self._results(wanted, store.shape[2]):
-                    store.write(own.start, fitted.known)
+                for own, fitted in self._results(~done, store.shape[2]):
+                    store.write(own.start, fitted.known, fitted.used)
                     predictors += fitted.predictors
-                    done.append(own)
+                    used |= fitted.used
+                    done[own] = True
                     bar.advance(task, own.stop - own.start)
             except KeyboardInterrupt:
-                if chunks[0] not in done:
+                if not done[0]:
                     raise
-        n_done = sum(own.stop - own.start for own in _first_of(chunks, done))
+        n_done = len(done) if done.all() else int(done.argmin())
         learners = Learners(tuple(predictors), self.refits.error) if self.keep else None
-        return Ensemble(self.patches.part(slice(n_done)), store.read(n_done), learners)
+        patches = self.patches.part(slice(n_done))
+        return Ensemble(patches, store.read(n_done), frozenset(used), learners)
 
     def _results(
-        self, chunks: Sequence[slice], outputs: int
+        self, missing: NDArray[np.bool_], outputs: int
     ) -> Iterator[tuple[slice, Fitted]]:
-        if not chunks:
+        """What each call fits, in order; of one that is used no later call asks it."""
+        n_workers = min(read_workers(self.n_jobs), int(missing.sum()))
+        if not n_workers:
             return
-        calls = (
-            Chunk(self.refits, self.patches.part(own), own.start, outputs, self.keep)
-            for own in chunks
-        )
-        n_workers = min(read_workers(self.n_jobs), len(chunks))
-        yield from zip(chunks, in_workers(calls, n_workers), strict=True)
+        pace = Pace.of(self.refits, outputs, streams=results_come_early())
+        used: set[int] = set()
+        sent: deque[slice] = deque()
 
+        def calls() -> Iterator[Chunk]:
+            for own in pace.chunks(missing):
+                sent.append(own)
+                yield Chunk(
+                    self.refits,
+                    self.patches.part(own),
+                    own.start,
+                    outputs,
+                    self.keep,
+                    frozenset(range(len(self.refits.features))) - used,
+                )
 
-def _first_of(chunks: Sequence[slice], done: Sequence[slice]) -> Iterator[slice]:
-    """Chunks until the first that is not done."""
-    return takewhile(lambda own: own in done, chunks)
+        for fitted in in_workers(calls(), n_workers):
+            own = sent.popleft()
+            pace.saw(own.stop - own.start, fitted.seconds)
+            used |= fitted.used
+            yield own, fitted

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 from numpy.typing import NDArray
 
@@ -40,6 +40,9 @@ from propopt.interactions.minipatches.store import Store, new_store
 from propopt.interactions.refits import Refits
 
 
+GROUPS: Final = 20
+"""Of patches, where a user does not say how many."""
+
 RowSampling: TypeAlias = Literal["uniform", "stratified"]
 
 
@@ -58,19 +61,23 @@ class Minipatches:
     n_features : float, int or None
         m, features of a patch: a share, a number, or None for half of up to 20, and a
         fifth of more.
-    columns : {"fixed", "bernoulli"}
-        Exactly m features, as in the paper, or each with m/M, by which pairs without
-        interaction have a target of exactly zero.
+    columns : {"bernoulli", "fixed"}
+        Each feature with m/M by itself, by which pairs without interaction have a
+        target of exactly zero; or exactly m of them, as in the paper, by which nearly
+        every pair is far from zero, interaction or not.
     row_sampling : {"uniform", "stratified"}
         Rows from all, or of classes as many from each as its share.
-    n_groups : int
-        Groups of patches, by which the error of few patches is told.
+    n_groups : int, optional
+        Groups of patches, by which the error of few patches is told; by default 20, or
+        as many as there are patches.
     keep : bool
         Keep the fitted learners, to predict new rows.
     folder : path, optional
-        Predictions are written there as they come, so that a run that ended early, for
-        whatever reason, goes on from there. Of the same problem with more patches only
-        those are fitted that are new.
+        Predictions are written there every two seconds, and after 1, 3, 7, ... patches
+        and each 200, so that a run that ended early, for whatever reason, goes on from
+        there. Learners are told from others by what they are made of: class and
+        parameters, names and code of functions. Of the same problem with more patches
+        only those are fitted that are new.
 
     Raises
     ------
@@ -79,11 +86,14 @@ class Minipatches:
 
     Notes
     -----
-    A prediction without t features is a mean of about B (1 − n/N) C(M − t, m)/C(M, m)
-    patches, of B (1 − n/N) (1 − m/M)^t with ``"bernoulli"``. What was drawn is counted
+    A prediction without t features is a mean of about B (1 − n/N) (1 − m/M)^t patches,
+    with ``"fixed"`` of B (1 − n/N) C(M − t, m)/C(M, m). What was drawn is counted
     before anything is fitted: a set that is never left out at some row is refused with
     the number of patches that would do, and fewer than 30 patches of a mean, or 100
     that see all features of a set, are warned of.
+
+    Rows are drawn one by one and taken to be independent: where several are of one
+    person, take ``DataSplit(groups=...)``.
 
     Predictions take 8 B N R bytes, R numbers of each: one, but of errors of your own
     for a classifier one for each class. Above 1 GiB they are in a file that is mapped
@@ -93,7 +103,7 @@ class Minipatches:
 
     Examples
     --------
-    >>> scheme = Minipatches(rows="sqrt", columns="bernoulli")
+    >>> scheme = Minipatches(rows="sqrt")
     >>> scheme.n_patches
     10000
 
@@ -109,21 +119,25 @@ class Minipatches:
     n_patches: int = 10_000
     rows: PatchRows = 0.2
     n_features: PatchFeatures = None
-    columns: ColumnSampling = "fixed"
+    columns: ColumnSampling = "bernoulli"
     row_sampling: RowSampling = "uniform"
-    n_groups: int = 20
+    n_groups: int | None = None
     keep: bool = field(default=False, repr=False)
     folder: str | Path | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        n_patches = read_count(self.n_patches, "n_patches")
+        if read_count(self.n_patches, "n_patches") < 2:
+            raise InvalidInput("n_patches: expected an integer >= 2, got 1")
         check_rows(self.rows)
         check_features(self.n_features)
         known_word(self.columns, ColumnSampling, "columns")
         known_word(self.row_sampling, RowSampling, "row_sampling")
-        if not 2 <= read_count(self.n_groups, "n_groups") <= n_patches:
+        if self.n_groups is not None and not (
+            2 <= read_count(self.n_groups, "n_groups") <= self.n_patches
+        ):
             raise InvalidInput(
-                f"n_groups: expected 2 to n_patches={n_patches}, got {self.n_groups}"
+                f"n_groups: expected 2 to n_patches={self.n_patches}, got "
+                f"{self.n_groups}"
             )
         read_flag(self.keep, "keep")
         if not isinstance(self.folder, str | PathLike | None):
@@ -166,7 +180,8 @@ class Minipatches:
             error=refits.error,
             features=refits.features,
             row_weights=refits.row_weights,
-            n_groups=min(self.n_groups, len(ensemble.patches)),
+            n_groups=min(self.n_groups or GROUPS, len(ensemble.patches)),
+            used=ensemble.used,
             learners=ensemble.learners,
         )
 

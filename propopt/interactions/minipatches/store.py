@@ -6,15 +6,16 @@ import math
 import os
 import shutil
 import tempfile
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final, Protocol, TypeAlias, final
 
 import numpy as np
 
-from propopt._typing import Array
+from propopt._typing import Array, Truths
 from propopt.errors import Refused
-from propopt.memory import require_memory
+from propopt.memory import require_memory, shown_bytes
 
 
 Shape: TypeAlias = tuple[int, int, int]
@@ -34,10 +35,15 @@ class Store(Protocol):
     def shape(self) -> Shape:
         """(B, N, R) of all that it will hold."""
 
-    def has(self, some: slice) -> bool:
-        """Whether predictions of some patches were there from the start."""
+    @property
+    def finished(self) -> Truths:
+        """Which patches were there from the start, (B,)."""
 
-    def write(self, first: int, known: Array) -> None:
+    @property
+    def used(self) -> frozenset[int]:
+        """Places of features that learners of these use."""
+
+    def write(self, first: int, known: Array, used: Collection[int] = ()) -> None:
         """Keep what is known of some patches.
 
         Parameters
@@ -46,6 +52,8 @@ class Store(Protocol):
             Number of the first of them.
         known : array (b, N, R)
             Zero at rows in the patch.
+        used : collection of int
+            Places of features that their learners use.
         """
 
     def read(self, n_patches: int) -> Array:
@@ -67,11 +75,16 @@ class MemoryStore:
         n_patches, n_rows, outputs = self.values.shape
         return n_patches, n_rows, outputs
 
-    def has(self, some: slice) -> bool:
-        del some
-        return False
+    @property
+    def finished(self) -> Truths:
+        return np.zeros(self.shape[0], dtype=bool)
 
-    def write(self, first: int, known: Array) -> None:
+    @property
+    def used(self) -> frozenset[int]:
+        return frozenset()
+
+    def write(self, first: int, known: Array, used: Collection[int] = ()) -> None:
+        del used
         self.values[first : first + len(known)] = known
 
     def read(self, n_patches: int) -> Array:
@@ -97,11 +110,16 @@ class FileStore:
     file: IO[bytes]
     shape: Shape
 
-    def has(self, some: slice) -> bool:
-        del some
-        return False
+    @property
+    def finished(self) -> Truths:
+        return np.zeros(self.shape[0], dtype=bool)
 
-    def write(self, first: int, known: Array) -> None:
+    @property
+    def used(self) -> frozenset[int]:
+        return frozenset()
+
+    def write(self, first: int, known: Array, used: Collection[int] = ()) -> None:
+        del used
         # not through the map: a full disk is an error there that nobody can catch
         self.file.seek(first * self.patch_bytes)
         self.file.write(np.ascontiguousarray(known, dtype="<f8").tobytes())
@@ -176,7 +194,7 @@ def require_disk(n_bytes: int, folder: Path, what: str) -> None:
     free = shutil.disk_usage(folder).free
     if n_bytes > free:
         raise Refused(
-            f"{what} needs about {n_bytes / 2**30:.1f} GiB in {folder} and "
-            f"{free / 2**30:.1f} GiB are free; give Minipatches a folder on another "
+            f"{what} needs about {shown_bytes(n_bytes)} in {folder} and "
+            f"{shown_bytes(free)} are free; give Minipatches a folder on another "
             "disk, or fewer patches"
         )

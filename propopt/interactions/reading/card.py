@@ -67,12 +67,13 @@ def _table(scores: InteractionScores, title: str, places: Positions) -> str:
 
 
 def _rows(scores: InteractionScores, places: Positions) -> Iterable[list[str]]:
-    ends = scores.intervals(level=WORDS_LEVEL)
+    ends, not_used = scores.intervals(level=WORDS_LEVEL), scores.are_not_used
     for q in map(int, places):
         low, high = ends[q]
+        interval = "not used" if not_used[q] else f"{low:.4g} to {high:.4g}"
         yield [
             in_html(set_in_words(scores, q)),
             f"{scores.estimates[q]:.4g}",
-            f"{low:.4g} to {high:.4g}",
+            interval,
             f"{scores.total_errors[q]:.2g}",
         ]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt._typing import Values
+from propopt._typing import Truths, Values
 from propopt.errors import InvalidInput
 from propopt.interactions.inference.adjust import Adjustment
 from propopt.interactions.reading.words import level_in_words
@@ -38,6 +38,8 @@ class ClearScores:
         What a model without interactions would show; zero where that is not known.
     in_words : str
         What the intervals are.
+    used : array of bool (Q,), optional
+        False of sets with a feature that no learner uses; by default all are.
 
     Examples
     --------
@@ -60,6 +62,11 @@ class ClearScores:
     high: Values
     leak: Values
     in_words: str
+    used: Truths = field(default_factory=lambda: np.array(True))
+
+    def __post_init__(self) -> None:
+        used = np.broadcast_to(self.used, len(self.estimates))
+        object.__setattr__(self, "used", used)
 
     @property
     def above(self) -> NDArray[np.bool_]:
@@ -117,6 +124,7 @@ def clear_scores(
         high=high,
         leak=np.nan_to_num(result.leak, nan=0.0),
         in_words=_in_words(result, level, adjust),
+        used=~result.are_not_used,
     )
 
 

@@ -44,5 +44,6 @@ def scores_frame(
             "n_patches_min": scores.counts,
             "degenerate": scores.degenerate,
             "effective_rows": scores.effective_rows,
+            "used": ~scores.are_not_used,
         }
     )

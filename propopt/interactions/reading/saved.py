@@ -12,6 +12,7 @@ from propopt._typing import Array
 from propopt.errors import InvalidInput
 from propopt.interactions.inference.equal_rows import ErrorRange
 from propopt.output.archives import Format
+from propopt.quantity import Quantity
 from propopt.results.checked_file import Arrays, CheckedFile, Header
 from propopt.results.header import (
     Kinds,
@@ -20,6 +21,7 @@ from propopt.results.header import (
     is_count,
     is_number,
     is_positive,
+    is_quantity,
     is_text,
 )
 from propopt.tables.names import plain_name
@@ -68,6 +70,8 @@ def _header(scores: InteractionScores) -> dict[str, Any]:
         "columns": [[plain_name(name) for name in own] for own in scores.columns],
         **{name: getattr(scores, name) for name in (*_TEXTS, *_COUNTS)},
         "notes": list(scores.notes),
+        "not_used": list(scores.not_used),
+        "quantity": None if (own := scores.quantity) is None else own.as_fields(),
         "error_range": [bound.low, bound.high, bound.proved],
         "main": None,
     }
@@ -95,6 +99,8 @@ def _checked(header: Header, arrays: Arrays) -> dict[str, Any]:
         raise InvalidInput("n_candidates: expected at least the number of sets")
     if len(header["columns"]) != len(header["names"]):
         raise InvalidInput("columns: expected those of each feature")
+    if any(place >= len(header["names"]) for place in header["not_used"]):
+        raise InvalidInput("not_used: expected places of features")
     low, high, proved = header["error_range"]
     return {
         **header,
@@ -102,6 +108,8 @@ def _checked(header: Header, arrays: Arrays) -> dict[str, Any]:
         "names": tuple(header["names"]),
         "columns": tuple(map(tuple, header["columns"])),
         "notes": tuple(header["notes"]),
+        "not_used": tuple(header["not_used"]),
+        "quantity": None if (own := header["quantity"]) is None else Quantity(**own),
         "error_range": ErrorRange(float(low), float(high), proved),
     }
 
@@ -128,6 +136,14 @@ def _are_names(value: object) -> bool:
     return isinstance(value, list) and all(is_text(x) or is_number(x) for x in value)
 
 
+def _are_places(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and all(map(is_count, value))
+        and len(set(value)) == len(value)
+    )
+
+
 def _are_groups(value: object) -> bool:
     return isinstance(value, list) and all(_are_names(own) and own for own in value)
 
@@ -152,16 +168,23 @@ def _is_main(value: object) -> bool:
 
 
 _TEXTS: Final = ("method", "error", "units")
-_COUNTS: Final = ("n_rows", "n_candidates", "n_groups")
+_COUNTS: Final = (
+    "n_rows",
+    "n_candidates",
+    "n_groups",
+    "n_patches",
+    "n_row_groups",
+)
 _SIZES: Final = ("standard_errors", "monte_carlo", "counts", "effective_rows")
 _NUMBERS: Final = (*_SIZES, "estimates", "leak")
 _KINDS: Final[Kinds] = {
     "names": (_are_names, "a list of text and numbers"),
     "columns": (_are_groups, "a list of lists of text and numbers"),
     **dict.fromkeys(_TEXTS, (is_text, "text")),
+    **dict.fromkeys(_COUNTS, (is_count, "an integer >= 0")),
     "n_rows": (is_positive, "an integer >= 1"),
-    "n_candidates": (is_count, "an integer >= 0"),
-    "n_groups": (is_count, "an integer >= 0"),
+    "quantity": (is_quantity, "what is predicted, or null"),
+    "not_used": (_are_places, "a list of integers >= 0, each once"),
     "notes": (are_texts, "a list of text"),
     "error_range": (_is_range, "two numbers, in order, and whether they are proved"),
     "main": (_is_main, "the header of main effects, or null"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +12,7 @@ from propopt._typing import Array, Values
 from propopt.interactions.inference.moments import FEW_ROWS
 from propopt.output.text import printable
 from propopt.results.conclusions.words import plural
+from propopt.tables.names import listed
 
 
 if TYPE_CHECKING:
@@ -70,6 +72,10 @@ def _sentence(scores: InteractionScores, q: int, ends: Array) -> str:
 
 def _meaning(scores: InteractionScores, q: int, low: float, high: float) -> str:
     """The sign as the paper reads it."""
+    own = set(scores.sets[q].tolist()) & set(scores.not_used)
+    if own:
+        names = listed([scores.names[place] for place in sorted(own)])
+        return f"not used: no fit changes a prediction by {names}"
     if np.isnan(low):
         return "its error is not known"
     if low <= 0.0 <= high:
@@ -93,8 +99,10 @@ def _beyond(low: Values | float, high: Values | float, leak: Values | float) -> 
 
 
 def cautions(scores: InteractionScores) -> Iterator[str]:
-    """What the numbers do not say, a sentence each."""
+    """What the numbers do not say: each a verdict, a number, and what to do."""
     yield from _leak(scores)
+    yield from _few_patches(scores)
+    yield from _not_used(scores)
     yield from _equal_rows(scores)
     yield from _few_rows(scores)
     yield from _unknown(scores)
@@ -104,54 +112,87 @@ def _leak(scores: InteractionScores) -> Iterator[str]:
     """Fixed numbers of columns: a score of zero is not what no interaction gives."""
     if not scores.leak.any():
         return
-    yield (
-        "all patches have one number of features, so that each feature is in more of "
-        "them once another is left out, and a set without interaction does not score "
-        f"zero: {_leak_in_numbers(scores)}; compare ranks, or draw "
-        "columns='bernoulli', by which pairs of independent features without "
-        "interaction have a target of zero"
-    )
-
-
-def _leak_in_numbers(scores: InteractionScores) -> str:
+    verdict = "Excluding zero is no finding: patches of one size leak"
+    cure = "Draw columns='bernoulli'."
     if np.isnan(scores.leak).all():
-        return f"how far from zero is not known of {scores.error} errors"
+        unknown = f"into scores, how much is unknown for {scores.error} errors"
+        yield f"{verdict} {unknown}. {cure}"
+        return
     low, high = scores.intervals(level=WORDS_LEVEL).T
-    found, beyond = _beyond(low, high, 0.0), _beyond(low, high, scores.leak)
-    what = "a feature without effect" if scores.order == 1 else "no interaction"
-    return (
-        f"with these main effects {what} would give scores "
-        f"from {np.nanmin(scores.leak):.3g} to {np.nanmax(scores.leak):.3g}, and of "
-        f"{plural(int(found.sum()), 'interval')} that exclude zero "
-        f"{int(beyond.sum())} are beyond that leak too"
+    beyond = int(_beyond(low, high, scores.leak).sum())
+    leak = f"{np.nanmin(scores.leak):.3g} to {np.nanmax(scores.leak):.3g}"
+    verb = "goes" if beyond == 1 else "go"
+    yield (
+        f"{verdict} {leak} into scores. {plural(beyond, 'interval')} {verb} beyond. "
+        f"{cure}"
     )
+
+
+def _few_patches(scores: InteractionScores) -> Iterator[str]:
+    """se_mc² falls as 1/B: with B (se_mc/se)² patches it is what se is now.
+
+    Where a score is near zero in all rows, se is itself of patches and falls with them,
+    so that the ratio may stay; the total error falls all the same.
+    """
+    known = (scores.standard_errors > 0.0) & (scores.monte_carlo > 0.0)
+    ratios = scores.monte_carlo[known] / scores.standard_errors[known]
+    worst = float(ratios.max(initial=0.0))
+    if worst <= 1.0:
+        return
+    count = int((ratios > 1.0).sum())
+    more = two_digits_up(max(scores.n_patches, 1) * worst**2)
+    cure = (
+        f"Take n_patches={more}" if scores.n_patches else f"Take {more} times as many"
+    )
+    yield (
+        f"Few patches limit {count} of {counted_sets(scores, len(scores))}: their "
+        f"error is up to {worst:.2g} times that of rows. {cure} or more."
+    )
+
+
+def two_digits_up(number: float) -> int:
+    """The next whole number of two digits and zeros.
+
+    Examples
+    --------
+    >>> two_digits_up(7.2), two_digits_up(12_340.0), two_digits_up(99_001.0)
+    (8, 13000, 100000)
+    """
+    unit = 10 ** max(0, math.floor(math.log10(number)) - 1)
+    return math.ceil(number / unit) * unit
+
+
+def _not_used(scores: InteractionScores) -> Iterator[str]:
+    count = len(scores.not_used)
+    if count > 0:
+        verb = "is" if count == 1 else "are"
+        yield (
+            f"{plural(count, 'feature')} {verb} not used by any fit: scores of sets "
+            "with such a feature are 0. Leave it out to save time."
+        )
 
 
 def _equal_rows(scores: InteractionScores) -> Iterator[str]:
     count = int(scores.degenerate.sum())
-    if count == 0:
-        return
-    bound = scores.error_range
-    limits = (
-        f"no error is outside {bound.low:.4g} to {bound.high:.4g}"
-        if bound.proved
-        else f"errors have no bound, and none is taken to be outside {bound.low:.4g} "
-        f"to {bound.high:.4g}, those that were seen"
-    )
-    yield (
-        f"of {counted_sets(scores, count)} all rows have one score: "
-        "without a spread their intervals are what "
-        f"{plural(scores.n_rows, 'equal row')} allow, where {limits}"
-    )
+    if count > 0:
+        bound = scores.error_range
+        limits = f"{bound.low:.4g} to {bound.high:.4g}"
+        seen = "" if bound.proved else " (as seen)"
+        yield (
+            f"All rows score alike in {counted_sets(scores, count)}: intervals assume "
+            f"errors stay within {limits}{seen}. Judge over {_independent(scores)}."
+        )
 
 
 def _few_rows(scores: InteractionScores) -> Iterator[str]:
     count = int((scores.effective_rows < FEW_ROWS).sum())
     if count > 0:
+        what = "groups" if scores.n_row_groups else "rows"
         yield (
-            f"of {counted_sets(scores, count)} fewer than {FEW_ROWS} "
-            f"rows carry the standard error (at least "
-            f"{np.nanmin(scores.effective_rows):.1f}): a normal law is doubtful there"
+            f"Fewer than {FEW_ROWS} {what} carry the error of "
+            f"{counted_sets(scores, count)} (at least "
+            f"{np.nanmin(scores.effective_rows):.1f}). A normal law is doubtful there: "
+            f"judge more {what}."
         )
 
 
@@ -159,10 +200,15 @@ def _unknown(scores: InteractionScores) -> Iterator[str]:
     count = int(np.isnan(scores.monte_carlo).sum())
     if count > 0:
         yield (
-            f"of {counted_sets(scores, count)} the error of finitely "
-            "many patches is not known, as a row has all its patches in one group; "
-            "draw more patches"
+            f"The error of few patches is unknown for {counted_sets(scores, count)}: a "
+            "row has all its patches in one group. Draw more patches."
         )
+
+
+def _independent(scores: InteractionScores) -> str:
+    """Of how many rows, or groups of rows, errors are made."""
+    what = "group" if scores.n_row_groups else "row"
+    return plural(scores.n_independent, what)
 
 
 def counted_sets(scores: InteractionScores, count: int) -> str:
@@ -185,6 +231,11 @@ def aim_of_intervals(scores: InteractionScores) -> str:
     """What the intervals are intervals of."""
     if scores.n_groups:
         return "intervals are for new rows and any number of patches of this table"
+    if scores.n_row_groups:
+        return (
+            f"intervals are for rows of new groups ({scores.n_row_groups} were judged) "
+            "and the predictors as they are fitted here"
+        )
     return "intervals are for new rows and the predictors as they are fitted here"
 
 

@@ -42,6 +42,8 @@ class SplitErrors:
         Of the rows that are judged, in means over them.
     seed : int
         The same for each fit.
+    row_groups : array of int (N,) or None
+        Which rows that are judged belong together, where not each is its own.
     n_jobs : int or None
         Workers.
     progress : bool or None
@@ -52,13 +54,20 @@ class SplitErrors:
     judges: tuple[Judge, ...]
     row_weights: Values
     seed: int
+    row_groups: NDArray[np.intp] | None = None
     n_jobs: int | None = None
     progress: bool | None = None
     _known: dict[tuple[int, ...], Values] = field(default_factory=dict, repr=False)
+    _used: set[int] = field(default_factory=set, repr=False)
 
     @property
     def features(self) -> Features:
         return self.refits.features
+
+    @property
+    def used(self) -> frozenset[int]:
+        """By the predictors that were fitted until now."""
+        return frozenset(self._used)
 
     def errors(self, sets: Places) -> LeftOutErrors:
         wanted = _tuples(sets)
@@ -97,7 +106,13 @@ class SplitErrors:
             replace(judge, table=table, y=y, places=places, share=share)
             for judge, share in zip(self.judges, self._shares, strict=True)
         )
-        return replace(self, judges=judges, row_weights=np.ones(len(y)), _known={})
+        return replace(
+            self,
+            judges=judges,
+            row_weights=np.ones(len(y)),
+            row_groups=None,
+            _known={},
+        )
 
     def predict(self, table: Any) -> Array:
         """What the whole predictor says; of K folds the mean of theirs.
@@ -119,8 +134,7 @@ class SplitErrors:
     @property
     def _shares(self) -> Values:
         """Of each fold in the target, as it has rows."""
-        fitted = np.array([len(judge.training) for judge in self.judges])
-        judged: Values = (self.refits.n_rows - fitted).astype(np.float64)
+        judged = np.array([judge.n_judged for judge in self.judges], dtype=np.float64)
         return judged / judged.sum()
 
     def _fit(self, wanted: Sequence[tuple[int, ...]]) -> None:
@@ -143,12 +157,15 @@ class SplitErrors:
                 left_out=part,
                 seed=self.seed,
                 n_rows=n_rows,
+                suspects=frozenset(range(len(self.features))) - self._used,
             )
             for part in parts
         )
         with progress_bar("fits without features", len(new), self.progress) as bar:
             for part, found in zip(parts, in_workers(calls, n_workers), strict=True):
-                self._known.update(zip(part, found, strict=True))
+                errors, used = found
+                self._known.update(zip(part, errors, strict=True))
+                self._used.update(used)
                 bar.advance(bar.task_ids[0], len(part))
 
 

@@ -80,6 +80,59 @@ def dealt_folds(
     return tuple(Fold.of(number == k) for k in range(n_folds))
 
 
+def held_out_groups(groups: NDArray[np.intp], n_test: int, seed: int) -> Fold:
+    """Whole groups that are judged, drawn until they have about so many rows.
+
+    Two at least are judged, and one is fitted.
+
+    Parameters
+    ----------
+    groups : array of int (N,)
+        0, ..., C − 1, of three groups or more.
+    n_test : int
+        Rows.
+    seed : int
+        Of the order in which groups are drawn.
+
+    Examples
+    --------
+    >>> held_out_groups(np.array([0, 0, 1, 1, 2, 2]), 3, seed=0).test
+    array([0, 1, 4, 5])
+    """
+    sizes = np.bincount(groups)
+    order = np.random.default_rng(seed).permutation(len(sizes))
+    nearest = int(np.abs(np.cumsum(sizes[order]) - n_test).argmin()) + 1
+    count = min(max(nearest, 2), len(sizes) - 1)
+    return Fold.of(np.isin(groups, order[:count]))
+
+
+def dealt_groups(groups: NDArray[np.intp], n_folds: int, seed: int) -> tuple[Fold, ...]:
+    """Whole groups, the largest first, each to the part that has fewest rows.
+
+    Parameters
+    ----------
+    groups : array of int (N,)
+        0, ..., C − 1.
+    n_folds : int
+        K, at most C.
+    seed : int
+        Of the order of groups of one size.
+
+    Examples
+    --------
+    >>> [fold.test.tolist() for fold in dealt_groups(np.array([0, 0, 0, 1, 2]), 2, 0)]
+    [[0, 1, 2], [3, 4]]
+    """
+    sizes = np.bincount(groups)
+    order = np.random.default_rng(seed).permutation(len(sizes))
+    order = order[np.argsort(-sizes[order], kind="stable")]
+    number, rows = np.empty(len(sizes), dtype=np.intp), np.zeros(n_folds)
+    for own in order:
+        number[own] = rows.argmin()
+        rows[number[own]] += sizes[own]
+    return tuple(Fold.of(number[groups] == k) for k in range(n_folds))
+
+
 def _drawn(n_rows: int, seed: int, labels: NDArray[Any] | None) -> NDArray[np.intp]:
     """All rows in random order, of one label after the other."""
     order = np.random.default_rng(seed).permutation(n_rows)

@@ -29,6 +29,8 @@ class Judge:
         Their target.
     places : array of int (n,)
         Where their errors stand among those of all judges.
+    n_judged : int
+        Rows that it judged in the fit, by which it counts in what is predicted.
     share : float
         Of these errors there: 1, or less where several judge one row.
     """
@@ -37,6 +39,7 @@ class Judge:
     table: Any
     y: NDArray[Any]
     places: NDArray[np.intp]
+    n_judged: int
     share: float = 1.0
 
     def predictor(
@@ -57,20 +60,17 @@ class Judge:
         kept[list(left_out)] = False
         return refits.fitted(self.training, kept, seed)
 
-    def errors(self, refits: Refits, left_out: tuple[int, ...], seed: int) -> Array:
+    def errors(self, refits: Refits, predict: Predictor) -> Array:
         """Err(y, f^(−T)(x)) of the rows that are judged, (n,).
 
         Parameters
         ----------
         refits : Refits
             Learner, table, target.
-        left_out : tuple of int
-            T.
-        seed : int
-            The same for each T.
+        predict : callable
+            f^(−T).
         """
-        predicted = self.predictor(refits, left_out, seed)(self.table)
-        known = refits.error.known(predicted, self.y)
+        known = refits.error.known(predict(self.table), self.y)
         return refits.error.of(self.y, known[:, None, :])[:, 0]
 
 
@@ -94,6 +94,8 @@ class Verdicts:
         The same for each fit.
     n_rows : int
         That are judged, by all judges together.
+    suspects : frozenset of int
+        Places of features that no predictor before was seen to use.
     """
 
     refits: Refits
@@ -101,13 +103,17 @@ class Verdicts:
     left_out: tuple[tuple[int, ...], ...]
     seed: int
     n_rows: int
+    suspects: frozenset[int]
 
-    def __call__(self) -> Array:
-        """Errors of all rows, (sets, rows)."""
+    def __call__(self) -> tuple[Array, frozenset[int]]:
+        """Errors of all rows, (sets, rows), and which suspects are used."""
+        suspects = set(self.suspects)
         found = np.zeros((len(self.left_out), self.n_rows))
         with one_thread():
             for row, left_out in zip(found, self.left_out, strict=True):
                 for judge in self.judges:
-                    own = judge.errors(self.refits, left_out, self.seed)
+                    predict = judge.predictor(self.refits, left_out, self.seed)
+                    own = judge.errors(self.refits, predict)
                     row[judge.places] += judge.share * own
-        return found
+                    suspects -= self.refits.used(predict, suspects - set(left_out))
+        return found, self.suspects - suspects

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Hashable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final, final
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from propopt._typing import Values
 from propopt.checks import read_count, read_flag
 from propopt.errors import InvalidInput
 from propopt.interactions.features import Places
 from propopt.interactions.refits import Refits
 from propopt.interactions.splitting.errors import SplitErrors
-from propopt.interactions.splitting.folds import Fold, dealt_folds, held_out
+from propopt.interactions.splitting.folds import (
+    Fold,
+    dealt_folds,
+    dealt_groups,
+    held_out,
+    held_out_groups,
+)
 from propopt.interactions.splitting.judges import Judge
+from propopt.results.conclusions.words import plural
 from propopt.tables.frames import rows_of
 
 
@@ -23,7 +35,7 @@ SEEDS: Final = 2**31
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class DataSplit:
     """One learner for each set of features, fitted on some rows, judged on the others.
 
@@ -41,6 +53,17 @@ class DataSplit:
     to 81 times of 100 by linear models, and 85 to 87 by trees (114 tables of a product
     of two normal features).
 
+    Rows are taken to be independent, unless ``groups`` says which belong together:
+    visits of one patient, months of one shop, days of one week. Groups are then fitted
+    or judged whole, so that the target is of rows of *new groups*, and errors are those
+    of C independent sums, √(C/(C − 1) Σ_c (Σ_{i ∈ c} (z_i − z̄))²)/N, with Student's law
+    of C − 1 degrees. That assumes independent groups, none of which has most of the
+    rows; with fewer than ten or so intervals are short. Of 80 people with six rows each
+    90 % intervals held the target in 0.88 of 200 tables by halves and in 0.86 by five
+    folds, and in 0.56 and 0.54 with rows taken as independent. A series in time has no
+    independent rows: with ``folds=TimeSeriesSplit()`` alone its errors are those of
+    independent ones, and blocks of time as groups, longer than what lasts, mend that.
+
     A set of features costs one fit, or K; pairs of M features 1 + M(M + 1)/2.
 
     Parameters
@@ -51,25 +74,47 @@ class DataSplit:
         K folds instead, of which each is held out in turn.
     stratify : bool
         Of a classifier, draw from each class alike.
+    folds : splitter or sequence of pairs, optional
+        Which rows are fitted and which judged, instead: a splitter of scikit-learn's
+        kind, such as ``GroupKFold(5)`` or ``TimeSeriesSplit(5)``, or pairs of rows
+        fitted and rows judged. No row is judged twice; some may never be. What a
+        splitter draws has the seed of the fit, if it has none of its own.
+    groups : sequence (N,), optional
+        Labels of rows: those of one label belong together.
 
     Raises
     ------
     InvalidInput
-        If one of these is something else, or both sizes are given.
+        If one of these is something else, or two of them say which rows are judged.
 
     Examples
     --------
     >>> DataSplit(n_folds=5)
     DataSplit(test_size=0.5, n_folds=5, stratify=False)
+    >>> from sklearn.model_selection import GroupKFold
+    >>> DataSplit(folds=GroupKFold(2), groups=["ann", "ann", "bob", "eve"])
+    DataSplit(folds=GroupKFold(n_splits=2, random_state=None, shuffle=False), 3 groups)
     """
 
     test_size: float = 0.5
     n_folds: int | None = None
     stratify: bool = False
+    folds: Any = None
+    groups: Any = None
 
     def __post_init__(self) -> None:
         _check_share(self.test_size)
         read_flag(self.stratify, "stratify")
+        own = vars(self)
+        if self.groups is not None:
+            own["groups"] = _read_groups(self.groups)
+            if self.stratify:
+                raise InvalidInput(
+                    "stratify: groups are drawn whole; leave it out, or give "
+                    "folds=StratifiedGroupKFold(5)"
+                )
+        if self.folds is not None:
+            own["folds"] = self._read_folds()
         if self.n_folds is None:
             return
         if read_count(self.n_folds, "n_folds") < 2:
@@ -94,13 +139,20 @@ class DataSplit:
         Each is fitted for its errors, which are kept, and is let go; all that ``sets``
         need are fitted now, and others when they are asked for.
         """
-        folds = self.folds(refits.n_rows, seed, self._labels(refits))
-        judges = _judges(refits, folds)
+        codes = self._codes(refits.n_rows)
+        if self.folds is None:
+            labels = self._labels(refits)
+            folds = self.drawn_folds(refits.n_rows, seed, labels, codes)
+        else:
+            folds = self._given_folds(refits, seed)
+        _check_folds(folds, codes)
+        judged = _judged_rows(folds)
         errors = SplitErrors(
             refits=refits,
-            judges=judges,
-            row_weights=_weights(refits, folds),
+            judges=_judges(refits, folds, judged),
+            row_weights=_weights(refits, judged),
             seed=seed % SEEDS,
+            row_groups=_recoded(codes, judged, refits.row_weights),
             n_jobs=n_jobs,
             progress=progress,
         )
@@ -108,8 +160,12 @@ class DataSplit:
             errors.fit_subsets_of(sets)
         return errors
 
-    def folds(
-        self, n_rows: int, seed: int, labels: NDArray[Any] | None = None
+    def drawn_folds(
+        self,
+        n_rows: int,
+        seed: int,
+        labels: NDArray[Any] | None = None,
+        groups: NDArray[np.intp] | None = None,
     ) -> tuple[Fold, ...]:
         """Which rows are fitted, and which are judged: one fold, or K.
 
@@ -121,18 +177,24 @@ class DataSplit:
             Of the order in which rows are drawn.
         labels : array (N,), optional
             Rows are drawn by label.
+        groups : array of int (N,), optional
+            Rows of one group are drawn together.
 
         Raises
         ------
         InvalidInput
-            If fewer than two rows would be fitted or judged.
+            If fewer than two rows or groups would be judged, or none fitted.
         """
         if self.n_folds is not None:
-            if self.n_folds > n_rows:
+            n_all = n_rows if groups is None else int(groups.max()) + 1
+            if self.n_folds > n_all:
+                what = "rows" if groups is None else "groups"
                 raise InvalidInput(
-                    f"n_folds: expected at most {n_rows}, of so many rows, got "
+                    f"n_folds: expected at most {n_all}, of so many {what}, got "
                     f"{self.n_folds}"
                 )
+            if groups is not None:
+                return dealt_groups(groups, self.n_folds, seed)
             return dealt_folds(n_rows, self.n_folds, seed, labels)
         n_test = round(self.test_size * n_rows)
         if not 2 <= n_test <= n_rows - 1:
@@ -140,7 +202,83 @@ class DataSplit:
                 f"test_size: {self.test_size:g} of {n_rows} rows holds out {n_test}; "
                 "two at least have to be judged, and one fitted"
             )
+        if groups is not None:
+            return (held_out_groups(groups, n_test, seed),)
         return (held_out(n_rows, n_test, seed, labels),)
+
+    def __repr__(self) -> str:
+        if self.folds is None:
+            how = ", ".join(f"{name}={getattr(self, name)!r}" for name in _DRAWN)
+        elif isinstance(self.folds, tuple):
+            how = f"{plural(len(self.folds), 'given fold')}"
+        else:
+            how = f"folds={self.folds!r}"
+        if self.groups is not None:
+            how += f", {plural(len(set(self.groups)), 'group')}"
+        return f"DataSplit({how})"
+
+    def _read_folds(self) -> Any:
+        """A splitter as it is, pairs of rows as tuples."""
+        if self.n_folds is not None or self.test_size != 0.5 or self.stratify:
+            other = "n_folds" if self.n_folds is not None else "test_size"
+            raise InvalidInput(
+                f"folds: they say which rows are judged, and so does "
+                f"{'stratify' if self.stratify else other}; give one of both"
+            )
+        if hasattr(self.folds, "split") and not isinstance(self.folds, str | type):
+            return self.folds
+        try:
+            return tuple((_rows(fit), _rows(judge)) for fit, judge in self.folds)
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                "folds: expected a splitter such as GroupKFold(5), or pairs of rows "
+                f"fitted and rows judged, got {self.folds!r}"
+            ) from None
+
+    def _given_folds(self, refits: Refits, seed: int) -> tuple[Fold, ...]:
+        """Of a splitter, or as they were given."""
+        pairs = self.folds
+        if not isinstance(pairs, tuple):
+            splitter = deepcopy(pairs)
+            if getattr(splitter, "random_state", 0) is None:
+                splitter.random_state = seed % SEEDS
+            y = refits.y if refits.classes is None else refits.classes[refits.y]
+            try:
+                with (
+                    warnings.catch_warnings()
+                ):  # of those that ignore groups; we do not
+                    warnings.simplefilter("ignore", UserWarning)
+                    pairs = list(splitter.split(refits.table, y, self.groups))
+            except (TypeError, ValueError) as error:
+                raise InvalidInput(f"folds: {splitter!r}: {error}") from error
+        places = np.arange(refits.n_rows)
+        try:
+            parts = [
+                [np.unique(places[np.asarray(own, dtype=np.intp)]) for own in pair]
+                for pair in pairs
+            ]
+        except IndexError:
+            raise InvalidInput(
+                f"folds: expected rows from 0 to {refits.n_rows - 1}"
+            ) from None
+        return tuple(Fold(training, test) for training, test in parts)
+
+    def _codes(self, n_rows: int) -> NDArray[np.intp] | None:
+        """The groups of the rows as numbers."""
+        if self.groups is None:
+            return None
+        if len(self.groups) != n_rows:
+            raise InvalidInput(
+                f"groups: expected a label for each of {n_rows} rows, got "
+                f"{len(self.groups)}"
+            )
+        numbers = {label: k for k, label in enumerate(dict.fromkeys(self.groups))}
+        if len(numbers) < 3:
+            raise InvalidInput(
+                f"groups: expected 3 or more, of which two are judged, got "
+                f"{len(numbers)}"
+            )
+        return np.array([numbers[label] for label in self.groups], dtype=np.intp)
 
     def _labels(self, refits: Refits) -> NDArray[Any] | None:
         if not self.stratify:
@@ -159,29 +297,106 @@ def _check_share(size: object) -> None:
         raise InvalidInput(f"test_size: expected a share between 0 and 1, got {size!r}")
 
 
-def _judges(refits: Refits, folds: tuple[Fold, ...]) -> tuple[Judge, ...]:
+_DRAWN: Final = ("test_size", "n_folds", "stratify")
+
+
+def _read_groups(groups: Any) -> tuple[Hashable, ...]:
+    """A label for each row."""
+    labels = None if isinstance(groups, str) else np.asarray(groups)
+    if labels is None or labels.ndim != 1:
+        got = repr(groups) if labels is None else f"shape {labels.shape}"
+        raise InvalidInput(f"groups: expected a label for each row, got {got}")
+    missing = np.asarray(pd.isna(labels))
+    if missing.any():
+        raise InvalidInput(
+            f"groups: {int(missing.sum())} rows have none, the first is row "
+            f"{int(missing.argmax())}; give each a label of its own"
+        )
+    return tuple(labels.tolist())
+
+
+def _rows(given: Any) -> tuple[int, ...]:
+    """Places of rows, or a mask of all."""
+    rows = np.asarray(given)
+    if (
+        rows.ndim != 1
+        or (rows.size and rows.dtype.kind not in "iub")
+        or (rows < 0).any()
+    ):
+        raise ValueError
+    return tuple((np.flatnonzero(rows) if rows.dtype.kind == "b" else rows).tolist())
+
+
+def _check_folds(folds: tuple[Fold, ...], groups: NDArray[np.intp] | None) -> None:
+    """Refuse rows, or groups, that are fitted and judged at once, or judged twice."""
+    judged: set[int] = set()
+    for k, fold in enumerate(folds):
+        test = set(fold.test.tolist())
+        if not (len(fold.training) and test):
+            raise InvalidInput(
+                f"folds: fold {k} has no rows that are fitted and judged"
+            )
+        if both := test & set(fold.training.tolist()):
+            raise InvalidInput(
+                f"folds: row {min(both)} is fitted and judged in fold {k}"
+            )
+        if twice := judged & test:
+            raise InvalidInput(
+                f"folds: row {min(twice)} is judged twice; take folds that judge each "
+                "row once, such as KFold(5)"
+            )
+        judged |= test
+        if (
+            groups is not None
+            and np.isin(groups[fold.test], groups[fold.training]).any()
+        ):
+            raise InvalidInput(
+                f"folds: a group has rows that are fitted and rows that are judged in "
+                f"fold {k}; take GroupKFold(5), or leave groups out"
+            )
+    n_units = len(judged) if groups is None else len(set(groups[list(judged)].tolist()))
+    if n_units < 2:
+        what = "rows" if groups is None else "groups"
+        raise InvalidInput(f"folds: expected two {what} or more that are judged, got 1")
+
+
+def _judges(
+    refits: Refits, folds: tuple[Fold, ...], judged: NDArray[np.intp]
+) -> tuple[Judge, ...]:
     """Each fold judges its own rows; errors stand in the order of the table."""
-    judged = _judged_rows(folds)
     return tuple(
         Judge(
             training=fold.training,
             table=rows_of(refits.seen, fold.test.tolist()),
             y=refits.y[fold.test],
             places=np.searchsorted(judged, fold.test),
+            n_judged=len(fold.test),
         )
         for fold in folds
     )
 
 
-def _weights(refits: Refits, folds: tuple[Fold, ...]) -> NDArray[np.float64]:
+def _weights(refits: Refits, judged: NDArray[np.intp]) -> NDArray[np.float64]:
     """Of the rows that are judged, with the sum of their number."""
-    own = refits.row_weights[_judged_rows(folds)]
+    own = refits.row_weights[judged]
     if np.count_nonzero(own) < 2:
         raise InvalidInput(
             f"sample_weight: of the {len(own)} rows that are held out it is zero, or "
             "of all but one, and two at least have to count"
         )
     return own * (len(own) / own.sum())
+
+
+def _recoded(
+    groups: NDArray[np.intp] | None, judged: NDArray[np.intp], weights: Values
+) -> NDArray[np.intp] | None:
+    """Groups of the rows that are judged, numbered anew; two at least have to count."""
+    if groups is None:
+        return None
+    own = groups[judged]
+    if len(np.unique(own[weights[judged] > 0.0])) < 2:
+        raise InvalidInput("sample_weight: it is zero in all judged groups but one")
+    return np.asarray(np.unique(own, return_inverse=True)[1], dtype=np.intp)
 
 
 def _judged_rows(folds: tuple[Fold, ...]) -> NDArray[np.intp]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, final
@@ -12,6 +13,7 @@ from propopt._typing import Array, Attributions, Points, Positions, Truths, Valu
 from propopt.batches import Budget
 from propopt.errors import Refused
 from propopt.functions.cost import cost_of
+from propopt.lime.fidelity.exact_variance import additive_variance
 from propopt.lime.finite import FiniteFit
 from propopt.lime.finite.run import SingleRun
 from propopt.lime.laws import LimeLaw
@@ -33,7 +35,7 @@ _IN_CELL: Final = 512
 _QUICK: Final = 1000
 """Draws for each place beside a row."""
 
-_WORTH_TIMING: Final = 200_000
+_WORTH_TIMING: Final = 10_000
 """Evaluations from which a few are timed, to say what all of them cost."""
 
 _TABLES: Final = Budget(2**26)
@@ -134,6 +136,45 @@ class Case:
             return self.common.means(self.points, self.law.widths(self.points))
         return self.quick.profiles(self.points)
 
+    @cached_property
+    def profile_errors(self) -> tuple[Array, ...]:
+        """Errors of the profiles: of rounding where they are exact, else standard ones.
+
+        Each sum over products rounds by some 16 units of the last place of the sum of
+        their sizes, with the largest means of their factors.
+        """
+        exact = self.subject.exact
+        if exact is None:
+            if self.common is None:
+                raise Refused("too few of the draws that rows share count at a row")
+            return self.common.errors(self.points, self.law.widths(self.points))
+        products = exact.function.products
+        means = exact.factor_means(self.points, self.law.widths(self.points))
+        sizes = np.maximum(np.abs(means.one), np.abs(means.zero)).max(axis=1)
+        each = np.append(sizes, 1.0)[products.paths].prod(axis=1)
+        scale = abs(products.base) + float(np.abs(products.values) @ each)
+        error = 16.0 * np.finfo(float).eps * scale
+        return tuple(np.full(h.shape, error) for h in self.profiles)
+
+    @cached_property
+    def interactions(self) -> Values:
+        """The share of Var_Q f that no sum of functions of one column holds, (N,).
+
+        1 − Σ_j Var_Q E_Q[f | V_j] / Var_Q f: 0 of additive functions, whose
+        coefficients are contrasts in one column, the same at all widths; 1 where it is
+        not known.
+        """
+        widths, total = self.law.widths(self.points), self.explanation.runs.variance
+        if self.subject.exact is not None:
+            held = additive_variance(self.subject.exact, self.points, widths)
+        elif self.common is not None:
+            held = self.common.additive_variances(self.points, widths)
+        else:
+            return np.ones(len(total))
+        shares = np.ones(len(total))
+        np.divide(held, total, out=shares, where=total > 0.0)
+        return np.clip(1.0 - shares, 0.0, 1.0)
+
     @property
     def about(self) -> str:
         """What is said before numbers that are estimated beside the coefficients."""
@@ -147,19 +188,20 @@ class Case:
             return None
         return common
 
-    def announce(self, progress: bool | None) -> None:
-        """Say what draws around each row will cost, where that is long."""
+    def announced(self, progress: bool | None) -> AbstractContextManager[None]:
+        """Say what draws around each row cost that are made within, if that is long."""
         if self.common is not None:
-            return
+            return nullcontext()
         each = _IN_CELL + 2 * 4096
         if self.subject.exact is None:
             bins = sum(len(column.bins) for column in self.law.columns)
             each += bins * self.quick.n_draws
         expected = len(self.points) * each
-        if expected >= _WORTH_TIMING:
-            labels = self.subject.labels
-            cost = cost_of(self.subject.function, self.points, labels, expected)
-            cost.announce("diagnosis", progress)
+        if expected < _WORTH_TIMING:
+            return nullcontext()
+        function, labels = self.subject.function, self.subject.labels
+        cost = cost_of(function, self.points, labels, expected)
+        return cost.announced("diagnosis", function.calls, progress)
 
     @cached_property
     def quick(self) -> LimeSubject:
@@ -213,10 +255,31 @@ class Case:
             found[n, j] = limits.coefficients[np.arange(len(n)), j]
         return found
 
-    def under(self, law: LimeLaw, rows: Positions, j: int) -> Values:
-        """β_j of some rows under another law; NaN where they are refused."""
-        other = replace(self.quick, law=law)
-        try:
-            return np.asarray(other.limits(self.points[rows]).coefficients[:, j])
-        except Refused:
-            return np.full(len(rows), np.nan)
+    def rebinned(self, law: LimeLaw, rows: Positions, j: int) -> Values:
+        """β_j of some rows under a law with another column j; NaN where refused.
+
+        The derivatives of E_Q f by the means of factors of column j do not depend on
+        the law of column j, so that exact coefficients are sums over these factors.
+        """
+        points = self.points[rows]
+        if self.subject.exact is None:
+            try:
+                limits = replace(self.quick, law=law).limits(points)
+            except Refused:
+                return np.full(len(rows), np.nan)
+            return np.asarray(limits.coefficients[:, j])
+        tilt = law.columns[j].tilt(points[:, j], law.widths(points))
+        found = np.zeros(len(rows))
+        for numbers, factors in self.subject.exact.function.of_column(j):
+            one, zero = tilt.given(tilt.pieces.expect(factors))
+            slopes = self._slopes[np.ix_(numbers, rows)]
+            found += np.einsum("un,un->n", slopes, one - zero)
+        return np.asarray(found * tilt.has_contrast)
+
+    @cached_property
+    def _slopes(self) -> Array:
+        """∂ E_Q f / ∂ E g_u of a sum of products, (U, N)."""
+        exact = self.subject.exact
+        assert exact is not None
+        means = exact.factor_means(self.points, self.law.widths(self.points))
+        return exact.function.products.slopes(means.mean)[1]

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
+
+
+NOTE: Final = 0.25
+"""Severities from here on mislead; what has less is a note."""
 
 
 @final
@@ -24,7 +28,7 @@ class LimeFinding:
     remedy : str
         What would do.
     severity : float
-        From 0 to 1: how much it misleads.
+        From 0 to 1: how much it misleads; below 0.25 it is a note.
     """
 
     rule: str
@@ -35,6 +39,11 @@ class LimeFinding:
     sentence: str
     remedy: str
     severity: float
+
+    @property
+    def is_note(self) -> bool:
+        """Whether it misleads hardly anybody."""
+        return self.severity < NOTE
 
 
 @final

@@ -35,6 +35,8 @@ class LimeDiagnosis:
     ----------
     findings : tuple of LimeFinding
         What misleads most first.
+    notes : tuple of LimeFinding
+        What is so and misleads hardly anybody: severities below 0.25.
     quiet : tuple of QuietRule
         Rules that found nothing, each with the number that came nearest, or why it was
         not looked for.
@@ -66,6 +68,7 @@ class LimeDiagnosis:
     n_samples: int
     source: str
     labels: Labels = Labels()
+    notes: tuple[LimeFinding, ...] = ()
 
     @classmethod
     def of_told(
@@ -88,9 +91,11 @@ class LimeDiagnosis:
         source : str
             How coefficients were had.
         """
-        findings = [item for item in told if isinstance(item, LimeFinding)]
+        found = [item for item in told if isinstance(item, LimeFinding)]
+        found.sort(key=lambda finding: -finding.severity)
         return cls(
-            findings=tuple(sorted(findings, key=lambda finding: -finding.severity)),
+            findings=tuple(item for item in found if not item.is_note),
+            notes=tuple(item for item in found if item.is_note),
             quiet=tuple(item for item in told if isinstance(item, QuietRule)),
             shape=explanation.shape,
             n_samples=n_samples,
@@ -99,19 +104,24 @@ class LimeDiagnosis:
         )
 
     @property
+    def told(self) -> tuple[LimeFinding, ...]:
+        """Findings and notes, what misleads most first."""
+        return self.findings + self.notes
+
+    @property
     def rules(self) -> tuple[str, ...]:
-        """The rules that found something, what misleads most first."""
+        """The rules that found something, what misleads most first; notes aside."""
         return tuple(dict.fromkeys(finding.rule for finding in self.findings))
 
     def of(self, rule: str) -> tuple[LimeFinding, ...]:
-        """What a rule found.
+        """What a rule found, notes behind findings.
 
         Parameters
         ----------
         rule : str
             Its name.
         """
-        return tuple(finding for finding in self.findings if finding.rule == rule)
+        return tuple(item for item in self.told if item.rule == rule)
 
     def of_row(self, row: Hashable) -> LimeDiagnosis:
         """What was found about one row, or about all of them.
@@ -129,16 +139,29 @@ class LimeDiagnosis:
             If there is none.
         """
         n = self.labels.position(row, self.shape[0])
-        own = tuple(item for item in self.findings if item.row in (n, None))
-        here = {item.rule for item in own}
-        elsewhere = tuple(
-            _quiet_at(n, self.of(rule)[0]) for rule in self.rules if rule not in here
+        own, notes = (
+            tuple(item for item in items if item.row in (n, None))
+            for items in (self.findings, self.notes)
         )
-        return replace(self, findings=own, quiet=self.quiet + elsewhere)
+        here = {item.rule for item in own + notes}
+        rules = dict.fromkeys(item.rule for item in self.told)
+        elsewhere = tuple(
+            _quiet_at(n, self.of(rule)[0]) for rule in rules if rule not in here
+        )
+        quiet = self.quiet + elsewhere
+        return replace(self, findings=own, notes=notes, quiet=quiet)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each finding, and one for each rule that found nothing."""
+        """A row for each finding, each note, and each rule that found nothing.
+
+        ``kind`` is ``"finding"``, ``"note"`` or ``"quiet"``; ``found`` is True of
+        findings alone.
+        """
         return frame_of(self)
+
+    def in_full(self) -> str:
+        """The text of ``repr``, with each rule's note and each number that was near."""
+        return diagnosis_text(self, in_full=True)
 
     def to_csv(self, path: str | Path) -> None:
         """Write :meth:`to_frame`; what is not known is an empty cell."""
@@ -192,10 +215,10 @@ def diagnose(
 ) -> LimeDiagnosis:
     """What these coefficients hide: findings with numbers, what misleads first.
 
-    Noise, unstable ranks, cancellation by binning, edges of bins, weights that
-    collapse or are not local, low fidelity, samples that are not like the data,
-    quirks of the package; under normal samples also columns that are switched off
-    and signs that are turned.
+    Signs against the profile of their column, noise, unstable ranks, cancellation by
+    binning, edges of bins, weights that collapse or are not local, low fidelity,
+    samples that are not like the data, quirks of the package; under normal samples
+    also columns that are switched off and signs that are turned.
 
     Parameters
     ----------
@@ -209,6 +232,7 @@ def diagnose(
     Returns
     -------
     LimeDiagnosis
+        What misleads hardly anybody is among its notes.
 
     Raises
     ------
@@ -223,6 +247,6 @@ def diagnose(
         subject = explanation.asked("diagnose")
     n = explanation.n_samples if n_samples is None else n_samples
     case = Case(explanation, subject, read_count(n, "n_samples"))
-    case.announce(progress)
-    told = told_by(LIME_RULES, lambda rule: rule.findings(case), progress)
+    with case.announced(progress):
+        told = told_by(LIME_RULES, lambda rule: rule.findings(case), progress)
     return LimeDiagnosis.of_told(told, explanation, n, explanation.source)

@@ -66,8 +66,8 @@ class Rule(Generic[Looked]):
         From where on something is found.
     below : bool
         Whether numbers below it are found, and not those above.
-    weight : float
-        How much it misleads where all is at stake, 0 to 1.
+    weight, least : float
+        How much it misleads where all is at stake, 0 to 1, and where nothing is.
     per_row, per_column : bool
         Whether there is a number for each.
     check : callable
@@ -78,6 +78,7 @@ class Rule(Generic[Looked]):
     threshold: float
     below: bool = False
     weight: float
+    least: float = 0.0
     per_row: bool = True
     per_column: bool = True
     check: Callable[[Looked], Checked | str]
@@ -118,7 +119,9 @@ class Rule(Generic[Looked]):
             threshold=self.threshold,
             sentence=_said(checked.sentence, n, j),
             remedy=_said(checked.remedy, n, j),
-            severity=float(self.weight * np.clip(stakes[n, j], 0.0, 1.0)),
+            severity=float(
+                self.least + (self.weight - self.least) * np.clip(stakes[n, j], 0, 1)
+            ),
         )
 
     def _nearest(self, checked: Checked) -> QuietRule:

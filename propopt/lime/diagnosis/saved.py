@@ -38,7 +38,7 @@ def write_diagnosis(path: str | Path, diagnosis: LimeDiagnosis) -> None:
     _FILE.write(
         path,
         {
-            "findings": [_plain(asdict(item)) for item in diagnosis.findings],
+            "findings": [_plain(asdict(item)) for item in diagnosis.told],
             "quiet": [_plain(asdict(item)) for item in diagnosis.quiet],
             "shape": list(diagnosis.shape),
             "n_samples": diagnosis.n_samples,
@@ -65,9 +65,11 @@ def _fields(header: Header, arrays: Arrays) -> dict[str, Any]:
     N, D = header["shape"]
     for item in [*header["findings"], *header["quiet"]]:
         _refuse_outside(item, (N, D))
+    told = [LimeFinding(**_known(item)) for item in header["findings"]]
     return {
         **without_arrays(header, arrays),
-        "findings": tuple(LimeFinding(**_known(item)) for item in header["findings"]),
+        "findings": tuple(item for item in told if not item.is_note),
+        "notes": tuple(item for item in told if item.is_note),
         "quiet": tuple(QuietRule(**_known(item)) for item in header["quiet"]),
         "shape": (N, D),
         "labels": labels_of(header["labels"], (N, D)),

@@ -23,8 +23,8 @@ _WIDTH = 88
 
 
 def frame_of(diagnosis: LimeDiagnosis) -> pd.DataFrame:
-    """One row for each finding, then one for each rule that found nothing."""
-    rows = [_record(diagnosis, item) for item in diagnosis.findings]
+    """One row for each finding and note, then for each rule that found nothing."""
+    rows = [_record(diagnosis, item) for item in diagnosis.told]
     rows += [_record(diagnosis, item) for item in diagnosis.quiet]
     columns = [
         "rule",
@@ -36,6 +36,7 @@ def frame_of(diagnosis: LimeDiagnosis) -> pd.DataFrame:
         "severity",
         "sentence",
         "remedy",
+        "kind",
     ]
     cells = dict(zip(columns, zip(*rows, strict=True), strict=True))
     named = {key: pd.Series(cells.pop(key), dtype=object) for key in ("row", "feature")}
@@ -44,10 +45,12 @@ def frame_of(diagnosis: LimeDiagnosis) -> pd.DataFrame:
 
 def _record(diagnosis: LimeDiagnosis, item: LimeFinding | QuietRule) -> list[Any]:
     row, feature = _where(diagnosis, item)
-    found = isinstance(item, LimeFinding)
+    kind = "quiet"
+    if isinstance(item, LimeFinding):
+        kind = "note" if item.is_note else "finding"
     return [
         item.rule,
-        found,
+        kind == "finding",
         row,
         feature,
         item.number,
@@ -55,6 +58,7 @@ def _record(diagnosis: LimeDiagnosis, item: LimeFinding | QuietRule) -> list[Any
         item.severity if isinstance(item, LimeFinding) else np.nan,
         item.sentence,
         item.remedy if isinstance(item, LimeFinding) else "",
+        kind,
     ]
 
 
@@ -74,7 +78,7 @@ def _where(
 def _groups(diagnosis: LimeDiagnosis) -> Iterator[tuple[str, tuple[LimeFinding, ...]]]:
     """Findings by rules, what misleads most first."""
     for rule in diagnosis.rules:
-        yield rule, diagnosis.of(rule)
+        yield rule, tuple(item for item in diagnosis.findings if item.rule == rule)
 
 
 def title(diagnosis: LimeDiagnosis) -> str:
@@ -97,15 +101,42 @@ def head(diagnosis: LimeDiagnosis, found: tuple[LimeFinding, ...]) -> str:
     return f"{', '.join(parts) or 'all'}{more}"
 
 
-def diagnosis_text(diagnosis: LimeDiagnosis) -> str:
+def diagnosis_text(diagnosis: LimeDiagnosis, *, in_full: bool = False) -> str:
     """Several lines: each rule that found something with its worst, then the others."""
     lines = [f"LimeDiagnosis({printable(title(diagnosis))})"]
     for rule, found in _groups(diagnosis):
         lines.append(printable(f"- {rule}: {head(diagnosis, found)}"))
         lines += _wrapped(f"{found[0].sentence}.")
         lines += _wrapped(f"What would do: {found[0].remedy}.")
-    lines += [printable(line) for line in _quiet_lines(diagnosis)]
+    if in_full:
+        for rule, notes in _notes(diagnosis).items():
+            lines.append(printable(f"- note, {rule}: {head(diagnosis, notes)}"))
+            lines += _wrapped(f"{notes[0].sentence}.")
+        lines += [printable(line) for line in _quiet_lines(diagnosis)]
+    else:
+        lines += [printable(f"- {line}") for line in _other_rules(diagnosis)]
     return "\n".join(lines)
+
+
+def _notes(diagnosis: LimeDiagnosis) -> dict[str, tuple[LimeFinding, ...]]:
+    """Notes by rules."""
+    rules = dict.fromkeys(item.rule for item in diagnosis.notes)
+    return {
+        rule: tuple(item for item in diagnosis.notes if item.rule == rule)
+        for rule in rules
+    }
+
+
+def _other_rules(diagnosis: LimeDiagnosis) -> Iterator[str]:
+    """A line for notes, and one for rules that found nothing."""
+    notes = _notes(diagnosis)
+    if notes:
+        each = ", ".join(f"{rule} ({len(items)})" for rule, items in notes.items())
+        yield f"notes, which hardly mislead: {each}"
+    quiet = {item.rule for item in diagnosis.quiet}
+    if quiet:
+        other = "other " if diagnosis.told else ""
+        yield f"{len(quiet)} {other}rule{'s'[: len(quiet) > 1]} found nothing"
 
 
 def _wrapped(text: str) -> list[str]:
@@ -139,5 +170,15 @@ def diagnosis_html(diagnosis: LimeDiagnosis) -> str:
         for rule, found in _groups(diagnosis)
     ]
     table = html_table(("rule", "number", "threshold", ""), rows) if rows else ""
-    quiet = "<br>".join(map(in_html, _quiet_lines(diagnosis)))
-    return html_card([f"<b>{in_html(title(diagnosis))}</b>", table, quiet])
+    others = "<br>".join(map(in_html, _other_rules(diagnosis)))
+    in_full = "<br>".join(
+        [
+            *(
+                in_html(f"note, {rule}: {head(diagnosis, notes)}: {notes[0].sentence}")
+                for rule, notes in _notes(diagnosis).items()
+            ),
+            *map(in_html, _quiet_lines(diagnosis)),
+        ]
+    )
+    details = f"<details><summary>{others}</summary>{in_full}</details>"
+    return html_card([f"<b>{in_html(title(diagnosis))}</b>", table, details])

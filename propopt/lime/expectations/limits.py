@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, final
 
@@ -75,6 +75,12 @@ class ExactLimits:
 
     function: SumOfProducts
     law: LimeLaw
+
+    def with_law(self, law: LimeLaw) -> ExactLimits:
+        """The limits under another law; tables of columns that stay are shared."""
+        other = replace(self, law=law)
+        vars(other)["_fixed"] = dict(self._fixed)
+        return other
 
     def of(self, points: Points, widths: Values | None = None) -> Limits:
         """The limits at rows (n, D), each with the law's kernel width or its own (n,).

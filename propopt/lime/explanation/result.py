@@ -32,7 +32,7 @@ from propopt.lime.explanation.saved import read_lime, write_lime
 from propopt.lime.explanation.scatter import RunScatter, run_of, weighted_variance
 from propopt.lime.explanation.subject import LimeSubject
 from propopt.lime.explanation.table import lime_frame, write_records
-from propopt.lime.explanation.words import lime_html, lime_text
+from propopt.lime.explanation.words import in_words_of, lime_html, lime_text
 from propopt.lime.finite.run import SingleRun
 from propopt.lime.laws import LimeLaw
 from propopt.output.csv import write_csv
@@ -137,6 +137,11 @@ class LimeExplanation:
     def is_exact(self) -> bool:
         """Whether coefficients have no error but rounding."""
         return self.source == EXACT_LIMITS
+
+    @property
+    def explained_in_words(self) -> str:
+        """What is explained, such as "probability of malignant"."""
+        return in_words_of(self.subject)
 
     @property
     def law(self) -> LimeLaw:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -48,6 +48,8 @@ class LimeSubject:
         Of these samples.
     has_table : bool
         Whether a table is known, and ``reference`` is not X.
+    known : dict
+        What depends on the function and the law alone, made once for all rows.
     """
 
     function: Function
@@ -59,11 +61,15 @@ class LimeSubject:
     n_draws: int
     seed: int
     has_table: bool = True
+    known: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def of_rows(self, rows: Positions) -> LimeSubject:
         """The same, about some of the rows."""
-        labels = self.labels.of_positions(rows)
-        return replace(self, points=self.points[rows], labels=labels)
+        return self.at(self.points[rows], self.labels.of_positions(rows))
+
+    def at(self, points: Points, labels: Labels) -> LimeSubject:
+        """The same, about other rows."""
+        return replace(self, points=points, labels=labels)
 
     @property
     def reason(self) -> str:
@@ -75,12 +81,23 @@ class LimeSubject:
     def exact(self) -> ExactLimits | None:
         """The limits of a sum of products; None of other functions."""
         read = self.products
-        return None if isinstance(read, NoProducts) else ExactLimits(read, self.law)
+        if isinstance(read, NoProducts):
+            return None
+        first = self.known.get("exact")
+        if first is None or first.function is not read:
+            self.known["exact"] = own = ExactLimits(read, self.law)
+            return own
+        known: ExactLimits = first
+        return known if known.law is self.law else known.with_law(self.law)
 
     @cached_property
     def common(self) -> CommonDraws | None:
         """Samples that all rows share; None of laws whose columns are not in bins."""
-        return CommonDraws.of(self.law, self.evaluate)
+        law, draws = self.known.get("common", (None, None))
+        if law is not self.law:
+            draws = CommonDraws.of(self.law, self.evaluate)
+            self.known["common"] = self.law, draws
+        return draws
 
     @property
     def evaluate(self) -> Callable[[Points], Values]:

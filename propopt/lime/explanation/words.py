@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -106,3 +106,8 @@ def _largest(
 
 def _number(x: float) -> str:
     return "" if np.isnan(x) else f"{x:.4g}"
+
+
+def in_words_of(subject: Any) -> str:
+    """What a model was asked for; "output" where a loaded result has no model."""
+    return "output" if subject is None else str(subject.function.quantity.in_words())

@@ -46,8 +46,16 @@ def _common_share(normals: Normals, first: Sets, second: Sets) -> Array:
     """The indicator of both sets is that of what they have in common."""
     low = np.maximum.outer(first.low, second.low)
     high = np.minimum.outer(first.high, second.high)
-    shape = (*low.shape, *(1,) * len(normals.shape))
-    return normals.shares(low.reshape(shape), high.reshape(shape))
+    some = low < high
+    if first is second:
+        some &= np.tri(len(low), dtype=bool)
+    shape = (-1, *(1,) * len(normals.shape))
+    means = np.zeros((*low.shape, *normals.shape))
+    means[some] = normals.shares(low[some].reshape(shape), high[some].reshape(shape))
+    if first is second:
+        one, other = np.nonzero(some)
+        means[other, one] = means[one, other]
+    return means
 
 
 def _bump_of_two(normals: Normals, first: Bumps, second: Bumps) -> Array:

@@ -96,6 +96,11 @@ class GlimeLaw(LimeLaw):
         law = self.law
         if isinstance(law, GlimeLaw):
             raise InvalidInput("law: expected another law of LIME, got a GlimeLaw")
+        if not isinstance(law, LimeLaw):
+            raise InvalidInput(
+                "law: expected another law of LIME, such as TabularLaw.from_data(X), "
+                f"got {type(law).__name__}"
+            )
         width = law.kernel_width
         columns = tuple(GlimeColumn(column, width) for column in law.columns)
         object.__setattr__(self, "columns", columns)

@@ -87,12 +87,13 @@ def adaptive(evaluate: ValuesAt, start: float) -> Iterator[Piece]:
     while ahead:
         low, high = ahead.pop()
         piece = _doubled(evaluate, low, high)
-        if piece.resolved or n_pieces >= _MOST_PIECES:
+        # beside 0 functions vary by the ratio of widths
+        middle = np.sqrt(low * high) if low > 0.0 else 0.5 * high
+        middle = min(middle, 0.5 * (low + high))
+        is_point = not low < middle < high  # where a function jumps, at last
+        if piece.resolved or n_pieces >= _MOST_PIECES or is_point:
             yield piece
         else:
-            # beside 0 functions vary by the ratio of widths
-            middle = np.sqrt(low * high) if low > 0.0 else 0.5 * high
-            middle = min(middle, 0.5 * (low + high))
             ahead += [(middle, high), (low, middle)]
             n_pieces += 1
 

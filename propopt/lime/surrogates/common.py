@@ -21,6 +21,9 @@ from propopt.lime.surrogates.stratified import stratified_uniforms
 N_COMMON: Final = 8192
 """Draws that rows share."""
 
+_STRATA: Final = 32
+"""Of each column, of some 256 draws each."""
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -96,6 +99,49 @@ class CommonDraws:
         mean = self.values @ weights
         apart = (self.values[:, None] - mean) ** 2
         return np.asarray((weights * apart).sum(axis=0))
+
+    def additive_variances(self, points: Points, widths: Values) -> Values:
+        """Σ_j Var_Q E_Q[f | V_j] around rows, (n,), without bias but for strata.
+
+        Each column has 32 strata with as many samples: the scatter of their means,
+        less what samples inside them add to it, a part of S Σ w² / K of their scatter.
+        """
+        weights = self.weights(points, widths)
+        total, n = np.zeros(len(points)), len(self.samples)
+        centred = self.values[:, None] - self.values @ weights
+        for x in self.samples.T:
+            rank = np.empty(n, np.intp)
+            rank[np.argsort(x, kind="stable")] = np.arange(n)
+            ties = np.unique(x, return_inverse=True)[1].ravel()
+            first = np.full(ties.max() + 1, n)
+            np.minimum.at(first, ties, rank)
+            stratum = first[ties] * _STRATA // n  # equal values stand together
+            inside = np.eye(_STRATA)[stratum]
+            mass = inside.T @ weights
+            some = mass > 0.0
+            level = np.zeros(mass.shape)
+            np.divide(inside.T @ (weights * centred), mass, out=level, where=some)
+            left = (weights**2 * (centred - level[stratum]) ** 2).T @ inside
+            added = np.zeros(mass.shape)
+            np.divide(left.T, mass, out=added, where=some)
+            total += (mass * level**2).sum(axis=0) - added.sum(axis=0)
+        return np.maximum(total, 0.0)
+
+    def errors(self, points: Points, widths: Values) -> tuple[Array, ...]:
+        """Standard errors of :meth:`means`, of what the fit leaves over, (n, B_j)."""
+        weights, found = self.weights(points, widths), []
+        for bins, own in zip(self.bins, self._additive, strict=True):
+            inside = (bins[:, None] == np.arange(len(own))) * 1.0
+            mass = weights.T @ inside
+            extra = np.zeros(mass.shape)
+            left = weights.T @ (self._left[:, None] * inside)
+            np.divide(left, mass, out=extra, where=mass > 0.0)
+            apart = self._left[:, None] - extra[:, bins].T
+            square = (weights**2 * apart**2).T @ inside
+            error = np.full(mass.shape, np.nan)
+            np.divide(np.sqrt(square), mass, out=error, where=mass > 0.0)
+            found.append(error)
+        return tuple(found)
 
     def means(self, points: Points, widths: Values) -> tuple[Array, ...]:
         """E_Q[f | b_j = b] of all columns, D arrays (n, B_j); NaN in bins of no sample.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, final
@@ -37,7 +38,7 @@ _BLOCKS: Final = 20
 _DRAWS_PER_TERM: Final = 4
 """A fit on fewer takes less scatter off than it adds."""
 
-_WORTH_TIMING: Final = 200_000
+_WORTH_TIMING: Final = 10_000
 """Evaluations from which a few are timed, to say what all of them cost."""
 
 _TABLES: Final = Budget(2**26)
@@ -113,12 +114,14 @@ def estimate_limits(
     uniforms = stratified_uniforms(_BLOCKS, size, points.shape[1], generator)
     names = Labels() if labels is None else labels.of_columns()
     expected = len(points) * _BLOCKS * size
+    announced: AbstractContextManager[None] = nullcontext()
     if expected >= _WORTH_TIMING:
-        cost_of(function, points, names, expected).announce("lime", progress)
+        cost = cost_of(function, points, names, expected)
+        announced = cost.announced("lime", function.calls, progress)
     evaluate = partial(function.value_at, labels=names)
     widths = law.widths(points, widths)
     sampler = _Sampler(evaluate, law, uniforms, _n_outside(size, points.shape[1]))
-    with progress_bar("lime", len(points), progress) as bar:
+    with progress_bar("lime", len(points), progress) as bar, announced:
         parts = []
         for rows in sampler.blocks(len(points)):
             parts.append(sampler.estimates(points[rows], widths[rows]))

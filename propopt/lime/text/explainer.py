@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Literal
 
@@ -37,6 +38,7 @@ def text_limits(
     *,
     target: Target = None,
     output: Output = "auto",
+    outcome: str | None = None,
     words: Literal["lime", "model"] | WordRule | None = None,
     n_samples: int = 5000,
     max_enumerated: int = 0,
@@ -72,7 +74,7 @@ def text_limits(
     law : TextLaw, optional
         How words are deleted, and the weights; by default that of the package ``lime``
         with its kernel width of 25.
-    target, output
+    target, output, outcome
         Of :func:`propopt.wrap`, for models.
     words : {"lime", "model"} or WordRule, optional
         What a word is: as in the package ``lime``, as the vectoriser of the model has
@@ -111,7 +113,7 @@ def text_limits(
     """
     texts, names = read_texts(documents, "documents")
     rule = _read_rule(words, function)
-    f = _read_function(function, documents, rule, target, output)
+    f = _read_function(function, documents, rule, target, output, outcome)
     subject = TextSubject(
         function=f,
         law=_read_law(law),
@@ -141,11 +143,12 @@ def explanation_of_texts(
     with progress_bar("lime: reading", len(subject.documents), progress) as bar:
         tasks = DocumentTask.all_of(subject, partial(bar.advance, bar.task_ids[0]))
     expected = sum(task.evaluations for task in tasks)
+    announced: AbstractContextManager[None] = nullcontext()
     if expected >= _WORTH_TIMING and progress is not False:
-        _announce(tasks, expected, progress)
+        announced = _announced(tasks, expected, progress)
     announce_norms("lime", [task.read for task in tasks], wanted=progress)
     # texts that are asked for, or documents where none is
-    with progress_bar("lime", expected or len(tasks), progress) as bar:
+    with progress_bar("lime", expected or len(tasks), progress) as bar, announced:
         advance = partial(bar.advance, bar.task_ids[0])
         done = [task.done(advance, 0 if expected else 1) for task in tasks]
     rows, means = zip(*done, strict=True)
@@ -170,21 +173,29 @@ def explanation_of_texts(
     )
 
 
-def _announce(tasks: list[DocumentTask], expected: int, progress: bool | None) -> None:
+def _announced(
+    tasks: list[DocumentTask], expected: int, progress: bool | None
+) -> AbstractContextManager[None]:
     """What asking for so many texts costs, by timing the longest document."""
     asked = [task for task in tasks if task.evaluations]
     longest = max(asked, key=lambda task: len(task.document.text))
     at = longest.subject.function.of_document(longest.document)
     whole = np.ones((1, longest.document.n_words))
-    cost_of(at, whole, Labels(), expected).announce("lime", progress)
+    cost = cost_of(at, whole, Labels(), expected, len(asked))
+    return cost.announced("lime", at.calls, progress)
 
 
 def _read_function(
-    function: Any, documents: Any, rule: WordRule, target: Target, output: Output
+    function: Any,
+    documents: Any,
+    rule: WordRule,
+    target: Target,
+    output: Output,
+    outcome: str | None,
 ) -> TextFunction:
     if not isinstance(function, Function):
         schema = TextSchema.of(documents, rule)
-        function = wrapped(function, documents, target, output, schema)
+        function = wrapped(function, documents, target, output, schema, outcome=outcome)
     if not isinstance(function, TextFunction):
         raise InvalidInput(
             "function: expected a model of texts, or propopt.wrap(model, "

@@ -10,6 +10,7 @@ import numpy as np
 
 from propopt._typing import Truths, Values
 from propopt.errors import InvalidInput
+from propopt.functions.answers import allowed_difference, precision_of
 from propopt.functions.text import TextFunction
 from propopt.structures.subsets import Enumerated, NoSetFunction, SetFunction
 from propopt.structures.subsets.sets import random_sets
@@ -20,7 +21,7 @@ _N_COMPARED: Final = 16
 """Random sets of words, beside all words, none, and some words alone left out."""
 
 _TOLERANCE: Final = 1e-5
-"""Of max(1, |f|): what boosted trees in single precision may differ by."""
+"""Of the range of f over sets of words, by which what was read may differ."""
 
 
 @final
@@ -156,14 +157,15 @@ def _believed(
         )
     if isinstance(words, NoSetFunction):
         return DocumentReading(value, words)
-    errors = np.abs(words.value(bits) - values) / np.maximum(1.0, np.abs(values))
-    worst = int(np.argmax(errors))
-    if errors[worst] <= _TOLERANCE:
+    errors = np.abs(words.value(bits) - values)
+    allowed = allowed_difference(values, _TOLERANCE, precision_of(values))
+    worst = int(np.argmax(errors - allowed))
+    if errors[worst] <= allowed[worst]:
         return DocumentReading(value, words)
     reason = (
         f"what the model was read as, {words!r}, differs from its answer by "
-        f"{errors[worst]:.2g} of max(1, |f|) with {int(bits[worst].sum())} of "
-        f"{document.n_words} words kept"
+        f"{errors[worst]:.2g}, where answers range over {np.ptp(values):.2g}, with "
+        f"{int(bits[worst].sum())} of {document.n_words} words kept"
     )
     return DocumentReading(value, NoSetFunction(reason))
 

@@ -15,6 +15,7 @@ from propopt.lime.laws.column import LimeColumn
 from propopt.lime.laws.from_data import number_column
 from propopt.lime.laws.gaussian import NormalColumn
 from propopt.lime.laws.glime import without_glime
+from propopt.lime.laws.smooth.column import SmoothColumn
 
 
 __all__ = [
@@ -40,9 +41,15 @@ class Edge(NamedTuple):
     """The nearest value in the adjacent bin."""
 
 
+def _own_bins(column: LimeColumn) -> LimeColumn:
+    """The column that has the bins, without weights by distance within them."""
+    own = without_glime(column)
+    return own.binned if isinstance(own, SmoothColumn) else own
+
+
 def inner_edges(column: LimeColumn) -> Array:
     """Where bins of numbers end; none for categories."""
-    own = without_glime(column)
+    own = _own_bins(column)
     if isinstance(own, BinnedColumn) and not own.coded:
         return own.edges
     return own.edges if isinstance(own, NormalColumn) else np.zeros(0)
@@ -50,7 +57,7 @@ def inner_edges(column: LimeColumn) -> Array:
 
 def data_ends(column: LimeColumn) -> tuple[float, float]:
     """The lowest and the highest number of the data; infinite under normal laws."""
-    own = without_glime(column)
+    own = _own_bins(column)
     return own.extent if isinstance(own, BinnedColumn) else (-np.inf, np.inf)
 
 
@@ -60,7 +67,7 @@ def own_width(column: LimeColumn, x: float) -> float:
     ends = np.concatenate([[low], edges, [high]])
     place = int(column.place(np.array([x]))[0])
     width = float(ends[place + 1] - ends[place])
-    own = without_glime(column)
+    own = _own_bins(column)
     if np.isinf(width) and isinstance(own, NormalColumn):
         return own.scale
     return width
@@ -87,7 +94,7 @@ def nearest_edge(column: LimeColumn, x: float) -> Edge | None:
 
 def values_in_bins(column: LimeColumn) -> Values:
     """A value in each bin, (B,), NaN for the bin of missing numbers."""
-    own = without_glime(column)
+    own = _own_bins(column)
     if isinstance(own, BinnedColumn) and own.coded:
         return own.pieces.mean
     edges = inner_edges(column)

@@ -45,18 +45,26 @@ def some(clear: ClearScores, places: Positions) -> ClearScores:
         low=clear.low[places],
         high=clear.high[places],
         leak=clear.leak[places],
+        used=clear.used[places],
     )
 
 
 def say_intervals(
-    axes: Axes, clear: ClearScores, shown: int, number: int, noun: str
+    axes: Axes,
+    result: InteractionScores | PairScores,
+    clear: ClearScores,
+    shown: int,
+    number: int,
+    noun: str,
 ) -> None:
-    """Say above the picture what the intervals are, and whether there is more.
+    """Say above the picture what is explained, what intervals are, what is left out.
 
     Parameters
     ----------
     axes : matplotlib Axes
         The picture.
+    result : InteractionScores or PairScores
+        Of whose error scores are.
     clear : ClearScores
         What is drawn.
     shown, number : int
@@ -64,8 +72,17 @@ def say_intervals(
     noun : str
         Of what, in the plural.
     """
-    more = f"\nthe {shown} strongest of {number:,} {noun}" if shown < number else ""
-    axes.set_title(drawn(clear.in_words) + more, loc="left", fontsize="small")
+    lines = [drawn(clear.in_words)]
+    if isinstance(result, InteractionScores):
+        lines.insert(0, drawn(capitalised(result.explained)))
+    if shown < number:
+        lines.append(f"the {shown} strongest of {number:,} {noun}")
+    axes.set_title("\n".join(lines), loc="left", fontsize="medium")
+
+
+def capitalised(text: str) -> str:
+    """With a large first letter; other letters are left."""
+    return text[:1].upper() + text[1:]
 
 
 def name_of_set(own: Sequence[str]) -> str:

@@ -78,8 +78,9 @@ def interaction_heatmap(
     >>> pairs = po.interactions.ILOCO(DecisionTreeRegressor(), scheme)
     >>> pairs = pairs.fit(X, 3 * X[:, 0] * X[:, 1])
     >>> axes = po.plots.interaction_heatmap(pairs.result_)
-    >>> axes.get_title(loc="left")
-    '90 % intervals, Bonferroni of 3'
+    >>> print(axes.get_title(loc="left"))
+    Squared error of prediction of DecisionTreeRegressor
+    90 % intervals, Bonferroni of 3
     """
     clear = _intervals(result, level, adjust)
     most = max(2, read_count(n_features, "n_features"))
@@ -97,7 +98,7 @@ def interaction_heatmap(
     axes.set_yticks(np.arange(len(names) - 1), names[1:])
     axes.set_xticks(np.arange(len(names) - 1), names[:-1], rotation=90)
     axes.set_xlabel(_meaning(clear), fontsize="small")
-    say_intervals(axes, clear, len(names), len(result.names), "features")
+    say_intervals(axes, result, clear, len(names), len(result.names), "features")
     return axes
 
 

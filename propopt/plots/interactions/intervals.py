@@ -42,7 +42,8 @@ def interaction_intervals(
     Triangles to the right are joint contributions, and triangles to the left features
     that stand in for each other: their intervals are beyond zero, and beyond what a
     model without interactions would show, which is a grey tick where it is known.
-    Circles are scores whose intervals are not.
+    Circles are scores whose intervals are not, and crosses sets with a feature that no
+    learner uses.
 
     Parameters
     ----------
@@ -72,8 +73,9 @@ def interaction_intervals(
     >>> pairs = po.interactions.ILOCO(DecisionTreeRegressor(), scheme)
     >>> pairs = pairs.fit(X, 3 * X[:, 0] * X[:, 1])
     >>> axes = po.plots.interaction_intervals(pairs.result_)
-    >>> axes.get_title(loc="left")
-    '90 % intervals, Bonferroni of 3'
+    >>> print(axes.get_title(loc="left"))
+    Squared error of prediction of DecisionTreeRegressor
+    90 % intervals, Bonferroni of 3
     """
     clear = clear_scores(result, level, adjust)
     strongest = largest(clear.estimates, read_count(n_sets, "n_sets"))
@@ -85,7 +87,7 @@ def interaction_intervals(
     axes.set_ylim(len(order) - 0.4, -0.6)
     axes.set_xlabel(score_in(result))
     axes.locator_params(axis="x", nbins=6)
-    say_intervals(axes, clear, len(order), len(clear.estimates), "sets")
+    say_intervals(axes, result, clear, len(order), len(clear.estimates), "sets")
     return framed(axes)
 
 
@@ -102,7 +104,7 @@ def _draw(axes: Axes, shown: ClearScores, words: tuple[str, str]) -> None:
             zorder=2,
             label="main effects alone",
         )
-    decided = shown.above | shown.below
+    decided = shown.above | shown.below | ~shown.used
     _draw_some(axes, shown, shown.above, words[0], color=RAISES, fmt=">")
     _draw_some(axes, shown, shown.below, words[1], color=LOWERS, fmt="<")
     _draw_some(
@@ -114,6 +116,7 @@ def _draw(axes: Axes, shown: ClearScores, words: tuple[str, str]) -> None:
         fmt="o",
         markerfacecolor="white",
     )
+    _draw_some(axes, shown, ~shown.used, "not used", color=_UNCLEAR, fmt="x")
     legend_below(axes, columns=2)
 
 

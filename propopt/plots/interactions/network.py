@@ -114,7 +114,7 @@ def interaction_network(
     axes.set_aspect("equal")
     axes.set(xlim=(-reach, reach), ylim=(-reach - 0.25, reach))
     axes.axis("off")
-    say_intervals(axes, clear, len(features), len(result.names), "features")
+    say_intervals(axes, result, clear, len(features), len(result.names), "features")
     return axes
 
 

@@ -99,7 +99,9 @@ def lime_map(
     axes.set_aspect("equal")
     axes.set(xlabel=f"bin of {names[0]}", ylabel=f"bin of {names[1]}")
     axes.set_title(
-        f"LIME in each cell; longest arrow: {longest:.3g}", fontsize="medium"
+        f"{drawn(shortened(explanation.explained_in_words, 48))}\n"
+        f"LIME in each cell; longest arrow: {longest:.3g}",
+        fontsize="medium",
     )
     axes.set_axisbelow(True)
     return axes

@@ -72,6 +72,7 @@ def lime_coefficients(
     colours = [RAISES if value >= 0 else LOWERS for value in own[shown]]
     label = "exact limit" if explanation.is_exact else "estimated limit, 2 errors"
     axes.scatter(own[shown], places, s=26, c=colours, zorder=4, label=label)
-    name_coefficients(axes, [drawn(shortened(names[j])) for j in shown])
+    words = [drawn(shortened(names[j])) for j in shown]
+    name_coefficients(axes, words, explanation.explained_in_words)
     axes.set_title(row_title(explanation, n), loc="right", fontsize="medium")
     return framed(axes)

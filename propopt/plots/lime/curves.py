@@ -11,13 +11,27 @@ from matplotlib.axes import Axes
 from propopt._typing import Array, Values
 from propopt.lime.paths import SignChanges
 from propopt.output.text import drawn
-from propopt.plots.axes import CYCLE, framed
+from propopt.plots.axes import framed
 from propopt.plots.lime.words import shortened
 
 
 _STYLES: Final = ("-", "--", ":", "-.")
+_COLOURS: Final = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#a6761d",
+    "#222222",
+    "#56b4e9",
+)
+"""One blue, orange, green, pink, brown, black and light blue, told apart by all."""
+
 _NAME: Final = 28
-"""Letters of a name in a legend."""
+"""Letters of a name at the end of a line."""
+
+_POINTS: Final = 9.0
+"""Their size."""
 
 
 def draw_curves(
@@ -45,10 +59,13 @@ def draw_curves(
     errors : array (M, D), optional
         Standard errors.
     """
+    ends: list[tuple[float, str, str]] = []
     for k, (j, name) in enumerate(names.items()):
-        colour, style = CYCLE[k % len(CYCLE)], _STYLES[k // len(CYCLE) % len(_STYLES)]
+        colour = _COLOURS[k % len(_COLOURS)]
+        style = _STYLES[k // len(_COLOURS) % len(_STYLES)]
         label, own = drawn(shortened(name, _NAME)), coefficients[:, j]
         axes.plot(widths, own, color=colour, linestyle=style, label=label)
+        ends.append((float(own[-1]), label, colour))
         if errors is not None:
             low, high = own - 2.0 * errors[:, j], own + 2.0 * errors[:, j]
             axes.fill_between(widths, low, high, color=colour, alpha=0.15, linewidth=0)
@@ -63,10 +80,49 @@ def draw_curves(
             markerfacecolor="white",
             zorder=4,
         )
+    axes.axhline(0.0, color="0.3", linewidth=0.8)
+    axes.margins(x=0.0)
+    _name_ends(axes, ends)
 
 
-def frame_curves(axes: Axes, own: float, own_name: str) -> None:
-    """A line at zero, one at the width of the law, a logarithmic scale, a legend.
+def _name_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
+    """Names beside the right ends of lines, in their colours, a line of text apart."""
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high)
+    # a layout leaves some three quarters for the lines
+    height = 0.75 * axes.get_window_extent().height / axes.figure.dpi * 72.0
+    step = 1.25 * _POINTS / max(height, _POINTS)
+    heights = np.array([(y - low) / (high - low) for y, *_ in ends])
+    order = np.argsort(heights, kind="stable")
+    # the nearest heights that are a step apart: groups stand around their mean
+    steps = step * np.arange(len(order))
+    groups: list[tuple[float, int]] = []
+    for free in (heights[order] - steps).tolist():
+        mean, size = free, 1
+        while groups and groups[-1][0] > mean:
+            below, count = groups.pop()
+            mean, size = (mean * size + below * count) / (size + count), size + count
+        groups.append((mean, size))
+    placed = np.repeat([mean for mean, _ in groups], [size for _, size in groups])
+    placed = placed + steps
+    for height, place in zip(placed, order, strict=True):
+        y, name, colour = ends[place]
+        axes.annotate(
+            name,
+            xy=(1.0, (y - low) / (high - low)),
+            xytext=(1.03, height),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            va="center",
+            fontsize=_POINTS,
+            color=colour,
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6},
+        )
+
+
+def frame_curves(axes: Axes, own: float, own_name: str, what: str) -> None:
+    """A line at zero, one at the width of the law, a logarithmic scale, words.
 
     Parameters
     ----------
@@ -75,16 +131,24 @@ def frame_curves(axes: Axes, own: float, own_name: str) -> None:
     own : float
         The width of the law; none is drawn where it is infinite.
     own_name : str
-        Its name in the legend.
+        Its name, written beside it.
+    what : str
+        What is explained.
     """
-    axes.axhline(0.0, color="0.3", linewidth=0.8)
     if np.isfinite(own):
-        axes.axvline(own, color="0.45", linestyle=":", linewidth=1.0, label=own_name)
+        axes.axvline(own, color="0.45", linestyle=":", linewidth=1.0)
+        axes.text(
+            own,
+            1.0,
+            own_name,
+            transform=axes.get_xaxis_transform(),
+            ha="center",
+            va="bottom",
+            fontsize="small",
+            color="0.35",
+        )
     axes.set_xscale("log")
-    axes.set(ylabel="coefficient, in units of the output")
-    axes.legend(
-        loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize="small"
-    )
+    axes.set(ylabel=f"LIME coefficient,\n{drawn(shortened(what, 40))}")
     framed(axes)
 
 

@@ -69,10 +69,11 @@ def lime_path(
     names = {j: features_of[j] for j in shown}
     axes = given_or_new(ax, 6.8, 3.9)
     draw_curves(axes, names, path.widths, path.coefficients, path.sign_changes)
-    frame_curves(axes, explanation.law.kernel_width, "width of the law")
+    what = explanation.explained_in_words
+    frame_curves(axes, explanation.law.kernel_width, "width of the law", what)
     axes.set(xlabel="kernel width")
     title = row_title(explanation, explanation.position(row))
-    axes.set_title(title, fontsize="medium")
+    axes.set_title(title, fontsize="medium", pad=16)
     return axes
 
 

@@ -73,7 +73,7 @@ def lime_profile(
     )
     axes.axhline(others, color="0.3", linewidth=1.0, linestyle="--")
     name = drawn(shortened(profile.features[j], 30))
-    axes.set_ylabel("mean of f, in units of the output")
+    axes.set_ylabel(f"mean {drawn(shortened(explanation.explained_in_words, 40))}")
     axes.set_xlabel(f"bin of {name}")
     # an interval on two lines, one for each end
     shown = [drawn(shortened(word, 28)).replace(" and ", "\nand ") for word in words]

@@ -8,7 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from propopt._typing import Array, Positions
+from propopt.output.text import drawn
 from propopt.plots.axes import legend_below
+from propopt.plots.lime.words import shortened
 
 
 def draw_runs(
@@ -73,7 +75,7 @@ def draw_whiskers(axes: Axes, places: Positions, own: Array, errors: Array) -> N
     )
 
 
-def name_coefficients(axes: Axes, names: Sequence[str]) -> None:
+def name_coefficients(axes: Axes, names: Sequence[str], what: str) -> None:
     """A line at zero, names at the left, the first above, and a legend below.
 
     Parameters
@@ -82,10 +84,12 @@ def name_coefficients(axes: Axes, names: Sequence[str]) -> None:
         Where coefficients are drawn.
     names : sequence of str
         As matplotlib takes them.
+    what : str
+        What is explained.
     """
     axes.axvline(0.0, color="0.3", linewidth=0.8)
     axes.set_yticks(np.arange(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.set(xlabel="coefficient, in units of the output")
+    axes.set(xlabel=f"LIME coefficient, {drawn(shortened(what, 48))}")
     axes.locator_params(axis="x", nbins=5)
     legend_below(axes)

@@ -14,7 +14,7 @@ from propopt.lime.text.explanation.row import DocumentLimits
 from propopt.output.text import drawn
 from propopt.plots.axes import LOWERS, RAISES, framed, given_or_new
 from propopt.plots.lime.runs import draw_runs, draw_whiskers, name_coefficients
-from propopt.plots.lime.words import shortened
+from propopt.plots.lime.words import shortened, title_of
 from propopt.plots.naming import largest
 
 
@@ -85,7 +85,8 @@ def lime_words(
     draw_runs(axes, places, means, noise, explanation.n_samples)
     if not is_exact:
         draw_whiskers(axes, places, own, found.errors[shown])
-    name_coefficients(axes, [drawn(shortened(found.words[j])) for j in shown])
+    words = [drawn(shortened(found.words[j])) for j in shown]
+    name_coefficients(axes, words, explanation.explained_in_words)
     title = document_title(explanation, n)
     axes.set_title(title, loc="right", fontsize="medium")
     return framed(axes)
@@ -102,11 +103,8 @@ def known_row(
 
 
 def document_title(explanation: TextLimeExplanation, n: int) -> str:
-    """The document, and what f and the surrogate are there."""
-    return drawn(
-        f"LIME at document {explanation.document_names[n]}: f = "
-        f"{explanation.values[n]:.4g}, surrogate {explanation.at_row[n]:.4g}"
-    )
+    """What is explained, of which document, and what it is there."""
+    return title_of(explanation, f"document {explanation.document_names[n]}", n)
 
 
 def _label(sign: float, is_exact: bool) -> str:

@@ -59,7 +59,7 @@ def lime_word_path(
     ...     lambda texts: [1.0 * ("a good" in text) for text in texts], ["a good day"]
     ... )
     >>> axes = po.plots.lime_word_path(lime, n_words=2)
-    >>> axes.get_xscale(), axes.get_legend().get_texts()[0].get_text()
+    >>> axes.get_xscale(), axes.texts[0].get_text()
     ('log', 'a')
     """
     path, own_words = explanation.path(row, bandwidths), explanation.row(row).words
@@ -78,10 +78,11 @@ def lime_word_path(
         path.sign_changes,
         path.standard_errors,
     )
-    frame_curves(axes, explanation.law.bandwidth, "bandwidth of the law")
+    what = explanation.explained_in_words
+    frame_curves(axes, explanation.law.bandwidth, "bandwidth of the law", what)
     axes.set(xlabel="bandwidth ν; the package's kernel width is 100 ν")
     title = document_title(explanation, explanation.position(row))
-    axes.set_title(title, fontsize="medium")
+    axes.set_title(title, fontsize="medium", pad=16)
     return axes
 
 

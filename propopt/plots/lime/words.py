@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from propopt.lime.explanation.result import LimeExplanation
 from propopt.output.text import drawn
@@ -27,10 +27,15 @@ def shortened(name: str, most: int = LONGEST) -> str:
 
 
 def row_title(explanation: LimeExplanation, n: int) -> str:
-    """The row, and what f and the surrogate are there."""
+    """What is explained, of which row; what it is there and what LIME makes of it."""
     names = explanation.labels.points
-    name = n if names is None else names[n]
-    return drawn(
-        f"LIME at row {name}: f = {explanation.values[n]:.4g}, surrogate "
+    return title_of(explanation, f"row {n if names is None else names[n]}", n)
+
+
+def title_of(explanation: Any, where: str, n: int) -> str:
+    """Two lines, of a row or a document."""
+    what = f"{explanation.explained_in_words}, {where}"
+    return (
+        f"{drawn(shortened(what, 60))}\nit is {explanation.values[n]:.4g}, LIME's sum "
         f"{explanation.at_row[n]:.4g}"
     )

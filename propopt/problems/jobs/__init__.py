@@ -14,7 +14,7 @@ from propopt.problems.jobs.explain import Explain
 from propopt.problems.jobs.interactions.section import InteractionsJob
 from propopt.problems.jobs.lime.section import LimeJob
 from propopt.problems.jobs.sweep import Sweep
-from propopt.problems.sources.base import Source
+from propopt.problems.sources.base import Faults, Source
 
 
 if TYPE_CHECKING:
@@ -45,5 +45,8 @@ def check_one_job(schema: ProblemSchema, source: Source) -> None:
         )
     own = schema.job
     of_others = {n for job in JOBS if job is not own for n in job.keys.model_fields}
+    faults = Faults()
     for name in sorted(of_others & schema.model_fields_set):
-        raise source.error((name,), f"has no effect with {own.key}")
+        with faults.noted():
+            raise source.error((name,), f"has no effect with {own.key}")
+    faults.refuse()

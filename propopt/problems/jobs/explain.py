@@ -110,7 +110,7 @@ class ExplainSection(Section):
         """What is asked for, the settings that it does not take, and why."""
         if self.reference is not None:
             yield "reference", ("graph", "same_pattern"), _BY_THEMSELVES
-            yield "reference", (*_OF_OUTPUT, *_OF_DRAWS), _ALONE
+            yield "reference", _OF_DRAWS, _ALONE
         if self.units == "scaled":
             yield "units scaled", ("contributions", "metric"), _NEEDS_OUTPUT
         else:
@@ -190,9 +190,6 @@ class ExplainSection(Section):
             **self.build_alone(subject),
             "graph": None if self.graph is None else self.graph.build(X, len(X)),
             "same_pattern": self.same_pattern,
-            "units": self.units,
-            "contributions": self.contributions,
-            "metric": self.metric,
             "precision": self.precision,
             "max_evaluations": self.max_evaluations,
         }
@@ -200,10 +197,14 @@ class ExplainSection(Section):
     def build_alone(self, subject: Subject) -> dict[str, Any]:
         """Those that :class:`propopt.Explainer` takes too."""
         chosen = isinstance(subject.function, SmoothGradients)  # by model.smooth
+        parts = self.units == "output" and self.contributions == "shapley"
         return {
+            "units": self.units,
+            "contributions": self.contributions,
+            "metric": self.metric,
             "scale": None if self.scale == "none" else self.scale,
             "robustness": self.robustness,
-            "law": "none" if chosen else self._law,
+            "law": "none" if chosen and not parts else self._law,
         }
 
     @property
@@ -211,7 +212,6 @@ class ExplainSection(Section):
         return TextLaw() if self.law == "lime" else self.law
 
 
-_OF_OUTPUT = ("units", "contributions", "metric")
 _OF_DRAWS = ("precision", "max_evaluations")
 _BY_THEMSELVES = (
     "rows by themselves are compared with the nearest reference rows; leave the graph "

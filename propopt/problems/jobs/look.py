@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from propopt.errors import Unwritten
 from propopt.output.progress import PlainConsole, silent
+from propopt.output.text import printable
 from propopt.problems.jobs.artefacts import Artefacts, Writer
 from propopt.problems.jobs.base import Job
 from propopt.problems.jobs.printout import print_subject, print_title, warnings_printed
@@ -127,7 +128,7 @@ def run_look(
     with warnings_printed(), silent(quiet):
         look.introduce(console)
         for fact in facts:
-            console.print(fact)
+            console.print(printable(fact), markup=False)
         answer = report(False if quiet else None)
         writers = answer.writers()
         unwritten = artefacts.write(writers)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from propopt.output.gaps import gap_in_words
+from propopt.output.html import explanation_card
 from propopt.output.progress import PlainConsole
 from propopt.output.terminal import print_table
-from propopt.problems.jobs.explain import ExplainSection
+from propopt.output.text import printable
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
 
@@ -20,12 +22,7 @@ _SHOWN = 12
 """Features in the printout, those that matter most."""
 
 
-def print_look(
-    best: Explanation,
-    section: ExplainSection,
-    subject: Subject,
-    console: PlainConsole,
-) -> None:
+def print_look(best: Explanation, subject: Subject, console: PlainConsole) -> None:
     """How an explanation was made, and the features that matter most."""
     for name, value in best.parameters.items():
         console.print(f"{name}: {value}", markup=False)
@@ -33,26 +30,26 @@ def print_look(
     console.print(f"{losses}; {gap_in_words(best)}", markup=False)
     for line in (*_shares_in_words(best), *_parts_in_words(best)):
         console.print(line, markup=False)
-    console.print(f"attributions: {units_in_words(section, subject)}", markup=False)
+    words = printable(attributions_in_words(best, subject))
+    console.print(f"attributions: {words}", markup=False)
+    console.print()
+    card = explanation_card(best, _SHOWN)
     if subject.is_text:
         _print_words(best, subject, console)
-    else:
-        _print_sizes(best, console)
+        console.print()
+        card = replace(card, rows=())
+    console.print(card.text(), markup=False)
 
 
-def units_in_words(section: ExplainSection, subject: Subject) -> str:
+def attributions_in_words(best: Explanation, subject: Subject) -> str:
     """What attributions are, as a phrase."""
-    if section.units == "output":
-        return "parts of the output that add up to f(x) − base in every row"
+    if "base_value" in best.details:
+        return f"{best.units_in_words}; every row adds up to f(x) − base"
     if subject.is_text:
-        return "changes of the output by the words of each document"
-    given = "given scale"
-    if isinstance(section.scale, str):
-        given = {"std": "standard deviation", "none": "unit"}[section.scale]
-    return (
-        f"changes of the output per {given} of each feature; of a category or a "
-        "missing number its effect"
-    )
+        return best.units_in_words.replace("feature", "word")
+    if subject.columns is None:
+        return best.units_in_words
+    return f"{best.units_in_words}; of a category or a missing number its effect"
 
 
 def output_parts(best: Explanation) -> dict[str, Any]:
@@ -102,14 +99,3 @@ def _print_words(best: Explanation, subject: Subject, console: PlainConsole) -> 
     title = "Words by the total size of their attributions"
     head = ["word", "documents", "mean where it stands"]
     print_table(console, title, head, rows)
-
-
-def _print_sizes(best: Explanation, console: PlainConsole) -> None:
-    W = best.to_frame()
-    sizes = np.abs(W).mean().sort_values(ascending=False)[:_SHOWN]
-    rows = [
-        [str(name), f"{size:.4g}", f"{W[name].mean():.4g}"]
-        for name, size in sizes.items()
-    ]
-    title = "Features by the mean size of their attributions"
-    print_table(console, title, ["feature", "mean size", "mean"], rows)

@@ -38,10 +38,12 @@ def manifest(
     **others
         More of it.
     """
+    quantity = subject.function.quantity
     return {
         "job": job,
         "name": name,
         "function": repr(subject.function),
+        "quantity": {**quantity.as_fields(), "in_words": quantity.in_words()},
         "gradient": gradient,
         "n_points": len(subject.points),
         "n_features": subject.n_features,
@@ -66,6 +68,7 @@ def _explanation(explanation: Explanation) -> dict[str, Any]:
         "target_error": _target_error(explanation),
         "solver": explanation.solver,
         "units": explanation.units,
+        "attributions": explanation.units_in_words,
         "parameters": dict(explanation.parameters),
     }
 

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Final
 
 from propopt.functions.text import TextFunction
-from propopt.plots import highlight
 from propopt.problems.jobs.artefacts import Writer
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
@@ -24,6 +23,8 @@ def page_writers(best: Explanation, subject: Subject) -> dict[str, Writer]:
 
 
 def _write_page(best: Explanation, subject: Subject, path: str) -> None:
+    from propopt.plots import highlight
+
     function = subject.function
     assert isinstance(function, TextFunction)
     shown = highlight(best, subject.points, words=function, max_rows=MOST_SHOWN)

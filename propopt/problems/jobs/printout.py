@@ -12,11 +12,16 @@ from typing import Any
 import pandas as pd
 
 from propopt.output.gaps import targets_in_words
+from propopt.output.html import N_FEATURES, explanation_card
 from propopt.output.progress import PlainConsole
 from propopt.output.terminal import print_table
 from propopt.output.text import in_percent, printable, printable_lines
+from propopt.problems.pick import Pick
 from propopt.problems.section import Section
 from propopt.problems.subject.subject import Subject
+from propopt.results.deferred import is_deferred
+from propopt.results.explanation import Explanation
+from propopt.tradeoffs.distances import UNKNOWN
 from propopt.tradeoffs.table import TradeOffs
 
 
@@ -42,13 +47,14 @@ def print_title(name: str, files: Sequence[Path], console: PlainConsole) -> None
 
 
 def print_subject(subject: Subject, console: PlainConsole, *others: str | None) -> None:
-    """Sizes, what else there is to say, and the score of a model."""
+    """Sizes, what else there is to say, what is explained, the score of a model."""
     rows, columns = "points", "features"
     if subject.is_text:
         rows, columns = "documents", "words"
     size = f"{len(subject.points)} {rows} × {subject.n_features} {columns}"
     parts = (size, *others)
     console.print(", ".join(filter(None, parts)))
+    console.print(f"explained: {printable(subject.function.quantity)}", markup=False)
     score = subject.score
     if score is not None:
         console.print(f"the model: {score.in_words()}", markup=False)
@@ -94,8 +100,26 @@ def print_trade_offs(
             console.print(words, markup=False)
 
 
+def print_finding(
+    trade_offs: TradeOffs, picked: Explanation | None, pick: Pick, console: PlainConsole
+) -> None:
+    """What was found at the knee, or at the pick, if attributions of it are known."""
+    if picked is None:
+        return
+    where = "At the knee" if pick == "knee" else "At the pick"
+    console.print()
+    if not is_deferred(picked):
+        console.print(explanation_card(picked, N_FEATURES).text(), markup=False)
+        console.print()
+    words = trade_offs.in_words(picked)
+    if words:
+        console.print(f"{where}: {words}", markup=False)
+
+
 def _not_compared(distances: pd.DataFrame) -> Iterator[str]:
-    """Why baselines have no excess, a sentence each."""
+    """Why baselines have no excess, a sentence each; what is assumed of the others."""
+    if (distances["units"] == UNKNOWN).any():
+        yield "Units of the target are unknown; baselines are taken to be in the same."
     if "not_compared" not in distances:
         return
     told = distances[["method", "not_compared"]].dropna()

@@ -15,9 +15,9 @@ from propopt.problems.jobs.artefacts import Writer, write_json
 from propopt.problems.jobs.explain import Explain, ExplainSection
 from propopt.problems.jobs.look import LookReport, SubjectLook, run_look
 from propopt.problems.jobs.look_printout import (
+    attributions_in_words,
     output_parts,
     print_look,
-    units_in_words,
 )
 from propopt.problems.jobs.manifest import manifest
 from propopt.problems.jobs.page import page_writers
@@ -45,12 +45,15 @@ class FirstLook(SubjectLook[ExplainSection]):
         What it was read from: not to be written over.
     model : str
         What the model is, in words; for the printout.
+    description : str
+        What the file says of itself; for the printout.
     folder : path
         From which the section names a file of interactions.
     """
 
     name: str = "explanation"
     model: str = ""
+    description: str = ""
     folder: Path = Path()
 
     @classmethod
@@ -74,6 +77,7 @@ class FirstLook(SubjectLook[ExplainSection]):
             name=file.name,
             files=file.files if scores is None else (*file.files, scores),
             model=settings_in_words(file.schema.model),
+            description=file.schema.description or "",
             folder=folder,
         )
 
@@ -143,9 +147,9 @@ def run_explain(
     def report(progress: bool | None) -> _FirstReport:
         return _FirstReport(look, look.solve(progress))
 
-    facts = [f"model: {look.model}"] if look.model else []
+    facts = [look.description, look.model and f"model: {look.model}"]
     found: Explanation = run_look(
-        look, Explain, folder, report, facts=facts, quiet=quiet
+        look, Explain, folder, report, facts=[*filter(None, facts)], quiet=quiet
     )
     return found
 
@@ -165,7 +169,7 @@ class _FirstReport(LookReport):
         }
 
     def print(self, console: PlainConsole) -> None:
-        print_look(self.found, self.look.section, self.look.subject, console)
+        print_look(self.found, self.look.subject, console)
 
     def _manifest(self) -> dict[str, Any]:
         """What is known of the run, and how that was computed which it is close to."""
@@ -178,6 +182,6 @@ class _FirstReport(LookReport):
             found,
             gradient=str(next(filter(None, aims))),
             model=look.model,
-            units=units_in_words(look.section, look.subject),
+            units=attributions_in_words(found, look.subject),
             **output_parts(found),
         )

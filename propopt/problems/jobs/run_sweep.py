@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
 from rich.text import Text
 
 from propopt.errors import Unwritten
@@ -20,6 +19,7 @@ from propopt.problems.jobs.artefacts import Artefacts, Writer, write_json
 from propopt.problems.jobs.kept import KeptAttributions
 from propopt.problems.jobs.manifest import manifest
 from propopt.problems.jobs.printout import (
+    print_finding,
     print_subject,
     print_title,
     print_trade_offs,
@@ -93,6 +93,7 @@ def run_problem(
         console.quiet = quiet and not unwritten
         print_trade_offs(trade_offs, problem.swept, console)
         kept, reasons = _kept(trade_offs, problem, artefacts, console)
+        print_finding(trade_offs, kept.picked, problem.pick, console)
     if kept.interrupted:
         trade_offs = replace(trade_offs, interrupted=True)
     if unwritten or reasons:
@@ -175,7 +176,9 @@ def _of_losses(trade_offs: TradeOffs, problem: Problem) -> dict[str, Writer]:
     """Table and plot; written first, as reading attributions moves last digits."""
 
     def plot(path: str) -> None:
-        figure = Figure(figsize=(5.2, 3.9), layout="constrained")
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(6.0, 5.0), layout="constrained")
         trade_offs.plot(*problem.axes, ax=figure.subplots(), scale=problem.scale)
         write_svg(figure, path, salt=printable(problem.name))
 

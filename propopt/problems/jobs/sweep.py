@@ -17,7 +17,7 @@ from propopt.problems.losses import Losses, LossSection
 from propopt.problems.parts import part
 from propopt.problems.section import Nonnegative, Positive, Section
 from propopt.problems.setting import ROBUSTNESS, Setting, Transductive
-from propopt.problems.sources.base import Source
+from propopt.problems.sources.base import Faults, Source
 from propopt.problems.weights import Weights, listed_weights
 
 
@@ -148,9 +148,13 @@ class Sweep(Job):
     )
 
     def check(self, schema: ProblemSchema, source: Source) -> None:
-        check_sweep(schema, source)
-        with source.blaming():
-            schema.build_baselines(is_text=schema.data.text is not None)
+        faults, is_text = Faults(), schema.data.text is not None
+        with faults.noted():
+            check_sweep(schema, source)
+        for place, baseline in enumerate(schema.baselines):
+            with faults.noted(), source.blaming("baselines", place):
+                baseline.build(is_text=is_text)
+        faults.refuse()
 
     def check_extent(self, schema: ProblemSchema, extent: Extent) -> None:
         assert schema.objective is not None

@@ -11,7 +11,7 @@ from propopt.problems.losses import GradientMatchingLoss, SmoothnessLoss
 from propopt.problems.parts import Location
 from propopt.problems.pick import check_pick
 from propopt.problems.setting import ROBUSTNESS
-from propopt.problems.sources.base import Source
+from propopt.problems.sources.base import Faults, Source
 from propopt.problems.weights import MOST_WEIGHTS, count_weights, listed_weights
 from propopt.solvers import find_solver
 
@@ -22,14 +22,24 @@ if TYPE_CHECKING:
 
 def check_sweep(schema: ProblemSchema, source: Source) -> None:
     """Refuse what the file alone shows to fail."""
-    _check_names(schema, source)
-    _check_weights(schema, source)
-    _check_setting(schema, source)
-    _check_words(schema, source)
-    _check_baselines(schema, source)
-    _check_columns(schema, source)
-    with source.blaming():
+    faults = Faults()
+    for check in (
+        _check_names,
+        _check_weights,
+        _check_setting,
+        _check_words,
+        _check_baselines,
+        _check_columns,
+        _check_solver,
+    ):
+        with faults.noted():
+            check(schema, source)
+    with faults.noted(), source.blaming():
         check_pick(schema.pick, {**schema.build_weights(), **schema.build_limits()})
+    faults.refuse()
+
+
+def _check_solver(schema: ProblemSchema, source: Source) -> None:
     try:
         find_solver(schema.solver)
     except (InvalidInput, MissingExtra) as error:
@@ -48,17 +58,21 @@ def check_tied(schema: ProblemSchema, source: Source) -> None:
 
 def _check_names(schema: ProblemSchema, source: Source) -> None:
     """Only losses of the objective have weights, limits and axes."""
-    for name in schema.sweep:
-        _check_loss(("sweep", name), name, schema, source)
-    for name in schema.limits:
-        _check_loss(("limits", name), name, schema, source)
-        if name in schema.sweep:
-            raise source.error(
-                ("limits", name), "has weights in sweep; give limits or weights"
-            )
+    named = [(("sweep", name), name) for name in schema.sweep]
+    named += [(("limits", name), name) for name in schema.limits]
     if schema.plot is not None:
-        _check_loss(("plot", "x"), schema.plot.x, schema, source)
-        _check_loss(("plot", "y"), schema.plot.y, schema, source)
+        named += [(("plot", "x"), schema.plot.x), (("plot", "y"), schema.plot.y)]
+    faults = Faults()
+    for location, name in named:
+        with faults.noted():
+            _check_loss(location, name, schema, source)
+    for name in schema.limits:
+        with faults.noted():
+            if name in schema.sweep:
+                raise source.error(
+                    ("limits", name), "has weights in sweep; give limits or weights"
+                )
+    faults.refuse()
 
 
 def _check_loss(
@@ -117,17 +131,18 @@ def _check_words(schema: ProblemSchema, source: Source) -> None:
 
 def _check_baselines(schema: ProblemSchema, source: Source) -> None:
     """No settings of tables where there are documents, and none of these elsewhere."""
-    is_text = schema.data.text is not None
+    is_text, faults = schema.data.text is not None, Faults()
     for place, baseline in enumerate(schema.baselines):
-        unused = baseline.unused(is_text=is_text)
-        if unused is not None:
-            name, message = unused
-            raise source.error(("baselines", place, name), message)
-        needed = baseline.needed
-        if needed is not None and not is_text and getattr(baseline, needed) is None:
-            raise source.error(
-                ("baselines", place), "required, and missing", missing=needed
-            )
+        unused, needed = baseline.unused(is_text=is_text), baseline.needed
+        with faults.noted():
+            if unused is not None:
+                name, message = unused
+                raise source.error(("baselines", place, name), message)
+            if needed is not None and not is_text and getattr(baseline, needed) is None:
+                raise source.error(
+                    ("baselines", place), "required, and missing", missing=needed
+                )
+    faults.refuse()
 
 
 _NO_NUMBERS: Final = ("categorical", "groups", "text")
@@ -139,7 +154,7 @@ def _check_columns(schema: ProblemSchema, source: Source) -> None:
     for name in _NO_NUMBERS:
         if not getattr(schema.data, name):
             continue
-        if schema.function is not None:
+        if schema.function is not None and name != "text":  # which was told
             raise source.error(("data", name), "a formula takes numbers alone")
         if "function_matching" in schema.losses:
             raise source.error(

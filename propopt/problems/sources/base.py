@@ -6,11 +6,61 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, final
 
 from propopt.errors import ProblemFileError
 from propopt.problems.parts import OF_INPUT, Location
+
+
+MOST_MISTAKES = 20
+"""That one complaint lists."""
+
+
+@final
+class Faults:
+    """Mistakes that are found apart from each other, told together."""
+
+    def __init__(self, *found: ProblemFileError) -> None:
+        self.found = [*found]
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """A mistake that is raised inside is kept, and what follows goes on."""
+        try:
+            yield
+        except ProblemFileError as error:
+            self.found.append(error)
+
+    def refuse(self) -> None:
+        """Raise one error of all mistakes, if there is any.
+
+        Raises
+        ------
+        ProblemFileError
+            With the mistakes in the order of their lines.
+        """
+        if self.found:
+            raise self.joint()
+
+    def joint(self) -> ProblemFileError:
+        """One error of all mistakes, in the order of their lines."""
+        if len(self.found) == 1:
+            return self.found[0]
+        several = [error.lines or ((0, str(error)),) for error in self.found]
+        told = list(dict.fromkeys(sorted(chain.from_iterable(several), key=_number)))
+        if len(told) > MOST_MISTAKES + 1:
+            n, text = told[MOST_MISTAKES]
+            place = text.partition(f":{n}: ")[0] + f":{n}: " if n else ""
+            told[MOST_MISTAKES:] = [(n, f"{place}and more mistakes, from here on")]
+        joint = ProblemFileError("\n".join(text for _, text in told))
+        joint.lines = tuple(told)
+        return joint
+
+
+def _number(line: tuple[int, str]) -> int:
+    return line[0]
 
 
 class Source(ABC):
@@ -30,6 +80,11 @@ class Source(ABC):
     @abstractmethod
     def files(self) -> tuple[Path, ...]:
         """What was read."""
+
+    @property
+    def faults(self) -> Faults:
+        """What was found wrong while it was read, and leaves its content readable."""
+        return Faults()
 
     @abstractmethod
     def data(self) -> Any:

@@ -122,7 +122,9 @@ def complaint(path: Path, line: int, message: str) -> ProblemFileError:
     words = " ".join(message.split())
     if len(words) > MOST_OF_A_MESSAGE:
         words = f"{words[:MOST_OF_A_MESSAGE]}… ({len(words):,} characters)"
-    return ProblemFileError(f"{path}:{line}: {words}")
+    error = ProblemFileError(f"{path}:{line}: {words}")
+    error.lines = ((line, str(error)),)
+    return error
 
 
 def _text(path: Path) -> str:
@@ -153,4 +155,8 @@ def _line_and_problem(text: str, error: yaml.YAMLError) -> tuple[int, str]:
         problem = f"the character {chr(error.character)!r} is not allowed"
     if r"'\t'" in problem:
         problem = "a tab; indent with spaces"
+    elif "<block" in problem:
+        problem = "other indentation than the lines above; keys of one section align"
+    elif problem == "mapping values are not allowed here":
+        problem = "a second ': ' in one line; quote the value, or start a new line"
     return line, f"not valid YAML: {problem}"

@@ -12,11 +12,7 @@ from pydantic_core import ErrorDetails
 from propopt.checks import did_you_mean
 from propopt.errors import ProblemFileError
 from propopt.problems.schema import ProblemSchema, kinds, sections_at
-from propopt.problems.sources.base import SHORT, Source
-
-
-_MOST_MISTAKES = 20
-"""That one complaint lists."""
+from propopt.problems.sources.base import MOST_MISTAKES, SHORT, Faults, Source
 
 
 def read_schema(source: Source) -> ProblemSchema:
@@ -31,11 +27,11 @@ def read_schema(source: Source) -> ProblemSchema:
         return ProblemSchema.model_validate(source.data())
     except ValidationError as error:
         mistakes = sorted(error.errors(), key=lambda detail: source.line(detail["loc"]))
-        lines = [str(_located(source, detail)) for detail in mistakes[:_MOST_MISTAKES]]
-        if len(mistakes) > _MOST_MISTAKES:
-            rest = f"and {len(mistakes) - _MOST_MISTAKES:,} more mistakes, from here on"
-            lines.append(str(source.remark(mistakes[_MOST_MISTAKES]["loc"], rest)))
-        raise ProblemFileError("\n".join(dict.fromkeys(lines))) from None
+        faults = Faults(*(_located(source, item) for item in mistakes[:MOST_MISTAKES]))
+        if len(mistakes) > MOST_MISTAKES:
+            rest = f"and {len(mistakes) - MOST_MISTAKES:,} more mistakes, from here on"
+            faults.found.append(source.remark(mistakes[MOST_MISTAKES]["loc"], rest))
+        raise faults.joint() from None
 
 
 def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:

@@ -11,7 +11,7 @@ import yaml
 
 from propopt.errors import ProblemFileError
 from propopt.problems.parts import Location
-from propopt.problems.sources.base import Source, key_path, shown_key
+from propopt.problems.sources.base import Faults, Source, key_path, shown_key
 from propopt.problems.sources.plain import (
     MOST_VALUES,
     TEXT,
@@ -32,6 +32,8 @@ class YamlSource(Source):
     _items: dict[int, dict[str | int, tuple[int, yaml.Node]]] = field(
         default_factory=dict
     )
+    twice: Faults = field(default_factory=Faults)
+    unread: Faults = field(default_factory=Faults)
 
     @classmethod
     def read(cls, path: str | Path) -> YamlSource:
@@ -48,10 +50,22 @@ class YamlSource(Source):
         if not isinstance(root, yaml.MappingNode):
             came = "nothing" if root is None else _NODES[type(root)]
             message = f"expected a mapping of keys to values, got {came}"
+            if place.suffix.lower() in (".csv", ".tsv"):
+                message += (
+                    "; a table goes by propopt explain --csv FILE --target COLUMN"
+                )
             raise complaint(place, 1, message)
         source = cls(place, root)
         source._check(root, (), {})
+        if source.unread.found:
+            source.unread.found += source.twice.found
+            source.unread.refuse()
         return source
+
+    @property
+    def faults(self) -> Faults:
+        """Keys that come twice, of which the last is read."""
+        return self.twice
 
     @property
     def path(self) -> Path:
@@ -95,7 +109,7 @@ class YamlSource(Source):
     def _check(
         self, node: yaml.Node, steps: Location, sizes: dict[int, int | None]
     ) -> int:
-        """Refuse what is no plain data, keys that come twice, and endless aliases.
+        """Note what is no plain data, keys that come twice, and endless aliases.
 
         Returns how many values the node stands for, aliases written out. ``sizes`` has
         them by node; None for the nodes that enclose this one.
@@ -106,7 +120,8 @@ class YamlSource(Source):
             return size
         message = refusal(node) if size == 0 else _ENDLESS
         if message is not None:
-            raise self._at(line, steps, message)
+            self.unread.found.append(self._at(line, steps, message))
+            return 1
         sizes[id(node)] = None
         items = self._items[id(node)] = dict(self._children(node, steps))
         size = 1 + sum(
@@ -132,9 +147,11 @@ class YamlSource(Source):
                 line = key.start_mark.line + 1
                 message = _refused_key(key)
                 if message is not None:
-                    raise self._at(line, steps, message)
+                    self.unread.found.append(self._at(line, steps, message))
+                    continue
                 if key.value in keys:
-                    raise self._at(line, (*steps, key.value), "given twice")
+                    again = self._at(line, (*steps, key.value), "given twice")
+                    self.twice.found.append(again)
                 keys.add(key.value)
                 yield key.value, (line, value)
 

@@ -124,6 +124,11 @@ class Data(Section):
         """Whether there are rows of a table, not points of a grid or drawn."""
         return self.grid is None and self.uniform is None
 
+    @property
+    def outcome(self) -> str | None:
+        """What the model learns, in words; None where the labels say it themselves."""
+        return self.target if self.sklearn is None else _OUTCOMES.get(self.sklearn)
+
     def numeric(self, table: Iterable[object]) -> list[str]:
         """The columns that neither are categories nor encode one."""
         one_hot = chain.from_iterable(self.groups.values())
@@ -148,6 +153,9 @@ class Data(Section):
         assert self.uniform is not None
         return self.uniform.some(count, seed)
 
+
+_OUTCOMES = {"diabetes": "disease progression", "digits": "digit"}
+"""Of scikit-learn's tables; labels of the others are text, such as "malignant"."""
 
 _NOT_OF_TEXT = ("standardize", "categorical", "groups")
 _NOT_OF_SOURCE = {

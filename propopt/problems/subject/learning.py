@@ -190,14 +190,14 @@ def _check_fit(
 
 def _classes(target: pd.Series[Any]) -> list[Any]:
     """The labels of a classifier, as it will know them."""
-    try:
-        check_classification_targets(target)
-    except ValueError as error:  # such as measurements
-        raise InvalidInput(_not_fitted(target, error)) from None
     labels = np.unique(target.to_numpy()).tolist()
     if len(labels) < 2:
         why = f"a classifier needs two classes, and these rows have {labels[0]!r} alone"
         raise InvalidInput(_not_fitted(target, why))
+    try:
+        check_classification_targets(target)
+    except ValueError as error:  # such as measurements
+        raise InvalidInput(_not_fitted(target, error)) from None
     return labels
 
 

@@ -82,7 +82,13 @@ def _wrapped(
     known: Known,
     model: Any,
 ) -> Function:
-    function = wrapped_by_margin(model, spec.chosen_class, spec.output, data=known)
+    function = wrapped_by_margin(
+        model,
+        spec.chosen_class,
+        spec.output,
+        data=known,
+        outcome=schema.data.outcome,
+    )
     if getattr(model, "is_flat", False):
         function = replace(function, piecewise_constant=True)  # type: ignore[type-var]
     if spec.smooth is None:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import pandas as pd
+from pydantic import ValidationError
 
 from propopt.problems.extent import (
     Extent,
@@ -15,7 +16,7 @@ from propopt.problems.extent import (
     extent_of_formula,
 )
 from propopt.problems.schema import ProblemSchema
-from propopt.problems.sources.base import Source
+from propopt.problems.sources.base import Faults, Source
 from propopt.problems.subject.columns import missing_numbers
 from propopt.problems.subject.data import Data
 from propopt.problems.subject.documents import (
@@ -117,18 +118,50 @@ def check_subject(
     check_explain(data, rows.n_rows, source)
     order = order_of_rows(schema.seed, rows.n_rows)
     learned = order[data.explain or 0 :]
+    target, faults = (
+        None if rows.target is None else rows.target.iloc[learned],
+        Faults(),
+    )
     if data.text is not None:
         texts = rows.features
-        check_extent(schema, extent_of_documents(data, texts.iloc[order]), source)
-        names = learned_words(data, schema.model, texts.iloc[learned], source)
+        with faults.noted():
+            check_extent(schema, extent_of_documents(data, texts.iloc[order]), source)
+        with faults.noted():
+            names = learned_words(data, schema.model, texts.iloc[learned], source)
+            _check_model(schema, source, code, names, target)
     else:
-        check_extent(schema, _extent(data, rows, source), source)
-        names = [*map(str, rows.features)]
-    target = None if rows.target is None else rows.target.iloc[learned]
-    _check_model(schema, source, code, names, target)
-    if data.text is None:
-        _check_missing(schema, source, missing_numbers(rows.features))
+        with faults.noted():
+            check_extent(schema, _extent(data, rows, source), source)
+        with faults.noted():
+            _check_model(schema, source, code, [*map(str, rows.features)], target)
+        with faults.noted():
+            _check_missing(schema, source, missing_numbers(rows.features))
+    faults.refuse()
     return rows
+
+
+def check_table(source: Source, n_rows: int) -> None:
+    """Refuse a table that cannot be, whatever else is wrong with the file.
+
+    Parameters
+    ----------
+    source : Source
+        The file; nothing is said where its ``data`` cannot be understood.
+    n_rows : int
+        As for :func:`check_subject`.
+
+    Raises
+    ------
+    ProblemFileError
+        As :func:`check_subject`.
+    """
+    content = source.data()
+    try:
+        data = Data.model_validate(content["data"])
+    except (LookupError, TypeError, ValidationError):
+        return
+    if data.is_table:
+        check_explain(data, read_rows(data, source, n_rows).n_rows, source)
 
 
 def _extent(data: Data, rows: Rows, source: Source) -> Extent:

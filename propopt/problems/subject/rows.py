@@ -11,8 +11,8 @@ from sklearn import datasets
 from sklearn.preprocessing import StandardScaler
 
 from propopt.checks import did_you_mean
-from propopt.problems.sources.base import Source
-from propopt.problems.subject.columns import joined, read_columns
+from propopt.problems.sources.base import Faults, Source
+from propopt.problems.subject.columns import check_declared, joined, read_columns
 from propopt.problems.subject.csv_tables import CsvTable
 from propopt.problems.subject.data import Data
 
@@ -115,19 +115,27 @@ def _of_sklearn(data: Data) -> Rows:
 
 
 def _of_csv(data: Data, source: Source, n_rows: int | None) -> Rows:
+    faults, target = Faults(), None
     with source.blaming("data", "csv"):
         table = CsvTable.of(source.path.parent / str(data.csv))
-        _check_column("target", data.target, table, source)
-        _check_column("text", data.text, table, source)
+        for key, column in (("target", data.target), ("text", data.text)):
+            with faults.noted():
+                _check_column(key, column, table, source)
+        with faults.noted():
+            others = [column for column in table.columns if column != data.target]
+            check_declared(others, data, source)
+        faults.refuse()
         features = _features(table, data, source, n_rows)
-        target = None
         if data.target is not None:  # a formula learns nothing
             target = table.read([data.target])[data.target]
     missing = 0 if target is None else int(target.isna().sum())
-    if missing:
-        raise source.error(("data", "target"), f"{missing} values are missing")
-    if data.text is None:
-        features = read_columns(features, data, source)
+    with faults.noted():
+        if missing:
+            raise source.error(("data", "target"), f"{missing} values are missing")
+    with faults.noted():
+        if data.text is None:
+            features = read_columns(features, data, source)
+    faults.refuse()
     return Rows(features, table.n_rows, target)
 
 

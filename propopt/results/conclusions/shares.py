@@ -74,8 +74,8 @@ class Shares:
     >>> print(*shares.in_words(), sep="\n")
     75.0 % of faithfulness kept (gradient_matching)
     75.0 % of pairwise_robustness removed
-    neighbours differ by 0.707 (pairwise_robustness), 1.41 of the target
-    rms attribution 1.06, 1.22 of the target
+    neighbours differ by 0.707 (target: 1.41), pairwise_robustness
+    rms attribution 1.06 (target: 1.22)
     """
 
     kept: Mapping[str, float]
@@ -137,8 +137,8 @@ class Shares:
             yield f"{in_percent(share)} of {name} removed"
         for name, difference in self.differences.items():
             yield (
-                f"neighbours differ by {difference:.3g} ({name})"
-                f"{_beside(self._target_difference(name))}"
+                f"neighbours differ by {difference:.3g}"
+                f"{_beside(self._target_difference(name))}, {name}"
             )
         yield f"rms attribution {self.rms:.3g}{_beside(self.target_rms)}"
         if self.n_zero:
@@ -199,7 +199,7 @@ def weighted(
 
 def _beside(target: float) -> str:
     """What stands behind a number of W, where that of G is known."""
-    return "" if math.isnan(target) else f", {target:.3g} of the target"
+    return "" if math.isnan(target) else f" (target: {target:.3g})"
 
 
 def difference(graph: Graph, W: Attributions) -> float:

@@ -120,6 +120,11 @@ class DataLaw:
         return KnownCells.of(sets, lambda j, of_j: self.columns[j].cells(of_j))
 
 
+def constant_in_words(name: str) -> str:
+    """That a column has no slope per standard deviation, and why."""
+    return f"column {name!r} is constant in the reference rows: 0"
+
+
 def _notes(name: str, law: NumericLaw, x: Array, complete: bool) -> list[str]:
     """Of a column of numbers; ``complete``: no reference row lacks it."""
     absent = np.isnan(x)
@@ -127,7 +132,7 @@ def _notes(name: str, law: NumericLaw, x: Array, complete: bool) -> list[str]:
         return [f"column {name!r} is missing in all reference rows: 0"]
     notes = []
     if len(law.values) == 1 and not absent.all():
-        notes.append(f"column {name!r} is constant in the reference rows: 0")
+        notes.append(constant_in_words(name))
     if absent.any() and complete:
         notes.append(
             f"column {name!r} is missing in rows, and never in the reference rows"

@@ -17,7 +17,7 @@ from propopt.tables.atoms import Atoms, atoms_of
 @final
 @dataclass(frozen=True, eq=False)
 class IntervalCells:
-    """Sets low < V ≤ high, with or without missing, of V ~ N(x, δ²).
+    """Sets low < V ≤ high, with or without missing, of V ~ N(x, δ²), V = x if δ = 0.
 
     Parameters
     ----------
@@ -98,8 +98,11 @@ class IntervalCells:
 
     def fill(self, x: Array, law: Array, contrast: Array) -> None:
         """Fill tables (entries, n): Φ and its derivative by x at each end."""
-        z = (self._ends[:, None] - x) / self.scale
-        law[:-1], contrast[:-1] = ndtr(z), _density(z) / -self.scale
+        if self.scale == 0.0:  # a number that gets no noise
+            law[:-1], contrast[:-1] = x <= self._ends[:, None], 0.0
+        else:
+            z = (self._ends[:, None] - x) / self.scale
+            law[:-1], contrast[:-1] = ndtr(z), _density(z) / -self.scale
         absent = np.isnan(x)
         law[-1], contrast[-1] = absent, 0.0
         if absent.any():

@@ -27,7 +27,7 @@ class NoiseLaw:
     Parameters
     ----------
     scale : array (D,)
-        δ > 0; not read for categories.
+        δ ≥ 0, 0 for numbers that get no noise; not read for categories.
     shares : tuple of array (K,) or None (D,)
         The frequencies of categories; None for numbers.
     observed : tuple of Atoms or None (D,), optional

@@ -11,6 +11,7 @@ import numpy as np
 
 from propopt._typing import Points
 from propopt.checks import read_rng, sealed
+from propopt.errors import InvalidInput
 from propopt.tables.columns import Coded
 from propopt.tables.names import Labels, read_points
 from propopt.tables.schema import TableSchema
@@ -98,6 +99,22 @@ class Reference:
             kept = np.sort(read_rng(rng).choice(n_rows, MOST_ROWS, replace=False))
             points, names = points[kept], names.of_positions(kept)
         return cls(sealed(points + 0.0), n_codes, names, n_rows)
+
+    def refuse_equal_rows(self) -> None:
+        """Refuse rows of which nothing varies: all slopes under their law are zero.
+
+        Raises
+        ------
+        InvalidInput
+            If there is one row, or all are equal.
+        """
+        first = self.points[:1]
+        if ((self.points == first) | (np.isnan(self.points) & np.isnan(first))).all():
+            count = "1 row" if len(self.points) == 1 else f"{self.n_rows:,} equal rows"
+            raise InvalidInput(
+                f"data: expected rows that differ, got {count}, which have no spread; "
+                "give the table that the model was fitted on"
+            )
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ VALUES_AT_ONCE: Final = Budget(2**25)
 """The largest array that is built at once; its size never changes a result."""
 
 DOUBLE_TOLERANCE: Final = 1e-9
-"""How far sums in float64 may be from the model, over max(1, |f|)."""
+"""How far sums in float64 may be from the model, over the range of f."""
 
 SINGLE_TOLERANCE: Final = 2e-5
 """The same for models that sum in float32."""
@@ -51,7 +51,7 @@ class Boxes:
     n_columns : int
         D, the number of columns of the table.
     tolerance : float
-        How far the boxes may be from the model, over max(1, |f|), for its rounding.
+        How far the boxes may be from the model, over the range of f.
 
     Examples
     --------
@@ -191,6 +191,11 @@ class Boxes:
             inside = self.sets.contain(points[rows])
             values[rows] = self._values_inside(inside)
         return values
+
+    def terms(self, points: Points) -> Values:
+        """|base| + Σ_l |v_l| of the boxes around each point: what rounding is of."""
+        whole = replace(self, base=abs(self.base), values=np.abs(self.values))
+        return whole.value(points)
 
     def _values_inside(self, inside: np.ndarray) -> Values:
         """Sums over boxes all of whose sets hold a point, from (U, n) truths."""

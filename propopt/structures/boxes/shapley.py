@@ -13,24 +13,31 @@ kinds of them are different, however many rows there are.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt._typing import Array, Attributions, Points
+from propopt._typing import Array, Attributions, Points, Positions
 from propopt.batches import Budget
 from propopt.errors import Refused
 from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.sets import Sets
 
 
 MOST_SETS: Final = 62
 """Of one path: one bit each of a 64-bit word."""
 
-_BLOCKS: Final = Budget(2**25)
-_Masks = NDArray[np.int64]
+_AT_ONCE: Final = Budget(2**25)
+"""Leaves × background rows that are sorted at once, whoever is asked: it fixes the
+order of sums."""
+
+_KEPT: Final = 2**28
+"""Bytes of counts that are kept; of larger sums the rest is counted when asked."""
+
+_Masks = NDArray[np.unsignedinteger]
 
 
 @final
@@ -38,17 +45,15 @@ _Masks = NDArray[np.int64]
 class BoxShapley:
     """Shapley values of a sum of boxes against background rows.
 
+    Leaf by leaf it is counted once which sets of its path hold how many background
+    rows; any row is explained by these counts.
+
     Parameters
     ----------
     boxes : Boxes
         f.
-    leaf : array (M,)
-        Of each pattern the box.
-    pattern : array (M,)
-        Which sets of its path hold a background row, one bit each; different for one
-        box.
-    share : array (M,)
-        The share of background rows with this pattern in this box.
+    background : array (B, D)
+        The rows.
 
     Examples
     --------
@@ -62,13 +67,11 @@ class BoxShapley:
     """
 
     boxes: Boxes
-    leaf: NDArray[np.intp]
-    pattern: _Masks
-    share: Array
+    background: Points
 
     @classmethod
     def of(cls, boxes: Boxes, background: Points) -> BoxShapley:
-        """Made ready for background rows (B, D).
+        """Against background rows (B, D).
 
         Raises
         ------
@@ -81,31 +84,118 @@ class BoxShapley:
                 f"a path asks for {n_sets} columns, and Shapley values are counted "
                 f"for at most {MOST_SETS}"
             )
-        held = _masks(boxes, background)
-        leaf = np.repeat(np.arange(len(held)), held.shape[1])
-        pairs = np.stack([leaf, held.ravel()], axis=1)
-        kinds, counts = np.unique(pairs, axis=0, return_counts=True)
-        share = counts / len(background)
-        return cls(boxes, kinds[:, 0].astype(np.intp), kinds[:, 1], share)
+        return cls(boxes, background)
 
     def values(self, points: Points) -> Attributions:
         """Shapley values of points (N, D), exactly 0.0 where no box asks."""
-        held = _masks(self.boxes, points)
-        return np.stack([self._of_row(row) for row in held.T])
+        phi = np.zeros((len(points), self.boxes.n_columns))
+        for place, some in enumerate(self._blocks):
+            kept = place < len(self._counted)
+            leaves = self._counted[place] if kept else self._count(some)
+            leaves.add_to(phi, points)
+        return phi
+
+    @cached_property
+    def _blocks(self) -> list[slice]:
+        each = 16 * max(len(self.background), 1)
+        return list(_AT_ONCE.blocks(len(self.boxes.values), each))
+
+    @cached_property
+    def _counted(self) -> list[_Leaves]:
+        """The first blocks of leaves, as many as are kept."""
+        kept: list[_Leaves] = []
+        size = 0
+        for some in self._blocks:
+            leaves = self._count(some)
+            size += leaves.n_bytes
+            if size > _KEPT:
+                break
+            kept.append(leaves)
+        return kept
+
+    def _count(self, some: slice) -> _Leaves:
+        return _Leaves.of(self.boxes, some, self.background)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Leaves:
+    """Some leaves, and which sets of their paths hold which background rows.
+
+    ``leaf``, ``pattern`` and ``share`` (M,): of each pattern that is different for one
+    leaf the leaf, the sets as bits, and the share of the background.
+    """
+
+    sets: Sets
+    paths: Positions
+    values: Array
+    n_columns: int
+    leaf: NDArray[np.uint32]
+    pattern: _Masks
+    share: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, boxes: Boxes, some: slice, background: Points) -> _Leaves:
+        paths = boxes.paths[some]
+        used, place = np.unique(paths, return_inverse=True)
+        n_padding = int(used.size > 0 and used[0] < 0)
+        own = cls(
+            sets=boxes.sets.take(used[n_padding:]),
+            paths=place.reshape(paths.shape) - n_padding,  # -1 where there is none
+            values=boxes.values[some],
+            n_columns=boxes.n_columns,
+            leaf=np.zeros(0, np.uint32),
+            pattern=np.zeros(0, _word(paths.shape[1])),
+            share=np.zeros(0),
+        )
+        held = np.sort(own.masks(background), axis=1)
+        new = np.ones(held.shape, bool)
+        new[:, 1:] = held[:, 1:] != held[:, :-1]
+        first = np.flatnonzero(new)
+        counts = np.diff(first, append=held.size)
+        return replace(
+            own,
+            leaf=(first // max(held.shape[1], 1)).astype(np.uint32),
+            pattern=held.ravel()[first],
+            share=counts / len(background),
+        )
+
+    @property
+    def n_bytes(self) -> int:
+        """Of what is counted."""
+        return self.leaf.nbytes + self.pattern.nbytes + self.share.nbytes
+
+    def masks(self, points: Points) -> _Masks:
+        """Which sets of each path hold each point, one bit each, shape (l, N)."""
+        inside = self.sets.contain(points)
+        inside = np.concatenate([inside, np.zeros((1, len(points)), bool)])
+        word = _word(self.paths.shape[1])
+        words = np.zeros((len(self.paths), len(points)), word)
+        for place in range(self.paths.shape[1]):
+            words |= inside[self.paths[:, place]].astype(word) << word.type(place)
+        return words
+
+    def add_to(self, phi: Attributions, points: Points) -> None:
+        """Add what these leaves give to the Shapley values of points."""
+        each = max(1, len(self.sets) + 8 * len(self.paths))
+        for rows in _AT_ONCE.blocks(len(points), each):
+            held = self.masks(points[rows])
+            for own, words in zip(phi[rows], held.T, strict=True):
+                own += self._of_row(words)
 
     def _of_row(self, held: _Masks) -> Array:
-        """Those of one point; ``held`` (L,) are the sets that hold it."""
+        """Those of one point; ``held`` (l,) are the sets that hold it."""
         x = held[self.leaf]
-        both = np.flatnonzero((x | self.pattern) == self._full)  # others give nothing
-        only_x = x[both] & ~self.pattern[both]
-        only_b = self.pattern[both] & ~x[both]
+        both = np.flatnonzero((x | self.pattern) == self._full[self.leaf])
+        x, pattern = x[both], self.pattern[both]  # others give nothing
+        only_x, only_b = x & ~pattern, pattern & ~x
         p, q = np.bitwise_count(only_x), np.bitwise_count(only_b)
         leaf = self.leaf[both]
-        size = self.boxes.values[leaf] * self.share[both]
+        size = self.values[leaf] * self.share[both]
         gains, losses = size * _GAINS[p, q], size * _GAINS[q, p]
-        phi = np.zeros(self.boxes.n_columns)
+        phi = np.zeros(self.n_columns)
         for place, column in enumerate(self._columns):
-            bit = np.int64(1) << np.int64(place)
+            bit = x.dtype.type(1) << x.dtype.type(place)
             change = np.where(only_x & bit, gains, 0.0)
             change -= np.where(only_b & bit, losses, 0.0)
             phi += np.bincount(column[leaf], change, len(phi) + 1)[:-1]
@@ -113,34 +203,23 @@ class BoxShapley:
 
     @cached_property
     def _full(self) -> _Masks:
-        """All sets of the path, of each pattern."""
-        return _words(self.boxes.paths >= 0)[self.leaf]
+        """All sets of each path, (l,)."""
+        word = _word(self.paths.shape[1])
+        bits = word.type(1) << np.arange(self.paths.shape[1], dtype=word)
+        return np.asarray(np.where(self.paths >= 0, bits, word.type(0)).sum(1, word))
 
     @cached_property
-    def _columns(self) -> NDArray[np.intp]:
-        """The column of each set of each path (K, L), D where there is none."""
-        paths, D = self.boxes.paths.T, self.boxes.n_columns
-        return np.where(paths >= 0, self.boxes.sets.column[paths], D)
+    def _columns(self) -> Positions:
+        """The column of each set of each path (K, l), D where there is none."""
+        if len(self.sets) == 0:
+            return np.full(self.paths.T.shape, self.n_columns)
+        paths = self.paths.T
+        return np.where(paths >= 0, self.sets.column[paths], self.n_columns)
 
 
-def _masks(boxes: Boxes, points: Points) -> _Masks:
-    """Which sets of each path hold each point, one bit each, shape (L, N)."""
-    held = np.empty((len(boxes.paths), len(points)), np.int64)
-    n_sets, width = len(boxes.sets), boxes.paths.shape[1]
-    for rows in _BLOCKS.blocks(len(points), max(1, n_sets + len(boxes.paths) * 8)):
-        inside = boxes.sets.contain(points[rows])
-        inside = np.concatenate([inside, np.zeros((1, inside.shape[1]), bool)])
-        words = np.zeros((len(boxes.paths), inside.shape[1]), np.int64)
-        for place in range(width):
-            words |= inside[boxes.paths[:, place]].astype(np.int64) << place
-        held[:, rows] = words
-    return held
-
-
-def _words(truths: NDArray[np.bool_]) -> _Masks:
-    """Truths (L, K) as bits."""
-    bits = np.int64(1) << np.arange(truths.shape[1], dtype=np.int64)
-    return np.asarray(truths @ bits)
+def _word(n_sets: int) -> np.dtype[Any]:
+    """The smallest dtype with a bit for each set."""
+    return np.min_scalar_type((1 << max(n_sets, 1)) - 1)
 
 
 def _gains() -> Array:

@@ -25,7 +25,7 @@ class TreeSum:
     columns : tuple of SameColumn (D,)
         The columns of the table.
     tolerance : float
-        How far the sum may be from the model, over max(1, |f|), for its rounding.
+        How far the sum may be from the model, over the range of f.
     """
 
     trees: tuple[Tree, ...]

@@ -16,7 +16,7 @@ from propopt.structures.products.products import Products
 
 
 PRODUCTS_TOLERANCE: Final = 1e-9
-"""How far a function may be from what it is read as, over max(1, |f|)."""
+"""How far a function may be from what it is read as, over the range of f."""
 
 FACTORS_AT_ONCE: Final = Budget(2**26)
 
@@ -38,7 +38,7 @@ class SumOfProducts:
     factors : tuple of Factors
         Families of them, numbered one after the other.
     tolerance : float
-        How far f may be from the model that it was read of, over max(1, |f|).
+        How far f may be from the model that it was read of, over the range of f.
     """
 
     products: Products
@@ -95,19 +95,34 @@ class SumOfProducts:
 
     def value(self, points: Points) -> Values:
         """Values of f at points (N, D)."""
+        values = np.empty(len(points))
+        for rows, G in self._factors_at(points):
+            values[rows] = self.products.sums(G)
+        return values
+
+    def terms(self, points: Points) -> Values:
+        """|base| + Σ_l |v_l Π_u g_u| at points: what the rounding of f is of, (N,)."""
+        products, sizes = self.products, np.empty(len(points))
+        whole = replace(
+            products, base=abs(products.base), values=np.abs(products.values)
+        )
+        for rows, G in self._factors_at(points):
+            sizes[rows] = whole.sums(np.abs(G))
+        return sizes
+
+    def _factors_at(self, points: Points) -> Iterator[tuple[slice, Array]]:
+        """Some rows at a time, with the factors there (U, n)."""
+        row_bytes = 8 * self.n_factors + self.products.row_bytes
         own = [
             (j, numbers, factors)
             for j in self.columns.tolist()
             for numbers, factors in self.of_column(j)
         ]
-        values = np.empty(len(points))
-        row_bytes = 8 * self.n_factors + self.products.row_bytes
         for rows in FACTORS_AT_ONCE.blocks(len(points), row_bytes):
             G = np.empty((self.n_factors, len(points[rows])))
             for j, numbers, factors in own:
                 G[numbers] = factors.at(points[rows, j])
-            values[rows] = self.products.sums(G)
-        return values
+            yield rows, G
 
     def plus(self, number: float) -> SumOfProducts:
         """``number`` + f."""

@@ -84,7 +84,7 @@ LINEAR_REGRESSORS = frozenset(
     }
 )
 _MARGIN_CLASSIFIERS = frozenset(
-    {LinearSVC, Perceptron, RidgeClassifier, RidgeClassifierCV, SGDClassifier}
+    {LinearSVC, Perceptron, RidgeClassifier, RidgeClassifierCV}
 )
 _WITH_LOGARITHMIC_LINK = frozenset({GammaRegressor, PoissonRegressor})
 
@@ -123,11 +123,18 @@ def _has_logits(model: Any, n_scores: int) -> bool:
     return bool(multi_class != "ovr" and model.solver != "liblinear")
 
 
+def _descended(model: Any, quantity: ScoredOutput) -> Link | None:
+    """Two classes by logistic loss have the sigmoid of the score; others do not."""
+    has_logit = model.loss == "log_loss" and quantity.n_scores == 1
+    return (of_logits if has_logit else margin_alone)(model, quantity)
+
+
 LINEAR_MODELS: Final[Mapping[type, Reader]] = {
     **dict.fromkeys(LINEAR_REGRESSORS, Reader(linear_scores)),
     **dict.fromkeys(_MARGIN_CLASSIFIERS, Reader(linear_scores, margin_alone)),
     **dict.fromkeys(_WITH_LOGARITHMIC_LINK, Reader(linear_scores, _exponential)),
     LogisticRegression: Reader(linear_scores, _logistic),
     LogisticRegressionCV: Reader(linear_scores, _logistic),
+    SGDClassifier: Reader(linear_scores, _descended),
     TweedieRegressor: Reader(linear_scores, _tweedie),
 }

@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Normalizer
 
 from propopt._typing import Array, Sparse
-from propopt.structures.pipelines import is_passthrough
+from propopt.structures.pipelines import working_steps
 from propopt.structures.subsets import NoSetFunction
 
 
@@ -80,10 +80,10 @@ class Vectoriser:
         model : estimator or callable
             A pipeline, nested or not, or a vectoriser alone.
         """
-        steps = _steps(model)
+        steps = working_steps(model)
         if not steps or type(steps[0]) not in VECTORISERS:
             return NoSetFunction(_no_vectoriser(model, steps))
-        first = steps[0]
+        first = _with_vocabulary(steps[0])
         if first.input != "content":
             return NoSetFunction(
                 f"{type(first).__name__}(input={first.input!r}) reads files, not texts"
@@ -164,6 +164,15 @@ class Vectoriser:
         return {int(place): term for term, place in known.items()}
 
 
+def _with_vocabulary(counter: Any) -> Any:
+    """A counter that was given its words, and never fitted, as it counts texts."""
+    if type(counter) is not CountVectorizer or hasattr(counter, "vocabulary_"):
+        return counter
+    own = copy(counter)
+    own.transform([""])  # which reads them
+    return own
+
+
 def _with_tfidf(found: Vectoriser, tfidf: Any) -> Vectoriser:
     """With the settings of a TfidfTransformer, or of a TfidfVectorizer."""
     idf = np.asarray(tfidf.idf_, np.float64) if tfidf.use_idf else None
@@ -180,13 +189,6 @@ def _with_steps(found: Vectoriser, behind: list[Any]) -> Vectoriser:
     if found.norm is None and kinds[:1] == [Normalizer] and behind[0].norm != "max":
         found, behind = replace(found, norm=behind[0].norm), behind[1:]
     return replace(found, rest=_joined(behind))
-
-
-def _steps(model: Any) -> list[Any]:
-    """The working steps of a pipeline, those of pipelines in it among them."""
-    if type(model) is not Pipeline:
-        return [] if is_passthrough(model) else [model]
-    return [step for _, part in model.steps for step in _steps(part)]
 
 
 def _joined(steps: list[Any]) -> Any:

@@ -6,13 +6,18 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 import pandas as pd
 import pytest
 from minipatch_cases import Once, fitted, many, small_table
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
@@ -20,6 +25,7 @@ from sklearn.tree import DecisionTreeClassifier
 from propopt.batches import Budget
 from propopt.errors import InterruptedWarning, InvalidInput, Refused, Unwritten
 from propopt.interactions.minipatches import fitting, folder, store
+from propopt.interactions.minipatches.fingerprint import of_learner
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +85,7 @@ def test_more_patches_of_the_same_problem_go_on_from_the_old_ones(place, marks):
     fitted(many(500, folder=place), X, Y, learner)
     n_fits(marks)
     more = fitted(many(700, folder=place), X, Y, learner)
-    assert n_fits(marks) == 700 - 448  # chunks of 64: the last one was not whole
+    assert n_fits(marks) == 200
     alone = fitted(many(700), X, Y, learner)
     assert predictions(more).tobytes() == predictions(alone).tobytes()
     fewer = fitted(many(520, folder=place), X, Y, learner)
@@ -95,7 +101,7 @@ def test_an_interrupted_run_goes_on(place, marks):
         fitted(many(640, folder=place), X, Y, Once(str(marks)))
     # of which no file is left, so that fit number 600 is never reached
     again = fitted(many(640, folder=place), X, Y, Once(str(marks), "interrupt", 600))
-    assert n_fits(marks) == 64
+    assert n_fits(marks) == 640 - 575  # calls end at 1, 3, 7, ..., 63, 127, ..., 575
     alone = fitted(many(640), X, Y, Once(str(marks)))
     assert predictions(again).tobytes() == predictions(alone).tobytes()
 
@@ -108,9 +114,57 @@ def test_a_failed_run_goes_on(place, marks):
     for number in range(101):
         (marks / f"before-{number}").touch()  # it fails as fit number 100 alone
     again = fitted(many(folder=place), X, Y, learner)
-    assert n_fits(marks) == 101 + 500 - 64
+    assert n_fits(marks) == 101 + 500 - 63
     alone = fitted(many(), X, Y, Once(str(marks)))
     assert predictions(again).tobytes() == predictions(alone).tobytes()
+
+
+def test_a_run_that_is_killed_at_patch_150_of_600_keeps_those_before(
+    place, marks, monkeypatch
+):
+    monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=200))
+    tests = Path(__file__).parents[2]
+    paths = [place, marks, tests / "support", tests.parent]
+    command = [sys.executable, "-W", "ignore", "-c", KILLED, *map(str, paths)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    kept = finished(place / "finished.txt")
+    assert kept == 127  # calls of 1, 2, 4, ..., 64 patches, and one of 128 was lost
+    assert n_fits(marks) == 151
+    for number in range(151):
+        (marks / f"before-{number}").touch()  # it is killed as fit number 150 alone
+    model = fitted(many(600, folder=place), X, Y, Once(str(marks), "kill", 150))
+    assert n_fits(marks) == 151 + 600 - kept
+    alone = fitted(many(600), X, Y, Once(str(marks)))
+    assert predictions(model).tobytes() == predictions(alone).tobytes()
+    assert model.used == alone.used == frozenset(range(6))
+
+
+KILLED = """
+import sys
+folder, marks = sys.argv[1:3]
+sys.path[:0] = sys.argv[3:]
+from minipatch_cases import Once, fitted, many, small_table
+fitted(many(600, folder=folder), *small_table(), Once(marks, "kill", 150))
+"""
+
+
+def test_a_call_fits_as_many_patches_as_take_two_seconds():
+    pace = fitting.Pace(most=200)
+    sizes = []
+    for seconds in (0.1, 0.1, 0.1, 0.1, 0.1, 0.5, 3.0):  # of a patch
+        sizes.append(pace.size)
+        pace.saw(pace.size, seconds * pace.size)
+    assert sizes == [1, 2, 4, 8, 16, 20, 4]
+    assert pace.size == 1
+    missing = np.array([1, 1, 0, 1, 1, 1, 0, 1], dtype=bool)
+    parts = fitting.Pace(most=2, size=2).chunks(missing)
+    assert [(own.start, own.stop) for own in parts] == [(0, 2), (3, 5), (5, 6), (7, 8)]
+
+
+def finished(lines):
+    """How many patches a folder has."""
+    parts = (line.split() for line in lines.read_text().splitlines())
+    return sum(int(stop) - int(first) for first, stop, *_ in parts)
 
 
 RUN = """
@@ -146,14 +200,14 @@ def test_a_run_that_is_killed_goes_on(place, marks, how, n_jobs):
             assert run.poll() is None
             time.sleep(0.01)
         run.send_signal(how)
-    done = lines.read_text().count("\n")
-    assert 3 <= done < 32
+    done = finished(lines)
+    assert 7 <= done < 500
     if n_jobs == 2:
         time.sleep(2)  # workers that were left see that they are alone
     n_fits(marks)
     with started() as run:
         assert run.wait() == 0
-    assert n_fits(marks) == 500 - 16 * done
+    assert n_fits(marks) == 500 - done
     alone = fitted(many(), X, Y, Once(str(marks)))
     values = np.fromfile(place / "predictions.bin").reshape(500, 90, 1)
     assert values.tobytes() == predictions(alone).tobytes()
@@ -170,7 +224,7 @@ def test_what_was_damaged_is_fitted_again(place, marks):
     assert n_fits(marks) == 64
     os.truncate(place / "predictions.bin", 8 * 90 * 200)
     assert (predictions(fitted(many(folder=place), X, Y, learner)) == whole).all()
-    assert n_fits(marks) == 500 - 192
+    assert n_fits(marks) == 500 - 191
 
 
 @pytest.mark.parametrize("text", ["0 64 12\n", "0 99999 1\n64 0 1\n", "\xff\x00 3", ""])
@@ -260,9 +314,74 @@ def numbers(table):
 
 
 def test_learners_that_cannot_be_told_apart_are_refused(place):
-    learner = make_pipeline(FunctionTransformer(lambda table: table), Ridge())
-    with pytest.raises(InvalidInput, match="have to be defined in a module"):
+    learner = make_pipeline(FunctionTransformer(kw_args={"a": Lock()}), Ridge())
+    with pytest.raises(InvalidInput, match="no pickle can be made of one of its"):
         fitted(many(folder=place), X, Y, learner)
+
+
+def scaled(factor):
+    return lambda table: factor * table
+
+
+def cycle():
+    own: dict = {}
+    own["own"] = own
+    return own
+
+
+SAME = [
+    lambda: make_pipeline(FunctionTransformer(scaled(2.0)), Ridge()),
+    lambda: make_pipeline(FunctionTransformer(partial(np.clip, a_min=0)), Ridge()),
+    lambda: make_pipeline(FunctionTransformer(kw_args=cycle()), Ridge()),
+    lambda: GridSearchCV(Ridge(), {"alpha": [1, 2]}, cv=KFold(3)),
+    lambda: GaussianProcessRegressor(RBF(2.0) + RBF(np.array([1.0, 2.0]))),
+    lambda: Ridge(random_state=np.random.RandomState(3)),
+    lambda: {"a": {"x", "yy", "zzz"}, "b": np.array([1, "a"], dtype=object)},
+]
+OTHER = [
+    lambda: make_pipeline(FunctionTransformer(scaled(2.002)), Ridge()),
+    lambda: make_pipeline(FunctionTransformer(partial(np.clip, a_min=1)), Ridge()),
+    lambda: make_pipeline(FunctionTransformer(lambda table: 2 * table), Ridge()),
+    lambda: make_pipeline(FunctionTransformer(lambda table: 3 * table), Ridge()),
+    lambda: make_pipeline(FunctionTransformer(np.log1p), Ridge()),
+    lambda: make_pipeline(FunctionTransformer(np.expm1), Ridge()),
+    lambda: GridSearchCV(Ridge(), {"alpha": [1, 2]}, cv=KFold(4)),
+    lambda: GridSearchCV(Ridge(), {"alpha": [1, 2]}, cv=KFold(3, shuffle=True)),
+    lambda: GaussianProcessRegressor(RBF(2.0) + RBF(np.array([1.0, 2.002]))),
+    lambda: Ridge(random_state=np.random.RandomState(4)),
+    lambda: {"a": {"x", "yy"}, "b": np.array([1, "a"], dtype=object)},
+    lambda: {"a": {"x", "yy", "zzz"}, "b": np.array(["a", 1], dtype=object)},
+]
+
+
+def test_learners_are_told_apart_by_what_they_are_made_of():
+    first, again = ([of_learner(make()) for make in SAME] for _ in range(2))
+    assert first == again
+    everything = [*first, *(of_learner(make()) for make in OTHER)]
+    assert len(set(everything)) == len(SAME) + len(OTHER)
+
+
+DIGESTS = """
+import sys
+sys.path[:0] = sys.argv[1:]
+from test_folder import SAME, of_learner
+print([of_learner(make()) for make in SAME])
+"""
+
+
+def test_learners_are_the_same_in_every_process():
+    tests = Path(__file__).parents[2]
+    paths = [Path(__file__).parent, tests / "support", tests.parent]
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", DIGESTS, *map(str, paths)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert said[0] == said[1]
 
 
 def test_folders_of_something_else_are_refused(place):
@@ -301,7 +420,7 @@ def test_a_full_disk_is_told_and_keeps_what_was_finished(place, marks, monkeypat
             fitted(many(folder=place), X, Y, learner)
     n_fits(marks)
     fitted(many(folder=place), X, Y, learner)
-    assert n_fits(marks) == 500 - 128
+    assert n_fits(marks) == 500 - 191
 
 
 # ---- predictions that do not fit into memory

@@ -40,7 +40,7 @@ def test_scores_are_the_co_moebius_transform_of_refits(
     estimator: Any, order: int
 ) -> None:
     source = fitted(DataSplit(test_size=0.4), estimator)
-    (fold,) = DataSplit(test_size=0.4).folds(len(Y), 7)
+    (fold,) = DataSplit(test_size=0.4).drawn_folds(len(Y), 7)
     game = worth(
         estimator, (X[fold.training], Y[fold.training]), (X[fold.test], Y[fold.test])
     )
@@ -53,7 +53,7 @@ def test_scores_are_the_co_moebius_transform_of_refits(
 def test_scores_are_those_of_shapiq() -> None:
     shapiq = pytest.importorskip("shapiq")
     source = fitted(DataSplit())
-    (fold,) = DataSplit().folds(len(Y), 7)
+    (fold,) = DataSplit().drawn_folds(len(Y), 7)
     training, test = (X[fold.training], Y[fold.training]), (X[fold.test], Y[fold.test])
     game = worth(TREE, training, test)
 
@@ -73,7 +73,7 @@ def test_scores_are_those_of_shapiq() -> None:
 def test_the_definition_of_the_paper_row_by_row() -> None:
     # Algorithm 1: (Err_j - Err) + (Err_k - Err) - (Err_jk - Err), sd with N - 1
     source = fitted(DataSplit())
-    (fold,) = DataSplit().folds(len(Y), 7)
+    (fold,) = DataSplit().drawn_folds(len(Y), 7)
 
     def error(*dropped: int) -> Array:
         columns = [k for k in range(4) if k not in dropped]
@@ -103,7 +103,7 @@ def test_the_definition_of_the_paper_row_by_row() -> None:
 def test_each_row_is_judged_once_by_folds_that_did_not_have_it() -> None:
     scheme = DataSplit(n_folds=4)
     source = fitted(scheme, LinearRegression())
-    folds = scheme.folds(len(Y), 7)
+    folds = scheme.drawn_folds(len(Y), 7)
     assert sorted(np.concatenate([fold.test for fold in folds])) == list(range(60))
     expected = np.empty(60)
     for fold in folds:
@@ -122,7 +122,7 @@ def test_new_rows_are_judged_by_the_same_predictors() -> None:
         rows = judged.errors(np.array([[2], [3]])).rows
         expected = np.zeros(33)
         whole = np.zeros(33)
-        folds = scheme.folds(60, 7)
+        folds = scheme.drawn_folds(60, 7)
         n_judged = sum(len(fold.test) for fold in folds)
         for fold in folds:  # folds of 9 and of 8 rows count as they have rows
             share = len(fold.test) / n_judged
@@ -185,10 +185,10 @@ LABELS = np.repeat(["no", "perhaps", "yes"], [30, 20, 10])
 
 @pytest.mark.parametrize("seed", range(5))
 def test_stratified_parts_have_the_shares_of_the_classes(seed: int) -> None:
-    (fold,) = DataSplit(test_size=0.3, stratify=True).folds(60, seed, LABELS)
+    (fold,) = DataSplit(test_size=0.3, stratify=True).drawn_folds(60, seed, LABELS)
     counts = np.unique(LABELS[fold.test], return_counts=True)[1]
     np.testing.assert_array_equal(counts, [9, 6, 3])
-    for part in DataSplit(n_folds=7, stratify=True).folds(60, seed, LABELS):
+    for part in DataSplit(n_folds=7, stratify=True).drawn_folds(60, seed, LABELS):
         counts = np.unique(LABELS[part.test], return_counts=True)[1]
         assert (np.abs(counts - [30 / 7, 20 / 7, 10 / 7]) < 1).all()
         assert len(part.test) in (8, 9)
@@ -203,7 +203,9 @@ def test_stratified_classes_of_a_classifier() -> None:
 
 def test_rows_are_drawn_alike() -> None:
     # of 4,000 draws each row is held out 0.4 of the time, within 5 sigma
-    drawn = [DataSplit(test_size=0.4).folds(10, seed)[0].test for seed in range(4000)]
+    drawn = [
+        DataSplit(test_size=0.4).drawn_folds(10, seed)[0].test for seed in range(4000)
+    ]
     shares = np.bincount(np.concatenate(drawn), minlength=10) / 4000
     assert np.abs(shares - 0.4).max() < 5 * np.sqrt(0.24 / 4000)
     assert {len(test) for test in drawn} == {4}
@@ -213,7 +215,7 @@ def test_weights_of_rows_are_for_fits_and_for_means() -> None:
     weights = np.random.default_rng(3).uniform(0, 2, 60)
     refits = read(Ridge(), X, Y, sample_weight=weights)
     source = DataSplit().fit(refits, seed=7)
-    (fold,) = DataSplit().folds(60, 7)
+    (fold,) = DataSplit().drawn_folds(60, 7)
     own = weights[fold.test]
     np.testing.assert_allclose(source.row_weights, own * 30 / own.sum(), rtol=1e-12)
     model = Ridge().fit(X[fold.training], Y[fold.training], weights[fold.training])
@@ -262,7 +264,7 @@ def test_tables_that_cannot_be_split(scheme: DataSplit, words: str) -> None:
 
 
 def test_held_out_rows_of_no_weight_are_refused() -> None:
-    (fold,) = DataSplit().folds(60, 7)
+    (fold,) = DataSplit().drawn_folds(60, 7)
     weights = np.ones(60)
     for counted in (0, 1):
         weights[fold.test] = np.arange(30) < counted

@@ -33,7 +33,12 @@ def test_it_is_a_result(diagnosis):
 def test_the_table_has_what_was_found_and_what_was_not(diagnosis):
     frame = diagnosis.to_frame()
     assert frame["found"].sum() == len(diagnosis.findings)
-    assert len(frame) == len(diagnosis.findings) + len(diagnosis.quiet)
+    assert len(frame) == len(diagnosis.told) + len(diagnosis.quiet)
+    kinds = {"finding": diagnosis.findings, "note": diagnosis.notes}
+    for kind, items in kinds.items():
+        assert (frame["kind"] == kind).sum() == len(items) > 0
+    assert all(item.severity >= 0.25 for item in diagnosis.findings)
+    assert all(item.severity < 0.25 for item in diagnosis.notes)
     assert set(diagnosis.rules) == set(frame.loc[frame["found"], "rule"])
     assert (frame.loc[frame["found"], "remedy"] != "").all()
 
@@ -45,6 +50,7 @@ def test_it_is_loaded_as_it_was_saved(diagnosis, tmp_path):
     pd.testing.assert_frame_equal(same.to_frame(), own, check_exact=True)
     assert repr(same) == repr(diagnosis)
     assert same.source == "exact"
+    assert (same.findings, same.notes) == (diagnosis.findings, diagnosis.notes)
 
 
 def test_numbers_of_the_file_read_back(diagnosis, tmp_path):
@@ -73,6 +79,20 @@ def test_text_and_card_have_every_rule_that_found_something(diagnosis):
         assert rule in text
         assert rule in card
     assert max(map(len, text.split("\n"))) < 120
+
+
+def test_rules_that_found_nothing_share_a_line_and_are_told_in_full_on_request(
+    diagnosis,
+):
+    *_, notes, others = repr(diagnosis).split("\n")
+    assert others == f"- {len(diagnosis.quiet)} other rules found nothing"
+    assert all(item.rule in notes for item in diagnosis.notes)
+    whole = diagnosis.in_full()
+    for item in (*diagnosis.notes, *diagnosis.quiet):
+        assert item.rule in whole or np.isnan(item.number)
+    assert whole.count("nothing found; ") > 5
+    assert "nothing found; " not in repr(diagnosis)
+    assert "<details>" in diagnosis._repr_html_()
 
 
 def test_names_are_no_markup():

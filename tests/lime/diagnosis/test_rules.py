@@ -91,12 +91,13 @@ def test_no_diagnosis_contradicts_its_thresholds():
     for lime in cases():
         diagnosis = lime.diagnose()
         rules = [item.rule for item in diagnosis.quiet]
-        assert sorted({*rules, *diagnosis.rules}) == sorted(r.name for r in LIME_RULES)
+        told = {item.rule for item in diagnosis.told}
+        assert sorted({*rules, *told}) == sorted(r.name for r in LIME_RULES)
         assert len(rules) == len(set(rules))
         for item in diagnosis.quiet:
             assert passes(item) == (", but" in item.sentence)
             n_excused += passes(item)
-        for item in diagnosis.findings:
+        for item in diagnosis.told:
             assert passes(item) or item.rule == "bandwidth fragility"
     assert n_excused > 0
 
@@ -128,7 +129,7 @@ def test_cancellation_comes_before_an_edge_that_is_near():
     law = tabular(X, n_bins=5)
     edge = law.columns[1].edges[-1]
     five = explained(linear([5.0, 4.0], X), [0.5, edge + 0.05], X, law)
-    rules = five.diagnose().rules
+    rules = [item.rule for item in five.diagnose().told]
     assert rules.index("cancellation by binning") < rules.index("edge proximity")
 
 
@@ -143,7 +144,7 @@ def lime():
 def facts(diagnosis, row):
     return {
         (item.rule, item.column): (item.number, item.severity, item.sentence)
-        for item in diagnosis.findings
+        for item in diagnosis.told
         if item.row == row
     }
 
@@ -165,9 +166,10 @@ def test_of_a_row_rules_are_told_once_each(lime):
     n = 5
     own = whole.of_row(n)
     quiet = [item.rule for item in own.quiet]
-    assert sorted([*own.rules, *quiet]) == sorted(rule.name for rule in LIME_RULES)
-    assert {item.row for item in own.findings} <= {n, None}
-    elsewhere = set(whole.rules) - set(own.rules)
+    told = {item.rule for item in own.told}
+    assert sorted([*told, *quiet]) == sorted(rule.name for rule in LIME_RULES)
+    assert {item.row for item in own.told} <= {n, None}
+    elsewhere = {item.rule for item in whole.told} - told
     assert elsewhere
     here = {item.rule: item.sentence for item in own.quiet}
     assert all(here[rule] == "nothing found at this row" for rule in elsewhere)

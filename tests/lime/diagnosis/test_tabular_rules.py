@@ -10,6 +10,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.lime import LimeDiagnosis, limits
+from propopt.lime.diagnosis.case import Case
 
 
 def found(diagnosis: LimeDiagnosis, rule: str, column: int | None = None):
@@ -59,6 +60,74 @@ def test_coefficients_with_one_bin_less_and_one_more_are_told():
     ]
     for other, p in zip(others, (4, 6), strict=True):
         assert f"{other.coefficients[0, 0]:.4g} with {p} bins" in item.sentence
+
+
+# ---- signs against profiles
+
+
+def against(lime, column: int) -> list[int]:
+    """The rows with a finding on a column, whose numbers are β over the rise of h."""
+    rows = []
+    for item in lime.diagnose().of("sign against the profile"):
+        h = lime.profile(item.row).means[item.column]
+        beta = lime.coefficients[item.row, item.column]
+        assert item.number == pytest.approx(beta / (h[-1] - h[0]), rel=1e-9)
+        assert item.number < 0.0
+        if item.column == column:
+            rows.append(item.row)
+    return sorted(rows)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_linear_function_has_the_sign_of_its_slope_in_upper_bins_alone(sign):
+    X = grid(2)
+    lime = limits(linear([3.0 * sign, 1.0], X), X[:60], data=X)
+    lower = np.flatnonzero(X[:60, 0] < 0.5)
+    assert against(lime, 0) == lower.tolist()
+    first = lime.diagnose().to_frame().iloc[0]
+    assert first["rule"] == "sign against the profile"
+    assert "rises" in first["sentence"] or "falls" in first["sentence"]
+
+
+def test_flat_steps_of_a_tree_that_rises_are_no_falls():
+    X = grid(2)
+    tree = DecisionTreeRegressor(max_depth=1).fit(X, 1e6 + (X[:, 0] > 0.6))
+    lime = limits(tree, X[:60], data=X)
+    assert against(lime, 0) == np.flatnonzero(X[:60, 0] < 0.5).tolist()
+    assert against(lime, 1) == []  # which the tree does not use
+
+
+def test_profiles_that_turn_have_no_sign_to_be_against():
+    X = grid(2, -1.0, 1.0)
+    tree = DecisionTreeRegressor(max_depth=5).fit(X, X[:, 0] ** 2)
+    lime = limits(tree, X[:60], data=X)
+    assert against(lime, 0) == []
+    assert np.ptp(np.sign(lime.coefficients[:, 0])) == 2.0
+
+
+def test_categories_and_weights_of_distances_have_no_profile_to_be_against():
+    X = grid(2)
+    law = po.lime.GaussianLaw.from_data(X)
+    lime = limits(linear([1.0, 1.0], X), X[:3], law, data=X)
+    item = quiet(lime.diagnose(), "sign against the profile")
+    assert "no profile of their own" in item.sentence
+    table = pd.DataFrame({"town": list("abcd") * 100, "x": X[:, 0]})
+    f = po.wrap(lambda Z: Z["town"].map(ord) + Z["x"], data=table)
+    lime = limits(f, table.iloc[:8], data=table, n_samples=400)
+    columns = {i.column for i in lime.diagnose().of("sign against the profile")}
+    assert columns == {1}
+
+
+def test_estimated_signs_are_told_beyond_three_errors():
+    X = grid(30, -1.0, 1.0)
+    # columns from the third on have no effect, and their estimates a sign
+    f = po.wrap(lambda Z: np.exp(Z[:, 0]) + 0.5 * np.sin(50.0 * Z[:, 0] * Z[:, 1]))
+    lime = limits(f, X[:60], data=X, n_samples=2000)
+    diagnosis = lime.diagnose()
+    rows = [i.row for i in diagnosis.of("sign against the profile") if i.column == 0]
+    # exp(x) has the mean 1.18: below the third bin the coefficient is negative
+    assert sorted(rows) == np.flatnonzero(X[:60, 0] < 0.0).tolist()
+    assert not [i for i in diagnosis.of("sign against the profile") if i.column > 1]
 
 
 # ---- bandwidth fragility
@@ -164,6 +233,9 @@ def test_a_coefficient_below_two_deviations_of_a_run_is_noise():
     (item,) = found(few, "noise", 1)
     ratio = abs(lime.coefficients[0, 1]) / lime.noise(500)[0, 1]
     assert item.number == pytest.approx(ratio, rel=1e-9)
+    wrong = 2.0 * lime.noise(500)[0, 1] - abs(lime.coefficients[0, 1])
+    largest = abs(lime.coefficients[0, 0])
+    assert item.severity == pytest.approx(0.85 * wrong / largest, rel=1e-9)
     assert found(few, "noise", 0) == []
     assert found(many, "noise", 1) == []
 
@@ -238,6 +310,39 @@ def test_the_gap_at_the_row_is_told_in_deviations_of_f():
     assert item.number == pytest.approx(abs(lime.local_gap[0]) / sd, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("x", "rule"), [(0.01, "low fidelity: r2"), (0.99, "low fidelity: local gap")]
+)
+def test_what_bins_leave_of_a_sum_of_single_columns_is_a_note(x, rule):
+    X = grid(4, -1.0, 1.0)
+    diagnosis = explained(linear([1.0] * 4, X), [x] * 4, X).diagnose()
+    (item,) = diagnosis.of(rule)
+    assert item.is_note
+    assert rule not in diagnosis.rules
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_share_of_interactions_is_that_of_the_analysis_of_variance(known):
+    X = grid(2, -1.0, 1.0)
+
+    def f(Z):
+        return Z[:, 0] * (Z[:, 1] - 0.3)
+
+    lime = explained(
+        product(X) if known else f, [0.9, 0.9], X, tabular(X, kernel_width=1e3)
+    )
+    case = Case(lime, lime.subject, 1000)
+    # of f = x (y − 0.3) under even columns: Var x y = 1/9, and Var 0.3 x = 0.03
+    assert case.interactions[0] == pytest.approx((1 / 9) / (1 / 9 + 0.03), abs=0.02)
+
+
+def test_columns_without_an_effect_add_nothing_to_what_single_columns_hold():
+    X = grid(30, -1.0, 1.0)
+    lime = explained(lambda Z: Z[:, 0] * Z[:, 1], [0.9] * 30, X)
+    # 32 strata of 8192 draws in 30 columns would have a share of 0.11 without an effect
+    assert Case(lime, lime.subject, 1000).interactions[0] > 0.97
+
+
 # ---- samples and data
 
 
@@ -291,8 +396,8 @@ def test_ties_merge_bins_and_make_points():
     X = np.column_stack([grid(1)[:, 0], np.repeat([0.0, 0.0, 0.0, 1.0], 100)])
     diagnosis = explained(linear([1.0, 1.0], X), [0.3, 1.0], X).diagnose()
     assert found(diagnosis, "package: point-mass bin", 1)
-    assert found(diagnosis, "package: merged bins")[0].number == 1.0
     (item,) = found(diagnosis, "package: unequal bins")
+    assert "1 column with fewer than 4 bins" in item.sentence
     assert item.number == pytest.approx(1.25)  # shares 3/4, 0 and 1/4 of thirds
 
 

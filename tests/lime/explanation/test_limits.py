@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,8 +14,8 @@ from sklearn.preprocessing import SplineTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.errors import InvalidInput, Refused
-from propopt.lime import LimeExplanation, limits
+from propopt.errors import InexactBoxesWarning, InvalidInput, Refused
+from propopt.lime import LimeExplainer, LimeExplanation, explainer, limits
 
 
 @pytest.fixture
@@ -211,3 +213,72 @@ def test_the_unit_of_a_column_changes_nothing(scale, table):
     own = limits(f, table[:3], data=table).coefficients
     other = limits(scaled, table[:3] * scale, data=table * scale).coefficients
     assert other == pytest.approx(own, rel=1e-9)
+
+
+# ---- a model that is read once
+
+
+@pytest.mark.parametrize("called", [False, True])
+def test_a_model_that_is_read_once_has_the_numbers_of_limits(
+    forest, table, called, monkeypatch
+):
+    model = forest.predict if called else forest
+    read, times = explainer.checked_products, []
+    monkeypatch.setattr(
+        explainer, "checked_products", lambda *a: times.append(1) or read(*a)
+    )
+    lime = LimeExplainer(model, table, n_samples=300)
+    parts = [lime.limits(table[n : n + 1]) for n in range(3)]
+    assert len(times) == 1
+    for n, part in enumerate(parts):
+        alone = limits(model, table[n : n + 1], data=table, n_samples=300)
+        for name in ("coefficients", "intercept", "values", "effective_share"):
+            assert (getattr(part, name) == getattr(alone, name)).all()
+        assert part.diagnose().to_frame().equals(alone.diagnose().to_frame())
+        assert part.bins == alone.bins
+    assert parts[0].subject.exact is parts[2].subject.exact
+    assert parts[0].subject.common is parts[2].subject.common
+
+
+def test_names_of_rows_are_those_of_each_call(forest, table):
+    frame = pd.DataFrame(table, columns=list("abcd"))
+    forest = RandomForestRegressor(3, random_state=0).fit(frame, table[:, 0])
+    lime = LimeExplainer(forest, frame)
+    assert lime.limits(frame.iloc[[7]]).labels.points == (7,)
+    assert lime.limits(frame.iloc[[3, 9]]).labels.points == (3, 9)
+    with pytest.raises(InvalidInput, match="missing: 'a'; unexpected: 'z'"):
+        lime.limits(frame.rename(columns={"a": "z"}))
+
+
+@pytest.mark.parametrize("called", [False, True])
+def test_a_model_that_was_fitted_anew_is_noticed(forest, table, called):
+    lime = LimeExplainer(forest.predict if called else forest, table, n_samples=200)
+    lime.limits(table[:2]).diagnose()
+    forest.fit(table, table[:, 3])
+    with pytest.raises(
+        InvalidInput, match=r"answers otherwise .* make po.lime.LimeExplainer"
+    ):
+        lime.limits(table[:2])
+
+
+def test_a_row_where_a_model_is_not_what_it_was_read_as_is_sampled(forest, table):
+    predict = forest.predict
+    forest.predict = lambda X: predict(X) + (X[:, 0] > 9e3)
+    lime = LimeExplainer(forest, table, n_samples=200)
+    assert lime.limits(table[:1]).is_exact
+    far = table[:1] + np.array([1e4, 0.0, 0.0, 0.0])
+    with pytest.warns(InexactBoxesWarning):
+        odd = lime.limits(far)
+    assert not odd.is_exact
+    assert "differs" in odd.reason
+    assert lime.limits(table[:1]).is_exact
+
+
+def test_another_law_has_draws_and_tables_of_its_own(forest, table):
+    lime = LimeExplainer(forest, table).limits(table[:3])
+    law = lime.law.from_data(table, n_bins=3)
+    other, fresh = replace(lime.subject, law=law), limits(forest, table[:3], law)
+    assert lime.subject.common is not None
+    assert other.common.columns is not lime.subject.common.columns
+    assert (other.limits().coefficients == fresh.coefficients).all()
+    assert (lime.subject.limits().coefficients == lime.coefficients).all()

@@ -6,9 +6,10 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 import propopt as po
 from propopt.errors import InvalidInput
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.laws import GlimeLaw
+from propopt.lime.laws import GlimeLaw, SmoothLaw
 from propopt.lime.paths import bin_profiles
 from propopt.lime.views.cells import cell_coefficients
+from propopt.lime.views.profile import profile_means
 from propopt.structures.boxes import Sets
 from propopt.structures.products import Bumps, Products, SumOfProducts
 
@@ -129,3 +130,16 @@ def test_arrows_of_figure_15():
     np.testing.assert_allclose(first[a, b], 0.155, atol=6e-4)
     np.testing.assert_allclose(first[a, 9], 0.113, atol=6e-4)
     np.testing.assert_allclose(first[0, 9], -0.018, atol=6e-4)
+
+
+@pytest.mark.parametrize("name", sorted(GOLDEN))
+def test_wide_weights_by_distance_leave_the_profiles_of_bins(name):
+    bins = golden_law(1e7, UNEQUAL)
+    smooth = SmoothLaw.of(bins, kernel_width=1e7)
+    f = GOLDEN[name][0]()
+    for j in range(3):
+        found, expected = (
+            profile_means(ExactLimits(f, law).of, law, POINT[None], j)
+            for law in (smooth, bins)
+        )
+        np.testing.assert_allclose(found, expected, rtol=1e-9)

@@ -10,6 +10,8 @@ import propopt as po
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws import GlimeLaw, TabularLaw
 from propopt.lime.paths import bandwidth_path, sign_changes
+from propopt.lime.paths.chebyshev import adaptive
+from propopt.lime.paths.curve import CurveValues
 from propopt.structures.products import (
     Bumps,
     Normals,
@@ -247,3 +249,15 @@ def test_ash_and_proanthocyanins_of_the_wine_change_where_figure_7_says():
     assert "degree 12 at most" in found.statement
     np.testing.assert_allclose(found[2].crossings, [0.654], atol=5e-4)
     np.testing.assert_allclose(found[8].crossings, [0.568], atol=5e-4)
+
+
+def test_pieces_around_a_jump_have_a_width():
+    def step(u, rest):
+        del rest
+        values = np.where(u < 0.3, -1.0, 1.0)[:, None]
+        return CurveValues(values, np.full(values.shape, 1e-16))
+
+    pieces = sorted(adaptive(step, 2.0**-12), key=lambda piece: piece.low)
+    assert all(piece.low < piece.high for piece in pieces)
+    (jump,) = [piece for piece in pieces if not piece.resolved]
+    assert jump.low <= 0.3 <= jump.high < np.nextafter(jump.low, 1.0) + 1e-15

@@ -9,7 +9,7 @@ from reproduction import FILE, figure, panel, paper
 from papers import PAPERS
 from papers.__main__ import main
 from papers.engine import Claim, Invariant
-from papers.engine.tally import FigureReport, Tally
+from papers.engine.tally import Drift, FigureReport, Tally
 
 
 @pytest.fixture
@@ -203,3 +203,80 @@ def test_a_figure_that_is_not_complete_changes_no_verdict(file):
         name="tiny", figure=figure(one, one), results=(one.run(),), seconds=0.0
     )
     assert Tally.of([report]).n_changed == 0
+
+
+# values on record
+
+
+@pytest.mark.parametrize(
+    ("quantity", "recorded", "least_that_differs"),
+    [
+        ("loss.gradient_matching", 1000.0, 0.51),  # half a unit of the fourth digit
+        ("excess", 0.5, 0.0016),  # (1 + e) times twice that
+        ("saved", 0.5, 0.011),  # the width of an enclosure
+        ("measured", 3.0, 0.031),
+        ("loss.gradient_matching", 0.0, 1e-300),
+    ],
+)
+def test_values_agree_within_what_is_known_of_them(
+    quantity, recorded, least_that_differs
+):
+    def drift(value):
+        return Drift("tiny", "panel", "lime", quantity, value, recorded)
+
+    assert drift(recorded).within
+    assert drift(recorded + 0.9 * least_that_differs).within or recorded == 0.0
+    assert not drift(recorded + least_that_differs).within
+    assert not drift(recorded - least_that_differs).within
+    assert not drift(float("nan")).within
+    assert not drift(float("inf")).within
+
+
+def rerun(monkeypatch, folder, file, values):
+    made = figure(panel(file, lambda _: claim(0.5)))
+    monkeypatch.setitem(PAPERS, "small", paper(made, values=values))
+    arguments = ["tiny", "--paper", "small", "--output", str(folder)]
+    assert main(["reproduce", *arguments]) == 0
+    return (folder / "README.md").read_text(encoding="utf-8")
+
+
+def test_what_a_run_writes_is_what_the_next_is_held_against(
+    file, tmp_path, monkeypatch, capsys
+):
+    first = rerun(monkeypatch, tmp_path / "first", file, None)
+    written = tmp_path / "first" / "values.csv"
+    again = rerun(monkeypatch, tmp_path / "again", file, written)
+    assert "Values" not in first + again
+    told = (tmp_path / "first" / "tiny.md").read_text(encoding="utf-8")
+    assert "| 0 (absolute) | 0.00% |" in told  # the gradient, at weight zero
+    capsys.readouterr()
+    # a loss that is off by 0.1 %, and a baseline that was not there
+    table = pd.read_csv(written)
+    place = table.index[table["quantity"].str.startswith("loss.")][-1]
+    assert table.loc[place, "value"] > 0.0
+    table.loc[place, "value"] *= 1.001
+    other = table.iloc[[place]].assign(what="another", value=1.0)
+    changed = tmp_path / "changed.csv"
+    pd.concat([table, other]).to_csv(changed, index=False)
+    page = rerun(monkeypatch, tmp_path / "changed", file, changed)
+    told = (
+        f"tiny, x³, D = 1: {table.loc[place, 'what']}: {table.loc[place, 'quantity']}"
+    )
+    assert "Values not as on record: 2." in page
+    assert f"- {told}: " in page
+    assert "another: " in page
+    assert told in capsys.readouterr().out
+
+
+def test_panels_that_are_not_on_record_are_held_against_nothing(file):
+    values = {("tiny", "another panel", "lime", "excess"): 1.0}
+    one = panel(file, lambda _: claim(0.5))
+    report = FigureReport(
+        name="tiny",
+        figure=figure(one),
+        results=(one.run(),),
+        seconds=0.0,
+        values=values,
+    )
+    assert report.measured
+    assert report.drifted == []

@@ -69,6 +69,7 @@ def test_a_figure_whose_statements_hold(file, tmp_path, monkeypatch, capsys):
         "README.md",
         "claims.csv",
         "statements.csv",
+        "values.csv",
         "tiny.md",
         "tiny.svg",
     }

@@ -14,6 +14,7 @@ from scipy.stats import norm
 import propopt as po
 from propopt.errors import InvalidInput
 from propopt.plots.axes import LOWERS, RAISES
+from propopt.quantity import Quantity
 
 
 NAMES = ("a", "b in $", "c", "d")
@@ -49,9 +50,52 @@ def test_a_picture_draws_where_it_is_told_and_says_what_the_intervals_are(
 ):
     _, ax = plt.subplots()
     assert picture(pairs, ax=ax) is ax
-    assert ax.get_title(loc="left") == "90 % intervals, Bonferroni of 4"
+    title = "Squared error\n90 % intervals, Bonferroni of 4"
+    assert ax.get_title(loc="left") == title
     alone = picture(pairs, level=0.95, adjust="none")
-    assert alone.get_title(loc="left") == "95 % intervals, each alone"
+    assert alone.get_title(loc="left").endswith("\n95 % intervals, each alone")
+
+
+@pytest.mark.parametrize(
+    ("error", "quantity", "title"),
+    [
+        ("squared", {"model": "Ridge"}, "Squared error of prediction of Ridge"),
+        (
+            "absolute",
+            {"model": "Ridge", "outcome": "price"},
+            "Absolute error of predicted price",
+        ),
+        (
+            "probability",
+            {"model": "SVC", "kind": "probability", "outcome": "churn"},
+            "1 − probability of the true class of churn, by SVC",
+        ),
+        (
+            "brier",
+            {"model": "SVC", "kind": "probability"},
+            "Brier error of the probabilities of SVC",
+        ),
+    ],
+)
+@pytest.mark.parametrize("picture", PICTURES)
+def test_a_title_says_whose_error_of_what_is_explained(picture, error, quantity, title):
+    scores = scores_of(NAMES, SCORES, error=error, quantity=Quantity(**quantity))
+    assert picture(scores).get_title(loc="left").splitlines()[0] == title
+
+
+def test_sets_that_are_not_used_are_crosses():
+    errors = np.array([0.1, 0.1, 0.0, 0.0])
+    scores = scores_of(
+        NAMES,
+        {(0, 1): 2.0, (0, 2): 0.1, (1, 3): 0.0, (2, 3): 0.0},
+        standard_errors=errors,
+        not_used=(3,),
+    )
+    axes = po.plots.interaction_intervals(scores)
+    crosses = [dots for dots in axes.containers if dots.get_label() == "not used"]
+    assert [own.lines[0].get_marker() for own in crosses] == ["x"]
+    assert crosses[0].lines[0].get_xdata().tolist() == [0.0, 0.0]
+    assert names_below(axes)[2:] == ["b in \\$ × d", "c × d"]
 
 
 def test_intervals_reach_as_far_as_all_candidates_need():

@@ -284,3 +284,13 @@ def test_with_sums_of_rows_zeros_of_sparsity_are_not_known():
         subject_to=[po.Completeness(TOTAL)],
     )
     assert math.isnan(best.shares().kept[MATCHING])
+
+
+def test_the_target_stands_beside_a_number_and_is_no_factor_of_it():
+    G = np.array([[0.0, 1.0], [2.0, 1.0]])
+    robust = po.PairwiseRobustness(po.chain_graph(2))
+    words = list(po.solve(po.GradientMatching(G) + 0.25 * robust).shares().in_words())
+    # neighbours differ by 2 in one of two features, a quarter of that squared is left
+    assert words[2] == "neighbours differ by 0.707 (target: 1.41), pairwise_robustness"
+    assert words[3] == "rms attribution 1.06 (target: 1.22)"
+    assert not any("of the target" in line for line in words)

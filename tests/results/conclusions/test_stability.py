@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import time
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from scipy.stats import kendalltau
 import propopt as po
 from propopt.errors import InvalidInput, Refused
 from propopt.estimates import Estimate
+from propopt.results.conclusions import agreement as rows_agree
 from propopt.results.conclusions.agreement import Agreement
 from propopt.results.conclusions.stability import ConclusionStability
 from propopt.results.conclusions.variations import FACTORS
@@ -265,3 +267,56 @@ def test_permuted_inputs_have_the_same_stability(rows, columns):
     for one_of, other in zip(moved.agreements, plain.agreements, strict=True):
         for measure in ("signs", "weighted_signs", "top", "ranks"):
             assert getattr(one_of, measure) == pytest.approx(getattr(other, measure))
+
+
+# ---- many columns
+
+
+def tau_by_all_pairs(w, v):
+    """Kendall's τ_b as it is defined: over all pairs of columns that are there."""
+    there = ~np.isnan(w)
+    w, v = np.abs(w[there]), np.abs(v[there])
+    own = np.sign(w[:, None] - w[None])
+    other = np.sign(v[:, None] - v[None])
+    ordered = (own**2).sum() * (other**2).sum()
+    if ordered == 0.0:
+        return float(not own.any() and not other.any())
+    return float((own * other).sum() / np.sqrt(ordered))
+
+
+def tied_rows(rng, n_columns):
+    """Rows with ties in one, in both and in all, with gaps, and without order."""
+    W = rng.integers(0, 9, (7, n_columns)).astype(float)
+    V = np.where(rng.random(W.shape) < 0.7, W, -rng.integers(0, 9, W.shape))
+    W[1], V[1] = rng.normal(size=(2, n_columns))
+    V[2] = -W[2]
+    W[3], W[4], V[4] = 2.0, 1.0, -3.0
+    absent = rng.random(W.shape) < 0.3
+    absent[:4] = False
+    absent[6], absent[6, 0] = True, False
+    W[absent] = V[absent] = np.nan
+    return W, V
+
+
+@pytest.mark.parametrize("n_columns", [2, 99, 100, 101, 250])
+def test_rank_correlations_are_those_of_all_pairs(rng, n_columns):
+    W, V = tied_rows(rng, n_columns)
+    found = rows_agree._correlations(W, V)  # noqa: SLF001
+    expected = [tau_by_all_pairs(w, v) for w, v in zip(W, V, strict=True)]
+    np.testing.assert_array_equal(found, expected)
+    if n_columns > 2:
+        assert found[2:5].tolist() == [1.0, 0.0, 1.0]
+
+
+def test_rank_correlations_of_many_columns_cost_what_sorting_does(rng):
+    def seconds(n_columns):
+        W, V = rng.normal(size=(2, 4, n_columns))
+        began = time.process_time()
+        rows_agree._correlations(W, V)  # noqa: SLF001
+        return time.process_time() - began
+
+    seconds(200)  # imports
+    few = min(seconds(4_000) for _ in range(3))
+    many = min(seconds(32_000) for _ in range(3))
+    # eight times the columns: about ten times the work by sorting, 64 by pairs
+    assert many < 28 * few

@@ -7,12 +7,11 @@ from typing import Final
 from propopt.lime.diagnosis.case import Case
 from propopt.lime.diagnosis.rule import Rule
 from propopt.lime.diagnosis.rules.alignment import ALIGNMENT
-from propopt.lime.diagnosis.rules.cancellation import CANCELLATION
+from propopt.lime.diagnosis.rules.cancellation import CANCELLATION, CONTRAST
 from propopt.lime.diagnosis.rules.collapse import FIRST_ROW, RIDGE, SAMPLES
 from propopt.lime.diagnosis.rules.edges import EDGE_PROXIMITY
 from propopt.lime.diagnosis.rules.fragility import FRAGILITY
 from propopt.lime.diagnosis.rules.gaussian import (
-    CRITICAL_WIDTH,
     FAR_FROM_MEAN,
     NONE_OUTSIDE,
     OPPOSITE_SIGN,
@@ -24,7 +23,6 @@ from propopt.lime.diagnosis.rules.noise import NOISE, RANKING
 from propopt.lime.diagnosis.rules.nonlocal_weights import NON_LOCAL
 from propopt.lime.diagnosis.rules.quirks import (
     INTERCEPT,
-    MERGED,
     OUT_OF_RANGE,
     POINT_MASS,
     SHARES,
@@ -33,13 +31,17 @@ from propopt.lime.diagnosis.rules.quirks import (
 
 # What misleads most: weights of rules times what is at stake, from 0 to 1. A sign or a
 # size that is read wrongly changes what is concluded about the model, however stable
-# the number is: alignment 1, cancellation and switched off columns 0.95, fragile and
+# the number is: a sign against the profile 0.96 and more, so that it comes first;
+# alignment, cancellation and switched off columns 0.95, fragile and
 # turned signs 0.9, noise and collapsed weights 0.85, a surrogate that is not f 0.7 to
 # 0.8. Ranks, and weights that are not local, say less of any one number: 0.4. Cautions
 # that leave the reading of this row as it is, such as a near edge, and samples unlike
 # the data, have less, so that they come after a misreading with half of the largest
-# coefficient at stake; what only matters beside other tools has 0.2 and less.
+# coefficient at stake; what only matters beside other tools has 0.2 and less. What has
+# less than 0.25 in the end is a note. What depends on law, width and D alone, weights
+# that are not local or collapse, is told once, of the worst row.
 LIME_RULES: Final[tuple[Rule[Case], ...]] = (
+    CONTRAST,
     ALIGNMENT,
     FRAGILITY,
     CANCELLATION,
@@ -58,10 +60,8 @@ LIME_RULES: Final[tuple[Rule[Case], ...]] = (
     OUT_OF_RANGE,
     POINT_MASS,
     SHARES,
-    MERGED,
     INTERCEPT,
     SWITCHED_OFF,
-    CRITICAL_WIDTH,
     OPPOSITE_SIGN,
     NONE_OUTSIDE,
     FAR_FROM_MEAN,

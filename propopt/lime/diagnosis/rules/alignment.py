@@ -50,7 +50,7 @@ def _check(case: Case) -> Checked | str:
 ALIGNMENT: Final = Rule(
     name="alignment artifact",
     threshold=0.8,
-    weight=1.0,
+    weight=0.95,
     check=_check,
 )
 """Its number is Σ_{m≥1} |β_j^(m)| / Σ_m |β_j^(m)| by columns that leave the row."""

@@ -1,4 +1,4 @@
-"""Cancellation by binning: a column that matters, in a bin at the mean."""
+"""What contrasts of bins hide of profiles: which way they go, and that they matter."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from propopt._typing import Array, Truths
 from propopt.lime.diagnosis.case import Case
 from propopt.lime.diagnosis.rule import Checked, Rule
 from propopt.lime.laws import GaussianLaw, LimeLaw, TabularLaw
+from propopt.lime.laws.in_bins import binned_columns
 from propopt.lime.views.columns import inner_edges, with_bins
 
 
@@ -25,6 +26,65 @@ _FEW: Final = 20
 """Of estimated coefficients so many are told with other bins."""
 
 _TINY: Final = float(np.finfo(float).tiny)
+
+
+_ERRORS: Final = 3.0
+"""Standard errors of estimates; of exact numbers errors are bounds already."""
+
+
+def _check_contrast(case: Case) -> Checked | str:
+    if None in binned_columns(case.law):
+        return "bins have no profile of their own, as weights are of distances"
+    numbers = np.full(case.beta.shape, np.nan)
+    ends = np.full((2, *case.beta.shape), np.nan)
+    own_errors = case.explanation.standard_errors
+    exact = own_errors is None
+    profiles = zip(case.profiles, case.profile_errors, strict=True)
+    for j, (profile, errors) in enumerate(profiles):
+        if case.coded[j]:
+            continue  # categories have no order
+        # without the bin of missing numbers, which comes last, and empty ones
+        n_bins = len(inner_edges(case.law.columns[j])) + 1
+        known = ~np.isnan(profile[:, :n_bins]).any(axis=0)
+        h, error = profile[:, :n_bins][:, known], errors[:, :n_bins][:, known]
+        if h.shape[1] < 2:
+            continue
+        allowed = (1.0 if exact else _ERRORS) * np.hypot(error[:, 1:], error[:, :-1])
+        rise, steps = h[:, -1] - h[:, 0], np.diff(h, axis=1)
+        way = np.sign(rise)
+        far = (1.0 if exact else _ERRORS) * np.hypot(error[:, 0], error[:, -1])
+        monotone = (way[:, None] * steps >= -allowed).all(axis=1) & (np.abs(rise) > far)
+        zero = error.max(axis=1) if own_errors is None else _ERRORS * own_errors[:, j]
+        beta = np.where(np.abs(case.beta[:, j]) > zero, case.beta[:, j], 0.0)
+        numbers[monotone, j] = (way * beta)[monotone] / np.abs(rise)[monotone]
+        ends[:, :, j] = h[:, 0], h[:, -1]
+
+    def sentence(n: int, j: int) -> str:
+        low, high = ends[:, n, j]
+        way, sign = ("falls", "positive") if high < low else ("rises", "negative")
+        return (
+            f"over the bins of the column the mean of f {way} without exception, from "
+            f"{case.about}{low:.4g} to {high:.4g}, and the coefficient is {sign}, "
+            f"{case.beta[n, j]:.4g}: it is a contrast of bins and not a slope"
+        )
+
+    return Checked(
+        numbers=numbers,
+        stakes=case.sizes,
+        sentence=sentence,
+        remedy="read the profile, or ask po.explain for the slope at the row",
+    )
+
+
+CONTRAST: Final = Rule(
+    name="sign against the profile",
+    threshold=0.0,
+    below=True,
+    weight=1.0,
+    least=0.96,
+    check=_check_contrast,
+)
+"""Its number is β_j over the rise of a monotone profile, negative if signs differ."""
 
 
 def _check(case: Case) -> Checked:
@@ -86,7 +146,7 @@ class _Rebinned:
                 rows = np.flatnonzero(self._few[:, j])
                 law = rebinned(self.case, j, count) if j in columns else None
                 if law is not None:
-                    values[rows] = self.case.under(law, rows, j)
+                    values[rows] = self.case.rebinned(law, rows, j)
                 found[j, count] = values
         return found
 

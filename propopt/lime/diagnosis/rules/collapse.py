@@ -26,15 +26,24 @@ def _check_ridge(case: Case) -> Checked | str:
         return "runs have no ridge"
     left = np.where(case.depends, case.finite.share_left, np.nan)
     means = case.finite.coefficients
+    # it depends on the shares of bins, the width and D alone
+    worst = np.where(np.isnan(left), np.inf, left).argmin(axis=0)
+    rows = worst, np.arange(left.shape[1])
 
-    def sentence(n: int, j: int) -> str:
+    def sentence(_: int, j: int) -> str:
+        n = worst[j]
         return (
             f"the ridge of {case.explanation.ridge:g} leaves {left[n, j]:.1%} of the "
             f"coefficient: the mean of runs of {case.n_samples:,} samples is "
             f"{means[n, j]:.4g}, the limit {case.beta[n, j]:.4g}"
         ).replace("%", " %")
 
-    return Checked(numbers=left, stakes=case.sizes, sentence=sentence, remedy=_WIDER)
+    return Checked(
+        numbers=left[rows][None],
+        stakes=case.sizes.max(axis=0)[None],
+        sentence=sentence,
+        remedy=_WIDER,
+    )
 
 
 RIDGE: Final = Rule(
@@ -42,6 +51,7 @@ RIDGE: Final = Rule(
     threshold=0.95,
     below=True,
     weight=0.85,
+    per_row=False,
     check=_check_ridge,
 )
 
@@ -76,8 +86,8 @@ FIRST_ROW: Final = Rule(
 
 
 def _check_samples(case: Case) -> Checked:
-    shares, n_fitted = case.explanation.effective_share, case.beta.shape[1] + 1
-    return counting_samples(case.n_samples, shares, n_fitted, _WIDER)
+    least = case.explanation.effective_share.min(keepdims=True)
+    return counting_samples(case.n_samples, least, case.beta.shape[1] + 1, _WIDER)
 
 
 def counting_samples(
@@ -118,6 +128,7 @@ SAMPLES: Final = Rule(
     threshold=1.0,
     below=True,
     weight=0.85,
+    per_row=False,
     per_column=False,
     check=_check_samples,
 )

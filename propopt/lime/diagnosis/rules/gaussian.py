@@ -19,9 +19,6 @@ _OTHER_LAW: Final = "samples are not normal"
 _LARGEST_STEP: Final = 1.0 / np.sqrt(2.0 * np.pi)
 """Of θ/σ̃."""
 
-_NEAR_CRITICAL: Final = 0.1
-"""Of the critical width."""
-
 _LEAST_OUTSIDE: Final = 30.0
 """Samples outside a bin, by weight, that a coefficient needs."""
 
@@ -54,9 +51,16 @@ def _check_off(case: Case) -> Checked | str:
     step = np.abs(normal.gains.theta) / (normal.gains.deviation * _LARGEST_STEP)
 
     def sentence(n: int, j: int) -> str:
+        # θ is 0 where the width is critical
+        width = normal.critical.widths[n, j]
+        turned = (
+            ""
+            if np.isnan(width)
+            else f"; at the kernel width {width:.4g} it changes its sign"
+        )
         return (
             "the weighted samples have about the same density at both ends of the bin: "
-            f"of a slope {normal.gains.gain[n, j]:.3g} is left, whatever it is"
+            f"of a slope {normal.gains.gain[n, j]:.3g} is left, whatever it is{turned}"
         )
 
     remedy = "another kernel width or number of bins; compare with the gradient"
@@ -70,36 +74,6 @@ def _check_off(case: Case) -> Checked | str:
 
 SWITCHED_OFF: Final = Rule(
     name="switched off", threshold=0.1, below=True, weight=0.95, check=_check_off
-)
-
-
-def _check_critical(case: Case) -> Checked | str:
-    normal = _Normal.of(case)
-    if normal is None:
-        return _OTHER_LAW
-
-    def sentence(n: int, j: int) -> str:
-        return (
-            f"the kernel width {case.law.kernel_width:.4g} is near "
-            f"{normal.critical.widths[n, j]:.4g}, where coefficients of linear "
-            "functions change their sign"
-        )
-
-    remedy = "see the path of coefficients over widths; read no sign here"
-    return Checked(
-        numbers=_used(case, normal.critical.distance),
-        stakes=np.ones((1, 1)),
-        sentence=sentence,
-        remedy=remedy,
-    )
-
-
-CRITICAL_WIDTH: Final = Rule(
-    name="critical width",
-    threshold=_NEAR_CRITICAL,
-    below=True,
-    weight=0.95,
-    check=_check_critical,
 )
 
 

@@ -14,17 +14,21 @@ _REMEDY: Final = "look at interactions: main effects of bins cannot hold them"
 
 
 def _check_r2(case: Case) -> Checked:
-    r2 = case.explanation.r2
+    r2, interactions = case.explanation.r2, case.interactions
 
     def sentence(n: int, j: int) -> str:
         del j
         return (
-            f"the surrogate has {r2[n]:.1%} of the weighted variance of f: the rest is "
-            "variation within bins and interactions"
+            f"the surrogate has {r2[n]:.1%} of the variance of f; interactions "
+            f"of columns have {interactions[n]:.1%}, and the rest is within bins"
         ).replace("%", " %")
 
+    # what bins leave out of a sum of functions of one column misleads nobody
     return Checked(
-        numbers=r2[:, None], stakes=1.0 - r2[:, None], sentence=sentence, remedy=_REMEDY
+        numbers=r2[:, None],
+        stakes=np.minimum(interactions, 1.0 - r2)[:, None],
+        sentence=sentence,
+        remedy=_REMEDY,
     )
 
 
@@ -50,9 +54,11 @@ def _check_gap(case: Case) -> Checked:
             f"{own.at_row[n]:.4g}, {ratio[n]:.2g} sd of f under the weighted law away"
         )
 
+    # in sd of f; of an additive f the surrogate is its mean over the row's cell
+    stakes = np.minimum(ratio, np.sqrt(case.interactions))
     return Checked(
         numbers=ratio[:, None],
-        stakes=ratio[:, None],
+        stakes=stakes[:, None],
         sentence=sentence,
         remedy=_REMEDY,
     )

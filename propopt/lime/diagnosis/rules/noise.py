@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from propopt._typing import Attributions
+from propopt._typing import Array, Attributions
 from propopt.lime.diagnosis.case import Case
 from propopt.lime.diagnosis.rule import Checked, Rule
 from propopt.lime.finite import SingleRun
@@ -42,14 +42,21 @@ def _check(case: Case) -> Checked:
 
     return Checked(
         numbers=ratio,
-        # what a reader may see of it in one run: up to two deviations beside it
-        stakes=case.sizes + 2.0 * noise / case.largest,
+        stakes=wrong_signs(case.sizes, noise / case.largest),
         sentence=sentence,
         remedy=remedy,
     )
 
 
 NOISE: Final = Rule(name="noise", threshold=2.0, below=True, weight=0.85, check=_check)
+
+
+def wrong_signs(sizes: Array, noise: Array) -> Array:
+    """How large a coefficient of the wrong sign two deviations make: 2 σ − |β|.
+
+    Over the largest of the row: a small one misleads hardly anybody.
+    """
+    return np.asarray(np.maximum(2.0 * noise - sizes, 0.0))
 
 
 def _check_ranking(case: Case) -> Checked | str:
@@ -69,6 +76,12 @@ def naming_largest(run: SingleRun, beta: Attributions) -> Checked:
         What it tends to; D is more than three.
     """
     chances = ranking_chances(run, beta, MOST_NAMED).columns
+    # rivals that are swapped differ by two deviations of their difference at most
+    sizes = np.sort(np.abs(beta), axis=1)
+    third = np.argsort(np.abs(beta), axis=1)[:, -MOST_NAMED]
+    noise = run.standard_deviations[np.arange(len(beta)), third]
+    largest = np.where(sizes[:, -1] > 0.0, sizes[:, -1], 1.0)
+    stakes = 2.0 * np.sqrt(2.0) * noise / largest
 
     def sentence(n: int, j: int) -> str:
         del j
@@ -79,7 +92,7 @@ def naming_largest(run: SingleRun, beta: Attributions) -> Checked:
 
     return Checked(
         numbers=chances[:, None],
-        stakes=np.ones((1, 1)),
+        stakes=stakes[:, None],
         sentence=sentence,
         remedy="rank exact coefficients, or name fewer of them",
     )

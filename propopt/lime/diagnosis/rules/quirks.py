@@ -16,6 +16,8 @@ from propopt.lime.views.columns import (
     own_width,
     without_glime,
 )
+from propopt.results.conclusions.words import plural
+from propopt.tables.names import listed
 
 
 _ONE: Final = np.ones((1, 1))
@@ -34,14 +36,20 @@ def _check_shares(case: Case) -> Checked | str:
         return "no column of numbers is drawn by bins"
     apart = [np.abs(c.shares * len(c.shares) - 1.0).max() for _, c in columns]
     worst = int(np.argmax(apart))
+    counts = np.array([len(c.edges) + 1 for _, c in columns])
+    merged = [case.names[columns[k][0]] for k in np.flatnonzero(counts < counts.max())]
 
     def sentence(n: int, j: int) -> str:
         del n, j
         shares = columns[worst][1].shares
+        of_equal = (
+            f"; {plural(len(merged), 'column')} with fewer than {counts.max()} bins, "
+            f"as quantiles are equal: {listed(merged)}"
+        )
         return (
             f"the bins of {case.names[columns[worst][0]]} have shares from "
             f"{shares.min():.3g} to {shares.max():.3g}: formulas with 1/p do not hold, "
-            "those used here do"
+            f"those used here do{of_equal if merged else ''}"
         )
 
     return Checked(
@@ -49,6 +57,7 @@ def _check_shares(case: Case) -> Checked | str:
         stakes=_ONE,
         sentence=sentence,
         remedy=_NOTHING,
+        also=np.array([[len(merged) > 0]]),
     )
 
 
@@ -59,38 +68,6 @@ SHARES: Final = Rule(
     per_row=False,
     per_column=False,
     check=_check_shares,
-)
-
-
-def _check_merged(case: Case) -> Checked | str:
-    columns = _numbers(case)
-    if len(columns) == 0:
-        return "no column of numbers is drawn by bins"
-    counts = np.array([len(c.edges) + 1 for _, c in columns])
-    merged = [case.names[columns[k][0]] for k in np.flatnonzero(counts < counts.max())]
-
-    def sentence(n: int, j: int) -> str:
-        del n, j
-        return (
-            f"{len(merged)} columns have fewer than {counts.max()} bins, as quantiles "
-            f"are equal: {', '.join(merged[:3])}{', ...' if len(merged) > 3 else ''}"
-        )
-
-    return Checked(
-        numbers=np.array([[float(len(merged))]]),
-        stakes=_ONE,
-        sentence=sentence,
-        remedy=_NOTHING,
-    )
-
-
-MERGED: Final = Rule(
-    name="package: merged bins",
-    threshold=0.0,
-    weight=0.15,
-    per_row=False,
-    per_column=False,
-    check=_check_merged,
 )
 
 

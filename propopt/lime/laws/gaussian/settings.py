@@ -101,5 +101,4 @@ def _deviation(values: Array) -> float:
     if len(known) == 0:
         return 0.0
     deviation = float(known.std())
-    same = spreads(known.mean(), deviation) != deviation  # it says 1 then
-    return 0.0 if same else deviation
+    return float(spreads(known.mean(), deviation))

@@ -80,6 +80,11 @@ class SmoothLaw(LawOfColumns):
         InvalidInput
             If a name is unknown, there are not D functions, or one is not finite.
         """
+        if not isinstance(law, TabularLaw):
+            raise InvalidInput(
+                "law: expected the bins of a TabularLaw, such as TabularLaw.from_data"
+                f"(X), got {type(law).__name__}"
+            )
         names = law.labels.feature_names(len(law.columns))
         columns = tuple(
             column if column.coded else SmoothColumn(column, _line(own, column))

@@ -101,12 +101,15 @@ def _of_rule(
 ) -> list[LimeFinding | QuietRule]:
     """What one rule finds in all documents; else where it was nearest."""
     told = [_placed(item, n, cases[n], place) for n, item in _items(rule, cases)]
-    findings = [item for item in told if isinstance(item, LimeFinding)]
-    if findings:
-        return [*findings]
     sign = -1.0 if rule.below else 1.0
     near = [-np.inf if np.isnan(item.number) else sign * item.number for item in told]
-    return [told[int(np.argmax(near))]]
+    worst = told[int(np.argmax(near))]
+    findings = [item for item in told if isinstance(item, LimeFinding)]
+    if len(findings) > 1 and not rule.per_row:
+        # it depends on the law and the number of words alone
+        several = f"so it is of {len(findings)} of {len(cases)} documents"
+        return [replace(worst, row=None, sentence=f"{worst.sentence}; {several}")]
+    return [*findings] or [worst]
 
 
 def _items(

@@ -13,6 +13,7 @@ import pandas as pd
 
 from propopt._typing import Array, Values
 from propopt.lime.explanation.places import place_of_row
+from propopt.lime.explanation.words import in_words_of
 from propopt.lime.text.diagnosis import diagnose_texts
 from propopt.lime.text.explanation.path import path_of_document
 from propopt.lime.text.explanation.places import (
@@ -85,6 +86,11 @@ class TextLimeExplanation:
     notes: tuple[str, ...] = ()
     scatter: WordRuns | None = None
     subject: TextSubject | None = None
+
+    @property
+    def explained_in_words(self) -> str:
+        """What is explained, such as "probability of positive"."""
+        return in_words_of(self.subject)
 
     @property
     def shape(self) -> tuple[int, int]:

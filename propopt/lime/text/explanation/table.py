@@ -93,5 +93,8 @@ def aligned_attributions(explanation: TextLimeExplanation) -> Explanation:
         parameters={"bandwidth": explanation.law.bandwidth},
         standard_errors=None if is_exact else errors,
         units="output",
+        quantity=None
+        if explanation.subject is None
+        else explanation.subject.function.quantity,
         evaluations=explanation.evaluations,
     )

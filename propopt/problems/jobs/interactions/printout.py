@@ -117,7 +117,7 @@ class _Scores:
         names = [f"feature_{k + 1}" for k in range(self.found.order)]
         for row in frame.to_dict("records"):
             numbers = [_number(row[column]) for column in self.columns.values()]
-            verdict = "yes" if row["reject"] else "–"
+            verdict = "yes" if row["reject"] else "–" if row["used"] else "not used"
             yield [" × ".join(str(row[name]) for name in names), *numbers, verdict]
 
 

@@ -139,15 +139,17 @@ class MinipatchesSection(SchemeSection):
         "and a fifth of more",
     )
     columns: ColumnSampling = Field(
-        "fixed",
-        description="exactly so many features, as in the paper, or each by itself with "
-        "that chance, which is zero in the mean for pairs that do not interact",
+        "bernoulli",
+        description="each feature by itself with that chance, so that pairs that do "
+        "not interact score zero in the mean; or exactly so many, as in the paper",
     )
     row_sampling: RowSampling = Field(
         "uniform", description="from all rows, or from each class by its share"
     )
-    n_groups: Annotated[int, Field(ge=2, le=1000)] = Field(
-        20, description="of patches, by which the error of few patches is told"
+    n_groups: Annotated[int, Field(ge=2, le=1000)] | None = Field(
+        None,
+        description="of patches, by which the error of few patches is told; by default "
+        "20, or as many as there are patches",
     )
 
     def build(self) -> Minipatches:

@@ -6,16 +6,13 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, Final
 
-from matplotlib.figure import Figure
-
 from propopt.lime import LimeExplanation, TextLimeExplanation
 from propopt.output.svg import write_svg
 from propopt.output.text import printable
-from propopt.plots import lime_coefficients, lime_path, lime_word_path, lime_words
 
 
-DRAWN_ROWS: Final = 5
-"""The first rows; of more rows a picture would have no end."""
+DRAWN_ROWS: Final = 3
+"""The first rows; of more the letters were too small where the file opens."""
 
 
 def write_lime_figure(
@@ -34,6 +31,8 @@ def write_lime_figure(
     path : str
         The file.
     """
+    from propopt.plots import lime_coefficients, lime_path
+
     drawings = [partial(lime_coefficients, found)]
     if found.is_exact and len(widths) > 1:
         drawings.append(partial(lime_path, found, widths=widths))
@@ -56,6 +55,8 @@ def write_words_figure(
     path : str
         The file.
     """
+    from propopt.plots import lime_word_path, lime_words
+
     drawings = [partial(lime_words, found)]
     if len(widths) > 1:
         drawings.append(partial(lime_word_path, found, bandwidths=widths))
@@ -70,11 +71,26 @@ def _write(
     path: str,
 ) -> None:
     """A line for each of the first rows, a column for each drawing."""
+    from matplotlib.figure import Figure
+
     shown = rows[:DRAWN_ROWS]
-    size = (6.4 * len(drawings), 4.6 * len(shown))
+    size = (5.6 * len(drawings), 0.6 + 3.6 * len(shown))
     figure = Figure(figsize=size, layout="constrained")
     panels = figure.subplots(len(shown), len(drawings), squeeze=False)
+    named: dict[str, Any] = {}
     for row, line in zip(shown, panels, strict=True):
         for draw, axes in zip(drawings, line, strict=True):
             draw(row, ax=axes)
+            if (own := axes.get_legend()) is not None:
+                handles, names = axes.get_legend_handles_labels()
+                named = dict(zip(names, handles, strict=True)) | named
+                own.remove()
+    columns = max(1, min(len(named), 2 * len(drawings)))
+    figure.legend(
+        list(named.values()),
+        list(named),
+        loc="outside lower left",
+        ncols=columns,
+        frameon=False,
+    )
     write_svg(figure, path, salt=printable(name))

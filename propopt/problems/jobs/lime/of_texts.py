@@ -13,7 +13,6 @@ import pandas as pd
 from propopt.lime import TextLimeExplanation
 from propopt.output.csv import write_csv
 from propopt.output.progress import PlainConsole
-from propopt.plots import highlight
 from propopt.problems.jobs.artefacts import Writer
 from propopt.problems.jobs.lime.figure import write_words_figure
 from propopt.problems.jobs.lime.report import LimeReport
@@ -70,6 +69,8 @@ class TextReport(LimeReport):
         return pd.DataFrame(columns)
 
     def pictures(self) -> dict[str, Writer]:
+        from propopt.plots import highlight
+
         figure = partial(write_words_figure, self.found, self.widths, self.look.name)
         page = highlight(self.found, max_rows=MOST_SHOWN)
         return {".svg": figure, ".html": page.to_html}

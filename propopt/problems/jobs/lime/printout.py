@@ -81,4 +81,6 @@ def _lines(found: LimeExplanation, n: int) -> Iterator[list[str]]:
         yield [features[j], found.bins[n][j], *numbers]
     if len(order) > _COLUMNS:
         most = np.abs(own[order[_COLUMNS:]]).max()
-        yield [f"{len(order) - _COLUMNS} others", "", f"≤ {most:.4g}", "", ""]
+        most_words = f"≤ {most:.4g}" if most > 0.0 else "0"
+        rest = plural(len(order) - _COLUMNS, "other")
+        yield [rest, "", most_words, "", ""]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -68,7 +69,7 @@ class LimeReport(LookReport):
         diagnosis = self.diagnosis
         if diagnosis is None:
             return None
-        return {rule: len(diagnosis.of(rule)) for rule in diagnosis.rules}
+        return dict(Counter(item.rule for item in diagnosis.findings))
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:

@@ -79,4 +79,6 @@ def _lines(found: TextLimeExplanation, n: int) -> Iterator[list[str]]:
         yield [row.words[j], str(counts[j]), *numbers, f"{row.errors[j]:.2g}"]
     if len(order) > _WORDS:
         most = np.abs(own[order[_WORDS:]]).max()
-        yield [f"{len(order) - _WORDS} others", "", f"≤ {most:.4g}", "", "", ""]
+        most_words = f"≤ {most:.4g}" if most > 0.0 else "0"
+        rest = plural(len(order) - _WORDS, "other")
+        yield [rest, "", most_words, "", "", ""]

@@ -16,6 +16,7 @@ from propopt.functions import Function, smoothed
 from propopt.functions.calls import Calls
 from propopt.functions.smoothing.smoothed import LawName
 from propopt.problems.section import Positive, Section
+from propopt.quantity import Quantity
 from propopt.sampling.drawn.uniforms import N_BLOCKS
 from propopt.structures.boxes import Boxes
 from propopt.structures.products import NoProducts, SumOfProducts
@@ -40,6 +41,10 @@ class SmoothGradients(Function):
 
     def __repr__(self) -> str:
         return repr(self.mean)
+
+    @cached_property
+    def quantity(self) -> Quantity:
+        return self.function.quantity
 
     @property
     def schema(self) -> TableSchema | None:

@@ -177,7 +177,8 @@ def test_sets_are_checked_before_anything_is_fitted(tmp_path):
         ({"columns": "fix"}, "columns: expected 'fixed' or 'bernoulli', got 'fix'"),
         ({"row_sampling": None}, "row_sampling: expected 'uniform' or 'stratified'"),
         ({"n_groups": 1}, "n_groups: expected 2 to n_patches=10000, got 1"),
-        ({"n_patches": 10}, "n_groups: expected 2 to n_patches=10, got 20"),
+        ({"n_patches": 10, "n_groups": 20}, "expected 2 to n_patches=10, got 20"),
+        ({"n_patches": 1}, "n_patches: expected an integer >= 2, got 1"),
         ({"keep": True, "folder": "x"}, "keep: a folder holds predictions and no"),
         ({"keep": "no"}, "keep: expected True or False, got 'no'"),
         ({"folder": 5}, "folder: expected a path or None, got 5"),
@@ -187,6 +188,12 @@ def test_what_is_no_scheme_is_refused(settings, words):
     with pytest.raises(InvalidInput) as caught:
         Minipatches(**settings)
     assert words in str(caught.value)
+
+
+def test_too_few_patches_are_blamed_by_the_number_that_was_given():
+    X, y = small_table()
+    with pytest.raises(InvalidInput, match=r"^n_patches: of 3 patches none is without"):
+        fitted(Minipatches(n_patches=3), X, y)
 
 
 @pytest.mark.parametrize(

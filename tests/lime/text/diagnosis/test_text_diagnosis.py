@@ -137,7 +137,7 @@ def test_features_of_several_words():
 
 def test_noise_and_ranks():
     few, many = of(tree, TREE, n_samples=40), of(tree, TREE, n_samples=10**7)
-    assert "unstable ranking" in few.rules
+    assert few.of("unstable ranking")
     assert quiet(many, "unstable ranking").number > 0.99
     for item in few.of("noise"):  # exact numbers, of the package's runs
         limits = text_limits(tree, [TREE], max_enumerated=13)
@@ -175,7 +175,10 @@ def test_estimates_and_several_documents():
     long = text_limits(tree, [words(20, "food"), words(5, "food")], n_samples=600)
     found = diagnose_texts(long)
     assert found.shape == (2, 20)
-    assert {item.row for item in (*found.findings, *found.quiet)} <= {0, 1}
+    told = (*found.told, *found.quiet)
+    assert {item.row for item in told if item.row is not None} <= {0, 1}
+    of_both = [item.sentence for item in told if item.row is None]
+    assert all(words.endswith("so it is of 2 of 2 documents") for words in of_both)
     assert "diagnosis" in type(found).__name__.lower()
     assert set(diagnose_texts(long, rows=[1]).to_frame()["row"].dropna()) == {1}
     with pytest.raises(Refused, match="says nothing"):

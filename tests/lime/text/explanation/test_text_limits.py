@@ -155,6 +155,26 @@ def test_what_was_read_wrong_is_not_believed(tree):
     assert found.reasons[0] == read.reason
 
 
+@pytest.mark.parametrize(("unit", "offset"), [(1e-10, 0.0), (1e-6, 1.0), (1e9, 0.0)])
+@pytest.mark.parametrize("by", [1.0, -1.0, 1.001, 0.0])
+def test_what_was_read_wrong_is_not_believed_in_any_unit(unit, offset, by):
+    def model(texts):
+        return [offset + unit * (text.count("good") + 1.0) for text in texts]
+
+    f = po.wrap(model, data=["good food, not bad"])
+    document = f.text_schema.documents[0]
+    place = document.words.index("good")
+
+    class Claimed:
+        def at(self, document):
+            return Conjunctions.of(
+                [offset + unit, by * unit], [[], [place]], [[], []], document.n_words
+            )
+
+    object.__setattr__(f, "structure", Claimed())
+    assert isinstance(checked_subsets(f, document), NoSetFunction) == (by != 1.0)
+
+
 def test_compared_are_the_whole_nothing_and_words_left_out():
     bits = compared_sets(40)
     assert bits[0].all()

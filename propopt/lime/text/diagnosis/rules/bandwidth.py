@@ -94,6 +94,7 @@ LEAVING_ONE: Final = Rule(
     name="leaving one out",
     threshold=0.8,
     weight=0.9,
+    per_row=False,
     per_column=False,
     check=_check_leaving_one,
 )

@@ -29,6 +29,7 @@ SAMPLES_OF_TEXTS: Final = Rule(
     threshold=1.0,
     below=True,
     weight=0.85,
+    per_row=False,
     per_column=False,
     check=_check_samples,
 )
@@ -60,6 +61,7 @@ COLLAPSE: Final = Rule(
     name="weight collapse: ridge",
     threshold=0.05,
     weight=0.85,
+    per_row=False,
     per_column=False,
     check=_check_ridge,
 )

@@ -7,7 +7,11 @@ from typing import Final
 import numpy as np
 
 from propopt.lime.diagnosis.rule import Checked, Rule
-from propopt.lime.diagnosis.rules.noise import MOST_NAMED, naming_largest
+from propopt.lime.diagnosis.rules.noise import (
+    MOST_NAMED,
+    naming_largest,
+    wrong_signs,
+)
 from propopt.lime.text.diagnosis.case import TOO_MANY, TextCase
 
 
@@ -43,7 +47,7 @@ def _check_noise(case: TextCase) -> Checked | str:
 
     return Checked(
         numbers=ratio[None],
-        stakes=(contrast / case.largest + 2.0 * sd / case.largest)[None],
+        stakes=wrong_signs(contrast / case.largest, sd / case.largest)[None],
         sentence=sentence,
         remedy=remedy,
     )

@@ -1,0 +1,162 @@
+"""How often the diagnosis of LIME cries wolf, and whether it names what is there.
+
+Linear models of independent normal columns hide nothing but that a coefficient of a bin
+is no slope; findings other than that are false alarms. Each planted case hides one
+thing, which has to be found.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
+from sklearn.tree import DecisionTreeRegressor
+
+import propopt as po
+
+
+AGAINST = "sign against the profile"
+
+
+def harmless(n_rows: int = 20, columns: tuple[int, ...] = (3, 5, 10, 20)) -> Any:
+    """Findings per row: false alarms, notes, and signs against slopes that are so."""
+    rows = []
+    for D in columns:
+        for seed in range(3):
+            rng = np.random.default_rng(seed)
+            X, slopes = rng.normal(size=(500, D)), rng.normal(size=D)
+            model = LinearRegression().fit(X, X @ slopes + 0.1 * rng.normal(size=500))
+            lime = po.lime.limits(model, X[:n_rows], data=X)
+            diagnosis = lime.diagnose(progress=False)
+            signs = diagnosis.of(AGAINST)
+            so = [
+                lime.coefficients[item.row, item.column] * model.coef_[item.column] < 0
+                for item in signs
+            ]
+            other = len(diagnosis.findings) - sum(so)
+            rows.append([D, other, len(diagnosis.notes), sum(so)])
+    names = ["columns", "false alarms", "notes", "signs against the slope"]
+    found = pd.DataFrame(rows, columns=names).groupby("columns").sum()
+    return found / (3 * n_rows)
+
+
+def planted() -> Any:
+    """Whether each rule finds what was planted for it, and how much that misleads."""
+    rows = []
+    for rule, what, lime, n_samples in _cases():
+        diagnosis = lime.diagnose(n_samples, progress=False)
+        items = diagnosis.of(rule)
+        severity = items[0].severity if items else np.nan
+        kind = "nothing" if not items else "note" if items[0].is_note else "finding"
+        rows.append([rule, what, kind, severity, len(diagnosis.findings)])
+    names = ["rule", "planted", "named as", "severity", "findings of all rules"]
+    return pd.DataFrame(rows, columns=names).set_index("rule")
+
+
+def _even(n_columns: int, low: float = 0.0, high: float = 1.0) -> Any:
+    even = low + (high - low) * (np.arange(400) + 0.5) / 400
+    rng = np.random.default_rng(7)
+    return np.stack([rng.permutation(even) for _ in range(n_columns)], axis=1)
+
+
+def _linear(slopes: list[float], X: Any) -> Any:
+    model = LinearRegression().fit(X, X @ slopes)
+    model.coef_ = np.array(slopes)  # without dust of rounding
+    return model
+
+
+def _product(X: Any) -> Any:
+    """x1 (x2 - 0.3)."""
+    terms = PolynomialFeatures(2, interaction_only=True)
+    return make_pipeline(terms, LinearRegression()).fit(X, X[:, 0] * (X[:, 1] - 0.3))
+
+
+def _at(model: Any, row: list[float], X: Any, **law: Any) -> Any:
+    bins = po.lime.TabularLaw.from_data(X, **law)
+    return po.lime.limits(model, np.array([row]), bins, data=X)
+
+
+def _cases() -> Iterator[tuple[str, str, Any, int]]:
+    """A rule, what is planted for it, an explanation, and samples of a run."""
+    X, two, n = _even(2), _even(2, -10.0, 10.0), 5000
+    rises = DecisionTreeRegressor(max_depth=4, monotonic_cst=[1, 0])
+    rises.fit(X, X.sum(axis=1))
+    yield AGAINST, "a tree that can only rise", _at(rises, [0.4, 0.6], X), n
+
+    bump = np.random.default_rng(3).uniform(-10.0, 10.0, (1000, 2))
+    height = np.exp(-0.5 * ((bump - [-3.0, 3.0]) ** 2).sum(axis=1))
+    tree = DecisionTreeRegressor(max_depth=4, random_state=0).fit(bump, height)
+    below = _at(tree, [-3.0, -2.3], bump, kernel_width=1.0)
+    yield "alignment artifact", "a bump beside a flat row", below, n
+
+    near = _at(_product(X), [0.1, 0.1], X, kernel_width=0.6)
+    yield "bandwidth fragility", "a root near the width", near, n
+    five = _at(_linear([5.0, 1.0], two), [0.5, 7.0], two, n_bins=5)
+    yield "cancellation by binning", "the middle one of five bins", five, n
+    line = _even(1)
+    edge = _at(_linear([1.0], line), [0.505], line)
+    yield "edge proximity", "a value beside an edge", edge, n
+    rivals = _even(5)
+    close = _at(_linear([5.0, 4.0, 3.0, 2.99, 0.1], rivals), [0.1] * 5, rivals)
+    yield "noise", "a slope near 0, a run of 20 samples", close, 20
+    many = _even(12)
+    alike = _at(_linear([1.0] * 12, many), [0.1] * 12, many)
+    yield "unstable ranking", "twelve alike, a run of 50 samples", alike, 50
+
+    narrow = _at(_product(X), [0.9, 0.1], X, kernel_width=0.2)
+    yield "weight collapse: ridge", "a narrow kernel", narrow, n
+    first = _at(_product(X), [0.99, 0.99], X, kernel_width=0.25)
+    yield "weight collapse: first row", "a narrow kernel, 30 samples", first, 30
+    twelve = _at(_linear([1.0] * 12, many), [0.1] * 12, many, kernel_width=0.4)
+    yield "weight collapse: samples", "a narrow kernel, 12 columns", twelve, n
+
+    wide = _even(30, -1.0, 1.0)
+    target = wide[:, 0] * wide[:, 1] + 0.2 * wide[:, 2]
+    forest = RandomForestRegressor(5, max_depth=5, random_state=0).fit(wide, target)
+    yield "non-local weights", "products in 30 columns", _at(forest, wide[0], wide), n
+    centred = _even(2, -1.0, 1.0)
+    both = _at(_product(centred), [0.99, 0.99], centred, kernel_width=100.0)
+    yield "low fidelity: r2", "a product of centred columns", both, n
+    yield "low fidelity: local gap", "the same at its corner", both, n
+
+    skewed = np.random.default_rng(3).lognormal(0.0, 1.5, (2000, 1))
+    tail = _at(_linear([1.0], skewed), [skewed.max() / 2.0], skewed)
+    yield "sampling mismatch: bin mean", "a lognormal column", tail, n
+    pair = np.column_stack([X[:, 0], X[:, 0] + 0.05 * X[:, 1], X[:, 1]])
+    together = _at(_linear([1.0] * 3, pair), [0.3] * 3, pair)
+    yield "sampling mismatch: correlation", "two columns in one", together, n
+    thin = np.repeat(line, 3, axis=1) + 1e-3 * _even(3)
+    off = _at(_linear([1.0] * 3, thin), [0.3] * 3, thin)
+    yield "sampling mismatch: off the data", "data on a line", off, n
+
+    yield "out of range", "beyond the data", _at(_linear([1.0], line), [1.5], line), n
+    ties = np.column_stack([line[:, 0], np.repeat([0.0, 0.0, 0.0, 1.0], 100)])
+    merged = _at(_linear([1.0, 1.0], ties), [0.3, 1.0], ties)
+    yield "package: point-mass bin", "a column of zeros and ones", merged, n
+    yield "package: unequal bins", "the same", merged, n
+
+    slopes = [10.0, -10.0, 0.0]
+    normal = _linear(slopes, _even(3, -2.0, 2.0))
+
+    def gaussian(row: list[float], width: float) -> Any:
+        law = po.lime.GaussianLaw.of(np.zeros(3), 1.0, width)
+        return po.lime.limits(normal, np.array([row]), law)
+
+    yield "switched off", "the width of a zero", gaussian([1.0, 0.432, 0.1], 0.53), n
+    low = gaussian([1.0, -1.5, 0.1], 2.0)
+    yield "sign opposite to gradient", "a value below the mean", low, n
+    alone = gaussian([0.3, 0.3, 0.3], 0.08)
+    yield "no samples outside the bin", "a very narrow kernel", alone, n
+    yield "far from the mean", "3.5 sd away", gaussian([3.5, 0.1, 9.0], 2.0), n
+
+
+if __name__ == "__main__":
+    print(harmless().round(2).to_string())
+    found = planted()
+    print(f"\n{found.round(2).to_string()}")
+    named = (found["named as"] == "finding").sum()
+    print(f"\n{named} of {len(found)} planted cases are findings, the others notes")

@@ -1,0 +1,514 @@
+"""One row in parts that add up: its optimum, its bounds, and who else is asked."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from types import SimpleNamespace
+
+import cvxpy as cp
+import numpy as np
+import pandas as pd
+import pytest
+from explainer_cases import (
+    MIXED,
+    X_NEW,
+    D,
+    N,
+    X,
+    black_box,
+    forest,
+    mixed,
+    mixed_model,
+    perceptron,
+    same,
+    taken,
+)
+from orders import all_orders
+
+import propopt as po
+from propopt.errors import InvalidInput
+from propopt.explaining.conditional import ConditionalRow, RowTotal
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+
+
+# --- one row beside fixed ones --------------------------------------------------------
+
+
+def random_row(seed):
+    """A row that adds up over some columns, beside rows that add up over fewer."""
+    rng = np.random.default_rng(seed)
+    n_features, k = 6, 5
+    axis = rng.uniform(0.3, 2.0, n_features)
+    axis[5] = 0.0  # contributes to nobody
+    fixed_axis = axis.copy()
+    fixed_axis[4] = 0.0  # contributes to the row alone
+    fixed = rng.normal(size=(k, n_features)) * (fixed_axis > 0)
+    target = rng.normal(size=n_features) * (axis > 0)
+    total = RowTotal(axis=axis, fixed_axis=fixed_axis, total=float(rng.normal()) * 3)
+    row = ConditionalRow(
+        target=target,
+        similarities=rng.random(k),
+        fixed=fixed,
+        weights=(float(10 ** rng.uniform(-1, 1)), float(10 ** rng.uniform(-1, 1)), 0.0),
+        adds_up=total,
+    )
+    return row, total
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_it_is_the_optimum_among_rows_that_add_up(seed):
+    row, total = random_row(seed)
+    w = cp.Variable(6)
+    a, b, _ = row.weights
+    own = a * cp.sum_squares(w - row.target)
+    pairs = [
+        s * cp.sum_squares(w - v)
+        for s, v in zip(row.similarities, row.fixed, strict=True)
+    ]
+    kept = [total.axis @ w == total.total, w[5] == 0.0]
+    problem = cp.Problem(cp.Minimize(own + 2 * b * sum(pairs)), kept)
+    problem.solve(solver="CLARABEL")
+    np.testing.assert_allclose(row.w, w.value, atol=1e-6)
+    assert row.value == pytest.approx(problem.value, rel=1e-7)
+    assert row.w[5] == 0.0
+    assert abs(total.axis @ row.w - total.total) <= 1e-14
+    assert row.excess <= 1e-15 * row.value
+    assert row.violation <= 1e-15
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_it_solves_the_equations_of_its_optimum(seed):
+    row, total = random_row(seed)
+    a, b, _ = row.weights
+    here = total.axis > 0
+    v = total.axis[here]
+    h = a + 2 * b * row.similarities.sum()
+    right = a * row.target[here] + 2 * b * row.similarities @ row.fixed[:, here]
+    K = np.block([[h * np.eye(len(v)), v[:, None]], [v[None], np.zeros((1, 1))]])
+    w = np.linalg.solve(K, np.append(right, total.total))[:-1]
+    np.testing.assert_allclose(row.w[here], w, rtol=0, atol=1e-13)
+
+
+def test_a_row_that_adds_up_elsewhere_is_proved_worse_by_what_it_is():
+    row, total = random_row(0)
+    best = row.value
+    step = np.array([1.0, -total.axis[0] / total.axis[1], 0, 0, 0, 0]) * 0.01
+    other = dataclasses.replace(row)
+    vars(other)["w"] = row.w + step  # still complete
+    assert best < other.value
+    assert other.value - other.excess == pytest.approx(best, rel=1e-9)
+    assert other.distance == pytest.approx(np.linalg.norm(step), rel=1e-6)
+
+
+def joint(seed):
+    """A row appended to rows that were the optimum without it, and their optimum."""
+    rng = np.random.default_rng(seed)
+    n, n_features = 7, 4
+    S = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.6), 1)
+    S = S + S.T
+    s = rng.random(n) * (rng.random(n) < 0.7)
+    s[0] += 0.2
+    a, b = 10.0 ** rng.uniform(-1, 1, 2)
+    v = rng.uniform(0.5, 1.5, n_features)
+    fixed_v = v.copy()
+    fixed_v[3] = 0.0
+    G = rng.normal(size=(n, n_features)) * (fixed_v > 0)
+    t = rng.normal(size=n)
+    g, total = rng.normal(size=n_features), float(rng.normal())
+    alone = optimum(a, b, S, G, np.tile(fixed_v, (n, 1)), t)[1]
+    row = ConditionalRow(
+        target=g,
+        similarities=s,
+        fixed=alone,
+        weights=(a, b, 0.0),
+        adds_up=RowTotal(axis=v, fixed_axis=fixed_v, total=total),
+    )
+    whole = np.zeros((n + 1, n + 1))
+    whole[:n, :n], whole[n, :n], whole[:n, n] = S, s, s
+    axes = np.vstack([np.tile(fixed_v, (n, 1)), v])
+    F, W = optimum(a, b, whole, np.vstack([G, g]), axes, np.append(t, total))
+    return F, W, alone, row
+
+
+def optimum(a, b, S, G, axes, totals):
+    """F of all rows, and its least point where rows add up over their own columns."""
+    n, n_features = G.shape
+    L = np.diag(S.sum(axis=1)) - S
+    H = np.kron(a * np.eye(n) + 2 * b * L, np.eye(n_features))
+    here = axes.ravel() > 0
+    A = np.zeros((n, n * n_features))
+    for k in range(n):
+        A[k, k * n_features : (k + 1) * n_features] = axes[k]
+    A = A[:, here]
+    K = np.block([[H[np.ix_(here, here)], A.T], [A, np.zeros((n, n))]])
+    w = np.zeros(n * n_features)
+    solution = np.linalg.solve(K, np.append(a * G.ravel()[here], totals))
+    w[here] = solution[: here.sum()]
+    W = w.reshape(n, n_features)
+
+    def F(W):
+        return a * ((W - G) ** 2).sum() + 2 * b * np.trace(W.T @ L @ W)
+
+    return F, W
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bounds_hold_against_solving_all_rows_together(seed):
+    F, best, alone, row = joint(seed)
+    W = np.vstack([alone, row.w])
+    excess = F(W) - F(best)
+    assert -1e-12 < excess <= row.joint_excess * (1 + 1e-9) + 1e-12
+    moved = np.linalg.norm(W - best)
+    assert 1e-9 < moved <= row.joint_distance * (1 + 1e-9)
+
+
+# --- explainers -----------------------------------------------------------------------
+
+EXPLAINERS = {
+    "forest": lambda: po.Explainer(forest(), data=X, units="output", n_reference=25),
+    "forest, by effects": lambda: po.Explainer(
+        forest(),
+        data=X,
+        units="output",
+        metric="effects",
+        weights="gaussian",
+        lengthscale=1.5,
+    ),
+    "sampled": lambda: po.Explainer(
+        black_box, data=X, units="output", n_reference=15, robustness=0.1, rng=3
+    ),
+    "categories": lambda: po.Explainer(
+        mixed_model(), data=MIXED, units="output", n_reference=15
+    ),
+    "slopes": lambda: po.Explainer(
+        perceptron(), data=X, units="output", contributions="slopes", n_reference=20
+    ),
+}
+PREDICTED = {
+    "forest": lambda model, rows: model.predict(rows),
+    "forest, by effects": lambda model, rows: model.predict(rows),
+    "sampled": lambda model, rows: model(rows),
+    "categories": lambda model, rows: model.predict_proba(rows)[:, 1],
+    "slopes": lambda model, rows: model.predict(rows),
+}
+
+
+@pytest.fixture(scope="module", params=EXPLAINERS, ids=EXPLAINERS.keys())
+def case(request):
+    explainer = EXPLAINERS[request.param]().fit()
+    rows = mixed(1, 12) if request.param == "categories" else X_NEW.iloc[:12]
+    return SimpleNamespace(
+        name=request.param,
+        explainer=explainer,
+        rows=rows,
+        found=explainer.explain(rows),
+        predicted=PREDICTED[request.param](explainer.model, rows),
+    )
+
+
+def test_rows_add_up_to_the_prediction_less_the_base(case):
+    details = case.found.details
+    np.testing.assert_allclose(details["prediction"], case.predicted, rtol=1e-12)
+    base = case.explainer.reference_.details["base_value"][0]
+    assert (details["base_value"] == base).all()
+    np.testing.assert_allclose(
+        case.found.attributions.sum(axis=1), case.predicted - base, rtol=0, atol=1e-12
+    )
+    assert case.found.gap <= 1e-12
+    assert case.found.certificate.violation <= 1e-14
+    assert case.found.units == "output"
+
+
+def test_no_bit_depends_on_who_else_is_asked(case):
+    order = np.random.default_rng(2).permutation(len(case.rows))
+    same(case.explainer.explain(taken(case.rows, order)), case.found, order)
+    for n in (0, 5, 11):
+        one = case.explainer.explain(taken(case.rows, [n]))
+        same(one, case.found, [n])
+        if case.found.standard_errors is not None:
+            errors = case.found.standard_errors[[n]]
+            assert one.standard_errors.tobytes() == errors.tobytes()
+
+
+def test_a_loaded_explainer_answers_with_the_same_bits(case, tmp_path):
+    case.explainer.save(tmp_path / "it.npz")
+    fresh = EXPLAINERS[case.name]()  # a model that nobody asked anything before
+    loaded = po.Explainer.load(tmp_path / "it.npz", fresh.model)
+    again = loaded.explain(case.rows)
+    same(again, case.found, list(range(len(case.rows))))
+    assert (loaded.units, loaded.metric) == ("output", case.explainer.metric)
+    assert loaded.contributions == case.explainer.contributions
+    assert again.parameters == case.found.parameters
+    loaded.save(tmp_path / "two.npz")
+    twice = po.Explainer.load(tmp_path / "two.npz", fresh.model).explain(case.rows)
+    same(twice, case.found, list(range(len(case.rows))))
+
+
+def test_one_row_is_what_is_left_of_the_joint_problem_with_its_reference_fixed(case):
+    reference, found, n = case.explainer.reference_, case.found, 4
+    phi = reference.details["contributions"]
+    omega = np.ones(phi.shape[1])
+    if case.explainer.metric == "effects":
+        squares = (phi**2).mean(axis=0)
+        omega = np.maximum(squares, 1e-6 * squares.max())
+    near = found.details["reference_rows"][n]
+    s = np.ones(len(near))
+    length = case.explainer.lengthscale
+    if length is not None:
+        apart = (X.iloc[near] - case.rows.iloc[n]) / X.std(ddof=0)
+        s = np.exp(-0.5 * (apart**2).sum(axis=1).to_numpy() / length**2)
+    own = found.details["contributions"][n]
+    used = (phi != 0).any(axis=0) | (own != 0)
+    b, total = (
+        case.explainer.robustness_,
+        case.predicted[n] - found.details["base_value"][n],
+    )
+    # h w/ω + y = (Φ + 2b Σ s_j w_j)/ω where used, Σ w = t
+    h = 1 + 2 * b * s.sum()
+    W = reference.attributions[near]
+    p = (own + 2 * b * s @ W) / h
+    K = np.block(
+        [
+            [np.diag(h / omega[used]), np.ones((used.sum(), 1))],
+            [np.ones((1, used.sum())), np.zeros((1, 1))],
+        ]
+    )
+    right = np.append(h * p[used] / omega[used], total)
+    w = np.linalg.solve(K, right)[:-1]
+    scale = np.abs(w).max()
+    np.testing.assert_allclose(
+        found.attributions[n][used], w, rtol=0, atol=1e-9 * scale
+    )
+    assert (found.attributions[n][~used] == 0.0).all()
+
+
+@pytest.mark.parametrize("name", ["forest", "slopes"])
+def test_contributions_of_a_row_are_those_that_it_has_in_a_table(name):
+    explainer = EXPLAINERS[name]().fit()
+    reference = explainer.reference_
+    rows = X.loc[list(reference.labels.points[:4])]
+    found = explainer.explain(rows).details["contributions"]
+    wanted = reference.details["contributions"][:4]
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12)
+
+
+def test_sampled_contributions_scatter_about_exact_ones_as_they_say(tmp_path):
+    explainer = po.Explainer(
+        black_box, data=X, units="output", n_reference=12, robustness=0.05
+    ).fit()
+    found = explainer.explain(X_NEW[:20])
+    explainer.save(tmp_path / "it.npz")
+    with np.load(tmp_path / "it.npz", allow_pickle=False) as file:
+        background = file["background"]
+    function = po.wrap(black_box)
+    exact = all_orders(function, X_NEW[:20].to_numpy(), background)
+    phi = found.details["contributions"]
+    h = 1 + 2 * 0.05 * found.details["similarity"]
+    # what W moves by, of errors of Φ that add up to nothing: a/h
+    errors = (phi - exact) / h[:, None]
+    scores = errors / found.standard_errors
+    # t of nine degrees: 100 scores beyond 12 once in 13,000 runs
+    assert np.abs(scores).max() <= 12.0
+    assert 0.7 <= np.sqrt((scores**2).mean()) <= 1.5
+    # the excess is Σ ‖error of Φ‖²/h; one draw of it within a factor of four
+    excess = ((phi - exact) ** 2 / h[:, None]).sum()
+    assert 0.25 <= found.target.value / excess <= 4.0
+    assert "draws" in found.target.in_words()
+
+
+def test_rows_of_equal_values_have_equal_draws_and_others_have_others():
+    explainer = EXPLAINERS["sampled"]().fit()
+    twice = X_NEW.iloc[[3, 3, 4]]
+    found = explainer.explain(twice)
+    assert (found.attributions[0] == found.attributions[1]).all()
+    other = po.Explainer(
+        black_box, data=X, units="output", n_reference=15, robustness=0.1, rng=4
+    ).fit()
+    phi = other.explain(twice).details["contributions"]
+    assert (phi != found.details["contributions"]).all()
+
+
+def test_certain_signs_are_those_of_the_conditional_program(case):
+    if case.explainer.metric == "effects":
+        assert case.found.program is None
+        return
+    certain = case.found.certain()
+    assert certain.signs.shape == case.found.shape
+    b = case.explainer.robustness_
+    h = 1 + 2 * b * case.found.details["similarity"]
+    used = case.found.attributions.any(axis=0)
+    budget = 0.1 * case.found.certificate.value / len(case.rows)
+    # the diagonal of (I − 11ᵀ/D)/h among used columns
+    widths = np.sqrt(budget * (1 - 1 / used.sum()) / h)
+    if case.found.target.n_blocks == 0:
+        np.testing.assert_allclose(
+            certain.half_widths[:, used],
+            np.tile(widths[:, None], used.sum()),
+            rtol=1e-6,
+        )
+
+
+# --- columns that not all use ---------------------------------------------------------
+
+
+def switched(table):
+    points = np.asarray(table, dtype=float)
+    return points[:, 0] + points[:, 0] * points[:, 1] + 5.0 * points[:, 2]
+
+
+def with_constant(seed, n):
+    points = np.random.default_rng(seed).normal(size=(n, 4))
+    points[:, 2] = 1.0  # contributes to no row of the table
+    return points
+
+
+def test_a_column_that_contributes_to_the_row_alone_has_a_part_of_it():
+    explainer = po.Explainer(
+        switched, data=with_constant(0, 40), units="output", robustness=0.2
+    ).fit()
+    assert (explainer.reference_.attributions[:, 2:] == 0.0).all()
+    rows = with_constant(1, 3)
+    rows[1, 2] = 3.0
+    found = explainer.explain(rows)
+    assert (found.attributions[:, 3] == 0.0).all()
+    assert (found.attributions[[0, 2], 2] == 0.0).all()
+    # sampled: its part of what the drawn background rows miss beside it
+    assert found.details["contributions"][1, 2] == pytest.approx(10.0, abs=0.1)
+    h = 1 + 2 * 0.2 * found.details["similarity"][1]
+    p = found.details["contributions"][1] / h
+    near = explainer.reference_.attributions[found.details["reference_rows"][1]]
+    p = p + 2 * 0.2 * near.sum(axis=0) / h
+    total = switched(rows)[1] - found.details["base_value"][1]
+    p[:3] += (total - p[:3].sum()) / 3
+    np.testing.assert_allclose(found.attributions[1], p, atol=1e-12)
+    same(explainer.explain(rows[[1]]), found, [1])
+    with pytest.raises(po.errors.Refused, match="features of their own"):
+        found.certain()
+    assert explainer.explain(rows[[1]]).certain().signs[0, 2] == 1
+
+
+def test_where_nothing_contributes_a_row_of_another_prediction_is_refused():
+    def flat(table):
+        return np.zeros(len(table))
+
+    explainer = po.Explainer(
+        flat, data=X.to_numpy(), units="output", robustness=0.1
+    ).fit()
+    found = explainer.explain(X_NEW.to_numpy()[:2])
+    assert (found.attributions == 0.0).all()
+
+    def elsewhere(table):
+        return np.zeros(len(table)) + (1e-3 if len(table) == 1 else 0.0)
+
+    odd = po.Explainer(elsewhere, data=X.to_numpy(), units="output", robustness=0.1)
+    with pytest.raises(InvalidInput, match=r"row 0: no feature contributes"):
+        odd.fit().explain(X.to_numpy()[:1])
+
+
+# --- what asks it ---------------------------------------------------------------------
+
+
+def test_one_row_of_explain_is_that_of_the_explainer():
+    model = forest()
+    found = po.explain(model, X_NEW.iloc[[3]], data=X, units="output", metric="effects")
+    explainer = po.Explainer(model, data=X, units="output", metric="effects").fit()
+    same(found, explainer.explain(X_NEW), [3])
+    assert found.parameters["metric"] == "effects"
+
+
+def test_reference_rows_are_those_of_explain():
+    model = forest()
+    together = po.explain(model, X, units="output")
+    explainer = po.Explainer(model, data=X, units="output").fit()
+    reference = explainer.reference_
+    np.testing.assert_array_equal(reference.attributions, together.attributions)
+    assert explainer.robustness_ == together.weights["pairwise_robustness"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"smoothness": po.Smoothness(po.chain_graph(D))}, "leave it out with units"),
+        ({"law": "data"}, "Shapley values take none"),
+        ({"contributions": np.zeros((N, D))}, "those of rows to come are not known"),
+        ({"contributions": "lime"}, "contributions"),
+        ({"metric": "euclid"}, "metric"),
+        ({"units": "gradient"}, "units"),
+        ({"units": "scaled", "metric": "effects"}, "it is of units='output'"),
+        ({"units": "scaled", "contributions": "slopes"}, "it is of units='output'"),
+    ],
+)
+def test_settings_that_do_not_apply_are_refused(settings, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        po.Explainer(black_box, **{"data": X, "units": "output", **settings}).fit()
+
+
+@pytest.mark.parametrize(
+    "settings", [{"same_pattern": True}, {"precision": 0.1}, {"max_evaluations": 9}]
+)
+@pytest.mark.parametrize("units", ["scaled", "output"])
+def test_one_row_refuses_what_is_of_several(units, settings):
+    with pytest.raises(InvalidInput, match="give two rows or more"):
+        po.explain(black_box, X_NEW.iloc[[3]], data=X, units=units, **settings)
+
+
+def test_only_the_model_knows_what_a_row_adds_up_to():
+    explainer = EXPLAINERS["forest"]().fit()
+    with pytest.raises(InvalidInput, match="only the model knows"):
+        explainer.interpolate(X_NEW)
+
+
+def test_another_model_is_refused_by_its_contributions(tmp_path):
+    function = po.wrap(black_box)
+    few = po.Explainer(
+        function, data=X.to_numpy(), units="output", n_reference=10, robustness=0.1
+    )
+    few.fit().save(tmp_path / "it.npz")
+    seen = X.to_numpy()
+
+    def elsewhere(table):  # the same at all reference rows, not between them
+        points = np.asarray(table, dtype=float)
+        there = (points[:, None] == seen[None]).all(axis=2).any(axis=1)
+        return np.where(there, black_box(points), 2.0 * black_box(points))
+
+    with pytest.raises(InvalidInput, match=r"another function .* its target is"):
+        po.Explainer.load(tmp_path / "it.npz", po.wrap(elsewhere))
+
+
+def test_parts_that_do_not_add_up_are_not_loaded(tmp_path):
+    path = tmp_path / "it.npz"
+    model = forest()
+    po.Explainer(model, data=X, units="output").fit().save(path)
+    with np.load(path, allow_pickle=False) as file:
+        arrays = dict(file)
+    header = json.loads(str(arrays.pop("header")))
+    W = arrays["reference.attributions"].copy()
+    W[5, 0] += 1e-6 * np.abs(W).max()
+    arrays["reference.attributions"] = W
+    np.savez(path, header=np.array(json.dumps(header)), **arrays)
+    with pytest.raises(InvalidInput, match="row 5 does not add up"):
+        po.Explainer.load(path, model)
+
+
+def test_a_row_of_a_pipeline_with_missing_numbers_adds_up():
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    gaps = X.mask(np.random.default_rng(5).random(X.shape) < 0.2)
+    model = HistGradientBoostingRegressor(max_iter=10, min_samples_leaf=5)
+    model.fit(gaps, X["f0"] ** 2 + X["f3"])
+    new = X_NEW.mask(np.random.default_rng(6).random(X_NEW.shape) < 0.2)
+    explainer = po.Explainer(model, data=gaps, units="output").fit()
+    found = explainer.explain(new.iloc[:6])
+    same(explainer.explain(new.iloc[[2]]), found, [2])
+    total = model.predict(new.iloc[:6]) - found.details["base_value"]
+    np.testing.assert_allclose(found.attributions.sum(axis=1), total, atol=1e-12)
+    assert found.target_error == 0.0
+
+
+def test_names_of_rows_stay(case):
+    frame = case.found.to_frame()
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame.index) == list(case.rows.index)

@@ -1,0 +1,319 @@
+"""Cards: what was found first, then the proof; how it was made is folded."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import propopt as po
+from propopt.certificate import Certificate
+from propopt.output.html import BAR_LOWERS, BAR_RAISES, Card, CardRow
+
+
+X, Y = load_breast_cancer(return_X_y=True, as_frame=True)
+X = X.iloc[:, :7]
+FEW = X.iloc[:30]
+
+
+def boosted(package, name, **settings):
+    return lambda: getattr(pytest.importorskip(package), name)(**settings)
+
+
+MODELS = {
+    "logistic": (
+        lambda: make_pipeline(StandardScaler(), LogisticRegression()),
+        "probability of cancer = 1",
+    ),
+    "svc": (lambda: make_pipeline(StandardScaler(), SVC()), "margin of cancer = 1"),
+    "forest": (
+        lambda: RandomForestClassifier(10, max_depth=3, random_state=0),
+        "probability of cancer = 1",
+    ),
+    "histgb": (
+        lambda: HistGradientBoostingClassifier(max_iter=10),
+        "log-odds of cancer = 1",
+    ),
+    "lightgbm": (
+        boosted("lightgbm", "LGBMClassifier", n_estimators=10, verbose=-1),
+        "log-odds of cancer = 1",
+    ),
+    "xgboost": (
+        boosted("xgboost", "XGBClassifier", n_estimators=10),
+        "log-odds of cancer = 1",
+    ),
+    "ridge": (lambda: make_pipeline(StandardScaler(), Ridge()), "predicted cancer"),
+}
+
+
+@pytest.fixture(scope="module")
+def explained():
+    """A model's function and its explanation, made once."""
+    made = {}
+
+    def of(name):
+        if name not in made:
+            model = MODELS[name][0]().fit(X, Y)
+            best = po.explain(model, FEW, data=X, outcome="cancer", robustness=0.1)
+            made[name] = po.wrap(model, data=X, outcome="cancer"), model, best
+        return made[name]
+
+    return of
+
+
+def drawn(draw):
+    figure = Figure(layout="constrained")
+    axes = draw(figure.subplots())
+    svg = io.StringIO()
+    axes.figure.savefig(svg, format="svg")
+    names = [axes.get_title(), axes.get_xlabel(), axes.get_ylabel()]
+    bars = [other.get_ylabel() for other in axes.figure.axes if other is not axes]
+    return " ".join(" ".join([*names, *bars]).split())
+
+
+def shown(model, best):
+    """What every renderer says of an explanation, by the name of the renderer."""
+    plots = po.plots
+    robust = po.PairwiseRobustness(po.chain_graph(len(FEW)))
+    curve = po.sweep(
+        po.GradientMatching(best) + robust, {robust.name: [0.01, 0.1, 1.0]}, [best]
+    )
+    explainer = po.Explainer(model, data=X, outcome="cancer", robustness=0.1).fit(FEW)
+    row = FEW.index[0]
+    yield "repr", repr(best)
+    yield "print", str(best)
+    yield "card", best._repr_html_()
+    yield "units", best.units_in_words
+    yield "one row", explainer.explain(FEW.iloc[:1])._repr_html_()
+    yield "explainer", repr(explainer)
+    yield "heat map", drawn(lambda ax: plots.plot_heatmap(best, ax=ax))
+    yield "row", drawn(lambda ax: plots.plot_row(best, row, ax=ax))
+    yield "comparison", drawn(lambda ax: plots.plot_comparison(best, best, ax=ax))
+    graph = po.chain_graph(len(FEW))
+    yield "agreement", drawn(lambda ax: plots.plot_agreement([best], graph, ax=ax))
+    yield "trade-offs", repr(curve)
+    yield "card of trade-offs", curve._repr_html_()
+    yield "picture of trade-offs", drawn(lambda ax: curve.plot(ax=ax))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_all_that_is_read_says_what_is_explained(name, explained):
+    _, model, best = explained(name)
+    words = MODELS[name][1]
+    assert best.quantity.in_words() == words
+    for where, text in shown(model, best):
+        assert words in text, where
+        assert "target=None" not in text, where
+        assert "of the output" not in text, where
+
+
+def test_one_output_is_one_quantity_of_models_that_differ_by_default():
+    few = {name: MODELS[name][0]().fit(X, Y) for name in ("logistic", "histgb")}
+    defaults = {po.explain(m, FEW, data=X).quantity.kind for m in few.values()}
+    assert defaults == {"probability", "log_odds"}
+    for model in few.values():
+        best = po.explain(model, FEW, data=X, output="log_odds", outcome="cancer")
+        assert "What moves the log-odds of cancer = 1, by " in str(best)
+
+
+# ---- the order of a card
+
+
+def folded(card):
+    """What is seen at once, and what is folded."""
+    head, _, tail = card.partition("<details")
+    return head, tail
+
+
+def test_the_finding_comes_first_then_numbers_then_the_proof(explained):
+    _, _, best = explained("histgb")
+    seen, hidden = folded(best._repr_html_())
+    title = "What moves the log-odds of cancer = 1, by HistGradientBoostingClassifier"
+    unit = "change of the log-odds of cancer = 1 per standard deviation of each feature"
+    largest = best.to_frame().abs().mean().idxmax()
+    parts = [title, ", over 30 rows", unit, largest, "optimal (gap 0)", "target exact"]
+    places = [seen.index(part) for part in parts]
+    assert places == sorted(places)
+    share = best.certain(rows=()).share
+    assert f"signs: {100 * share:.0f} % certain" in seen
+    for machinery in ("sha256", "knn graph", "solver", "gradient_matching"):
+        assert machinery not in seen
+        assert machinery in hidden
+    assert "<script" not in seen + hidden
+    assert "<details open" not in seen + hidden
+
+
+def test_bars_reach_as_far_as_what_is_negative_and_positive(explained):
+    _, _, best = explained("lightgbm")
+    seen, _ = folded(best._repr_html_())
+    W = best.to_frame()
+    order = W.abs().mean().sort_values(ascending=False, kind="stable").index
+    below, above = W.clip(upper=0).mean()[order], W.clip(lower=0).mean()[order]
+    whole = above.max() - below.min()
+    rows = seen.split("<tr")[1:]
+    assert len(rows) == len(order)
+    for name, row in zip(order, rows, strict=True):
+        assert f">{name}<" in row
+        widths = dict.fromkeys((BAR_LOWERS, BAR_RAISES), 0.0)
+        bar = r"left:([\d.]+)%;width:([\d.]+)%;background:(#\w+)"
+        for left, width, colour in re.findall(bar, row):
+            widths[colour] = float(width)
+            zero = -100 * below.min() / whole
+            ends = float(left) + float(width) if colour == BAR_LOWERS else float(left)
+            assert ends == pytest.approx(zero, abs=0.11)  # of two numbers of one digit
+        assert widths[BAR_LOWERS] == pytest.approx(-100 * below[name] / whole, abs=0.06)
+        assert widths[BAR_RAISES] == pytest.approx(100 * above[name] / whole, abs=0.06)
+        number = f"{W[name].mean():+.3g}".replace("-", "−")
+        assert f">{number}<" in row
+
+
+def test_of_one_row_its_own_values_are_shown(explained):
+    _, model, _ = explained("histgb")
+    one = po.explain(model, FEW.iloc[[3]], data=X, outcome="cancer")
+    lines = str(one).splitlines()
+    assert lines[0].endswith(f", in row {FEW.index[3]}")
+    name = one.to_frame().abs().iloc[0].idxmax()
+    assert lines[2].split() == [*name.split(), f"{one.to_frame()[name].iloc[0]:+.3g}"]
+    assert "mean over rows" not in str(one)
+
+
+def test_print_shows_five_features_and_the_proof_and_no_losses(explained):
+    _, _, best = explained("histgb")
+    lines = str(best).splitlines()
+    W = best.to_frame()
+    order = W.abs().mean().sort_values(ascending=False, kind="stable").index
+    assert [line.split("  ")[1] for line in lines[2:7]] == list(order[:5])
+    rest = W.abs().mean()[order[5:]]
+    assert lines[7] == f"2 others, at most {rest.max():.3g} in size"
+    assert lines[8].startswith("optimal (gap 0) · target exact")
+    assert len(lines) == 9
+    assert "gradient_matching" not in str(best)
+    assert len(repr(best).splitlines()) == 1
+
+
+def test_a_direction_is_said_in_shares_of_rows():
+    W = np.array([[1.0, -1.0, 2.0, 0.0, 0.0], [3.0, -2.0, -1.0, 1.0, 0.0]])
+    columns = ["up", "down", "both", "some", "none"]
+    mine = po.Explanation(
+        attributions=W,
+        method="mine",
+        labels=po.solve(
+            1.0 * po.GradientMatching(pd.DataFrame(W, columns=columns))
+        ).labels,
+    )
+    said = {line.split()[0]: line for line in str(mine).splitlines()[2:]}
+    assert said["up"].split() == ["up", "+2", "always", "raises"]
+    assert said["down"].endswith("-1.5  always lowers")
+    assert "+0.5  raises in 50\xa0% (-0.5 and +1)" in said["both"]
+    assert said["some"].endswith("raises in 50\xa0%, else 0")
+    assert said["none"].split() == ["none", "0", "no", "effect"]
+
+
+def test_rounding_is_no_number():
+    W = np.array([[1.0, 2.0], [-1.0 + 1e-16, 2.0]])
+    assert "x0   0 " in str(po.Explanation(attributions=W, method="mine"))
+
+
+# ---- what is not claimed
+
+
+def test_nothing_is_proved_of_a_baseline(explained):
+    function, _, _ = explained("logistic")
+    card = str(po.explainers.Gradient().explain(function, FEW))
+    assert card.startswith("gradient: what moves the probability of cancer = 1")
+    assert card.endswith("not optimized: nothing is proved of it")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"value": 1.0, "lower_bound": 1.0 - 1e-9}, "optimal (gap 1e-09)"),
+        ({"value": 1.0, "lower_bound": 0.9}, "within 10 % of optimal (gap 1.0e-01)"),
+        (
+            {"value": 1.0, "lower_bound": 1.0, "violation": 0.25},
+            "bounds are missed by 2.5e-01: not proved optimal",
+        ),
+    ],
+)
+def test_a_gap_is_not_called_zero(fields, words):
+    best = po.solve(1.0 * po.GradientMatching(np.eye(3)))
+    certificate = Certificate(scale=1.0, kind="strong convexity", **fields)
+    shown = str(dataclasses.replace(best, certificate=certificate))
+    assert words in shown
+    assert "(gap 0)" not in shown
+
+
+def test_signs_that_nobody_counted_are_not_counted(explained, tmp_path):
+    _, _, best = explained("histgb")
+    best.save(tmp_path / "best.npz")
+    loaded = po.Explanation.load(tmp_path / "best.npz")  # a program is not saved
+    assert "% certain" in str(best)
+    assert "certain" not in str(loaded)
+    assert str(loaded).splitlines()[:-1] == str(best).splitlines()[:-1]
+
+
+# ---- pages
+
+
+def luminance(colour):
+    values = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+    linear = np.where(
+        values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4
+    )
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+@pytest.mark.parametrize(
+    "page", ["#ffffff", "#f7f7f7", "#111418", "#1e1e1e", "#000000"]
+)
+@pytest.mark.parametrize("colour", [BAR_RAISES, BAR_LOWERS])
+def test_bars_have_the_contrast_of_graphics_on_light_and_dark_pages(page, colour):
+    low, high = sorted([luminance(page), luminance(colour)])
+    assert (high + 0.05) / (low + 0.05) >= 3.0  # WCAG 2.2, 1.4.11
+
+
+HOSTILE = '<img src=x onerror="alert(1)">\x1b[31m'
+
+
+def test_nothing_in_a_card_is_markup_or_acts_on_a_terminal():
+    card = Card(
+        title=HOSTILE,
+        subtitle=HOSTILE,
+        rows=[CardRow(name=HOSTILE, value=-1.0, note=HOSTILE)],
+        rest=HOSTILE,
+        proof=HOSTILE,
+        settings={HOSTILE: HOSTILE},
+    )
+    page = card.html()
+    assert "<img" not in page
+    assert "\x1b" not in page + card.text()
+    assert page.count("&lt;img src=x onerror=&quot;alert(1)&quot;&gt;\\x1b[31m") == 8
+    assert card.text().count("\\x1b[31m") == 6
+
+
+def test_hostile_names_reach_a_card_as_text():
+    frame = FEW.rename(columns={FEW.columns[0]: HOSTILE})
+    model = LogisticRegression(max_iter=10_000).fit(frame, Y[:30])
+    best = po.explain(model, frame, outcome=HOSTILE, robustness=0.1)
+    assert "<img" not in best._repr_html_()
+    assert "\x1b" not in best._repr_html_() + str(best) + repr(best)
+
+
+def test_a_card_of_nothing_is_a_card():
+    empty = Card(title="nothing")
+    assert empty.text() == "nothing"
+    assert "<table" not in empty.html()
+    assert "<details" not in empty.html()
+    zero = Card(title="zero", rows=[CardRow(name="a", value=0.0)])
+    assert "width:clamp" in zero.html()
