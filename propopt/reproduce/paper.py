@@ -12,7 +12,7 @@ from propopt.errors import InvalidInput
 from propopt.reproduce.figure import PaperFigure
 from propopt.reproduce.files import ProblemFiles
 from propopt.reproduce.panels import Panel
-from propopt.reproduce.tally import Record, Values, read_record, read_values
+from propopt.reproduce.tally import Record, RecordedValues, read_record, read_values
 
 
 ALL = "all"
@@ -91,7 +91,7 @@ class Paper:
         return {} if self.recorded is None else read_record(self.recorded)
 
     @property
-    def values_on_record(self) -> Values:
+    def values_on_record(self) -> RecordedValues:
         """What was measured, by figure, panel, what has it, and the quantity."""
         return {} if self.values is None else read_values(self.values)
 
