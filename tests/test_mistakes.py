@@ -185,7 +185,7 @@ MISTAKES = {
         "returns one number for each",
     ),
     "a torch module of another width": Mistake(
-        lambda: po.explain(network(), np.ones((10, 5))),
+        lambda: po.explain(network(), rng.normal(size=(10, 5))),
         "inputs of shape (3, 5)",
         "its first layer takes 3",
     ),

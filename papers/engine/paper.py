@@ -10,7 +10,7 @@ from typing import TypeAlias
 from papers.engine.figure import PaperFigure
 from papers.engine.files import ProblemFiles
 from papers.engine.panels import Panel
-from papers.engine.tally import Record, Values, read_record, read_values
+from papers.engine.tally import Record, RecordedValues, read_record, read_values
 from propopt.checks import did_you_mean
 from propopt.errors import InvalidInput
 
@@ -91,7 +91,7 @@ class Paper:
         return {} if self.recorded is None else read_record(self.recorded)
 
     @property
-    def values_on_record(self) -> Values:
+    def values_on_record(self) -> RecordedValues:
         """What was measured, by figure, panel, what has it, and the quantity."""
         return {} if self.values is None else read_values(self.values)
 

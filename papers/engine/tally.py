@@ -21,7 +21,7 @@ Record: TypeAlias = Mapping[tuple[str, str, str], Verdict]
 """Verdicts on statements of the paper, by figure, statement and difference."""
 _KEY = ["figure", "statement", "difference"]
 
-Values: TypeAlias = Mapping[tuple[str, str, str, str], float]
+RecordedValues: TypeAlias = Mapping[tuple[str, str, str, str], float]
 """Values on record, by figure, panel, what has them, and the quantity."""
 _VALUE_KEY = ["figure", "panel", "what", "quantity"]
 _MEASURED = "measured"
@@ -156,7 +156,7 @@ class FigureReport:
     results: tuple[AnyResult, ...]
     seconds: float
     record: Record = field(default_factory=dict)
-    values: Values = field(default_factory=dict)
+    values: RecordedValues = field(default_factory=dict)
 
     @property
     def findings(self) -> list[tuple[str, Finding]]:
@@ -359,7 +359,7 @@ def told_method(row: pd.Series) -> str:
 
 
 @cache
-def read_values(path: Path) -> Values:
+def read_values(path: Path) -> RecordedValues:
     """The values of a table on record."""
     table = pd.read_csv(path, dtype={"value": float})
     keys = table[_VALUE_KEY].itertuples(index=False, name=None)

@@ -35,7 +35,7 @@ from propopt.results.coordinates import EFFECTS
 from propopt.results.explanation import Explanation, Parameter
 
 
-WORTH_TIMING: Final = 10_000
+MANY_EVALUATIONS: Final = 10_000
 """Evaluations from which a few are timed before; of others it is seen meanwhile."""
 
 PackageUnits: TypeAlias = Literal["gradient", "output"]
@@ -247,7 +247,7 @@ class Baseline(ABC):
         longest = max(asked, key=lambda request: request.points.shape[1])
         at, calls = longest.function, sum(map(self._expected_calls, asked))
         cost = Cost(expected, math.inf)
-        if expected >= WORTH_TIMING:
+        if expected >= MANY_EVALUATIONS:
             cost = cost_of(at, longest.points, longest.labels, expected, calls)
         return cost.announced(self.method, at.calls, progress)
 

@@ -94,6 +94,8 @@ class FitPlan:
         """The reference rows, explained together."""
         note = note_on_interactions(self.function, self.rows, self.interactions)
         reference = reference_of(self.function, self.table)
+        if self.units == "scaled":
+            reference.refuse_equal_rows()
         sizes = sizes_of(self.function, reference, self.scale)
         coordinates = coordinates_of(self.function, self.rows, sizes)
         graph = self._graph(coordinates)
@@ -106,7 +108,6 @@ class FitPlan:
                 note,
                 progress,
             )
-        reference.refuse_equal_rows()
         rule = target_rule(self.function, reference, sizes, law=self.law, rng=self.seed)
         aim = rule.of(self.rows)
         matching, robust = GradientMatching(aim), PairwiseRobustness(graph)

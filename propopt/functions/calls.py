@@ -39,6 +39,9 @@ class Calls:
     rows: int = 0
     batches: int = 0
     trials: int = 0
+    is_trial: bool = field(default=False, init=False, repr=False, compare=False)
+    """Whether what is asked now is a trial, of a few rows."""
+
     _hearer: Hearer | None = field(default=None, init=False, repr=False, compare=False)
 
     def add(self, rows: int) -> None:
@@ -51,11 +54,13 @@ class Calls:
     @contextmanager
     def trying_out(self) -> Iterator[None]:
         """Count what is asked meanwhile as a trial."""
-        before = self.rows, self.batches
+        before, was_trial = (self.rows, self.batches), self.is_trial
+        self.is_trial = True
         try:
             with self.heard_by(None):
                 yield
         finally:
+            self.is_trial = was_trial
             self.trials += self.rows - before[0]
             self.rows, self.batches = before
 

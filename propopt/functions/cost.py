@@ -34,7 +34,7 @@ GROWTH: Final = 8
 APART: Final = 3.0
 """A call that takes so many times the shortest tells what a row takes beside a call."""
 
-PATIENCE: Final = 30.0
+TRIAL_PATIENCE: Final = 30.0
 """Seconds that all timed calls take at most, if rows take them and calls nothing."""
 
 AT_ONCE, REPEATS = 0.5, 3
@@ -214,7 +214,7 @@ def cost_of(
             and seconds * evaluations / n > WORTH_TIMING
             and (n == few or seconds < APART * least)
         ):
-            left = PATIENCE - (time.perf_counter() - start)
+            left = TRIAL_PATIENCE - (time.perf_counter() - start)
             affordable = min(max(2 * n, evaluations // 10), int(n * left / seconds))
             more = min(GROWTH * n, affordable)
             if more < 2 * n:

@@ -26,7 +26,7 @@ from propopt.interactions.learning.targets import (
     read_target,
 )
 from propopt.interactions.row_errors import ErrorChoice, RowError, read_error
-from propopt.tables.frames import exchanged, names_of, rows_of
+from propopt.tables.frames import names_of, rows_of, with_exchanged
 from propopt.tables.names import listed
 
 
@@ -227,7 +227,7 @@ class Refits:
             table = self.seen
             for place in places:
                 order = np.random.default_rng(place).permutation(self.n_rows)
-                table = exchanged(table, self.features.columns[place], order)
+                table = with_exchanged(table, self.features.columns[place], order)
             return not np.array_equal(predict(table), before)
 
         if not changes(suspects):

@@ -122,8 +122,26 @@ def plot_trade_offs(
             draw_share_axes(axes, x, y, ends)
     if inset is not None and knee is not None:
         _ring(inset, knee, None)
-    legend_below(axes, columns=2)
+    _draw_legend(axes)
     return axes
+
+
+_LINES: Final = 4
+"""Of a legend that a picture of the usual size has room for."""
+
+_HALF_WIDTH: Final = 40
+"""Letters of a label of which two stand side by side."""
+
+
+def _draw_legend(axes: Axes) -> None:
+    """Below the picture; a figure of this one picture grows with it."""
+    labels = axes.get_legend_handles_labels()[1]
+    columns = 2 if max(map(len, labels), default=0) <= _HALF_WIDTH else 1
+    legend_below(axes, columns=columns)
+    lines = math.ceil(len(labels) / columns)
+    figure = axes.get_figure(root=True)
+    if figure is not None and figure.axes == [axes] and lines > _LINES:
+        figure.set_figheight(figure.get_figheight() + 0.2 * (lines - _LINES))
 
 
 _ORDERS: Final = (-3, 4)

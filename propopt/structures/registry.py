@@ -28,7 +28,7 @@ from propopt.structures.readers.transforms import SKLEARN_TRANSFORMS
 from propopt.structures.readers.trees.pipelines.views import View
 from propopt.structures.readers.trees.reading import read_boxes, read_trees
 from propopt.structures.readers.trees.scores import TreeOutput
-from propopt.structures.readers.trees.sums import units_of_target
+from propopt.structures.readers.trees.sums import scale_of_target
 
 
 MODELS: Final[dict[type, Reader]] = {
@@ -66,7 +66,7 @@ def exact_link(model: Any, output: str, index: int, n_scores: int) -> Link | Non
 
 def _in_units_of_target(model: Any) -> Network | None:
     """What was fitted to a scaled target, in units of the target, if that is affine."""
-    units, inner = units_of_target(model.transformer_), model.regressor_
+    units, inner = scale_of_target(model.transformer_), model.regressor_
     network = exact_network(inner)
     if units is None or network is None or network.n_scores != 1:
         return None

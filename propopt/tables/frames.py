@@ -133,12 +133,12 @@ def some_columns(table: Any, places: Sequence[int]) -> Any:
     return frame[:, [int(place) for place in places]].to_native()
 
 
-def exchanged(table: Any, places: Sequence[int], order: NDArray[np.intp]) -> Any:
+def with_exchanged(table: Any, places: Sequence[int], order: NDArray[np.intp]) -> Any:
     """The same table, in some columns with the values of other rows.
 
     Examples
     --------
-    >>> exchanged(np.array([[1, 5], [2, 6], [3, 7]]), [1], np.array([2, 0, 1]))
+    >>> with_exchanged(np.array([[1, 5], [2, 6], [3, 7]]), [1], np.array([2, 0, 1]))
     array([[1, 7],
            [2, 5],
            [3, 6]])

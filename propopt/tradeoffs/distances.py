@@ -29,7 +29,7 @@ _IN_WORDS = {
     "output": "parts of the output",
 }
 
-UNKNOWN = "units unknown"
+UNITS_UNKNOWN = "units unknown"
 """What tables say of baselines beside a target that does not say its units."""
 
 
@@ -85,7 +85,7 @@ def distance_of(
     """
     row: dict[str, Any] = {"method": baseline.method}
     row |= {f"parameter.{name}": value for name, value in baseline.parameters.items()}
-    row["units"] = UNKNOWN if units is None else baseline.units
+    row["units"] = UNITS_UNKNOWN if units is None else baseline.units
     row |= {f"loss.{name}": baseline.losses[name] for name in losses}
     reason = why_not_compared(baseline, units, bounds)
     if reason is not None:

@@ -123,7 +123,7 @@ def test_scores_of_something_else_are_refused_before_anything_is_fitted(
 
 FILES = {
     "nowhere.npz": "there is no file ",
-    "look.yaml": "there is no file ",
+    "look.yaml": "path: expected the ",
     "odd.npz": "",
     "..": "path: expected the name of a file, got ",
 }

@@ -44,6 +44,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 from propopt.batches import Budget
+from propopt.errors import InvalidInput
 from propopt.functions import central_differences, wrap
 from propopt.structures import networks
 from propopt.structures.feature_maps import Monomials
@@ -232,7 +233,8 @@ def test_margins_of_outlier_detectors_are_exact(kernel):
     model = OneClassSVM(kernel=kernel, gamma=0.3, nu=0.3).fit(UNIT)
     function = wrap(model)
     assert_exact(function, ELSEWHERE, model.decision_function(ELSEWHERE))
-    assert "differences" in wrap(model, output="value").gradient_method
+    with pytest.raises(InvalidInput, match="no 'value'; it has 'margin'"):
+        wrap(model, output="value")  # 1 and -1 are labels
 
 
 @pytest.mark.parametrize(

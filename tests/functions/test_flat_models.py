@@ -28,6 +28,7 @@ from small_data import BINARY, X, Y
 
 from propopt.errors import FlatFunctionWarning, JumpsWarning
 from propopt.functions import Sine, is_piecewise_constant, wrap
+from propopt.structures.pipelines import last_step
 
 
 def few(kind, **settings):
@@ -70,7 +71,7 @@ MIXED_MODELS = [
 def test_piecewise_constant_models_are_known_and_named(model):
     model = clone(model).fit(X, Y)
     assert is_piecewise_constant(model)
-    name = type(model).__name__
+    name = type(last_step(model)).__name__
     with pytest.warns(FlatFunctionWarning, match=rf"{name}.*po\.smoothed") as caught:
         gradient = wrap(model).gradient(X + 0.01)
     assert len(caught) == 1

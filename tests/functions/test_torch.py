@@ -148,7 +148,7 @@ def test_mode_of_every_part_is_restored(moody, X):
 
 def test_mode_is_restored_after_an_error(moody):
     moody.train()
-    with pytest.raises(RuntimeError):
+    with pytest.raises(InvalidInput, match="module fails"):
         po.wrap(moody).value(np.ones((2, 5)))
     assert all(part.training for part in moody.modules())
 

@@ -166,6 +166,16 @@ def test_the_legend_is_below_the_picture_and_takes_less_than_a_fifth():
     assert axes.get_title() == "pairwise robustness against gradient matching"
 
 
+def test_a_figure_grows_with_its_legend_and_warns_of_nothing():
+    figure = Figure(figsize=(6.0, 5.0), layout="constrained")
+    others = {f"other {k}": k / 40 * G for k in range(40)}
+    axes = curve(others=others).plot(ax=figure.subplots())
+    figure.draw_without_rendering()  # warnings are errors
+    assert figure.get_figheight() > 8.0
+    assert axes.get_window_extent().height > 2.0 * figure.dpi
+    assert axes.get_legend().get_window_extent().y0 >= 0.0
+
+
 @pytest.mark.parametrize("power", [-9, 0, 7])
 def test_powers_of_ten_stand_beside_the_names_of_axes_and_meet_no_share(power):
     scale = 10.0**power

@@ -119,7 +119,8 @@ def test_the_page_has_the_texts_and_no_markup_of_theirs(run, folder):
     assert "😀" in page
     assert "<script" not in page
     svg = (folder / "out" / "notes.svg").read_text(encoding="utf-8")
-    assert svg.count("LIME at document") == 4  # two known documents, bars and paths
+    title = "log-odds of label = yes, document "
+    assert svg.count(title) == 4  # two known documents, bars and paths
 
 
 def test_a_printout_says_what_is_exact_and_shows_each_text(run, folder):

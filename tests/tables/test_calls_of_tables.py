@@ -16,6 +16,7 @@ from propopt.explainers import (
 )
 from propopt.functions import calls
 from propopt.functions.jumps import FEWEST
+from propopt.functions.models import called
 
 
 def trials(function):
@@ -46,6 +47,12 @@ def test_calls_of_numerical_and_exact_models_are_counted():
     exact = po.wrap(LogisticRegression().fit(X[["bmi"]].to_numpy(), Y))
     exact.gradient(X[["bmi"]].to_numpy())
     assert exact.calls == calls.Calls(rows=N, batches=1)
+
+
+@pytest.fixture(autouse=True)
+def without_timing(monkeypatch):
+    """What is timed besides depends on the clock, which this is not about."""
+    monkeypatch.setattr(called, "WORTH_TIMING", np.inf)
 
 
 @pytest.fixture

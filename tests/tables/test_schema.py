@@ -239,7 +239,7 @@ def test_a_constant_column_has_scale_zero_and_no_part_in_distances():
         (-np.ones(7), "7 positive numbers"),
         ({"agee": 1}, "no column 'agee'"),
         ({"age": 0}, r"scale\['age'\]: expected a number > 0"),
-        ("mad", "scale: expected numbers"),
+        ("mad", "scale: expected 'std', None, a mapping or an array of 7 numbers"),
     ],
 )
 def test_scales_that_are_none_are_refused(schema, scale, complaint):

@@ -134,7 +134,7 @@ class CalledModel(Function):
         for rows in call_blocks(points.shape, self.batch_rows):
             self.calls.add(len(points[rows]))
             parts.append(self._asked(self.readout, points[rows], labels.of_rows(rows)))
-        self.trial.answered = True
+        self.trial.answered |= not self.calls.is_trial
         return np.concatenate(parts)
 
     def _asked(

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -26,7 +27,7 @@ from propopt.errors import InvalidInput
 from propopt.functions.answers import Answers, refuse_other_answers
 from propopt.functions.base import EXACT, Function
 from propopt.functions.images import ImageShape
-from propopt.functions.models.called import TRIAL_ROWS
+from propopt.functions.models.called import TRIAL_ROWS, Trial
 from propopt.functions.models.outputs import (
     METHODS,
     Target,
@@ -206,10 +207,16 @@ class TorchModel(Function):
         try:
             answer = self.module(tensor)
         except RuntimeError as error:
-            if self.calls.rows or isinstance(error, torch.OutOfMemoryError):
+            if self.trial.answered or isinstance(error, torch.OutOfMemoryError):
                 raise
             raise InvalidInput(self._misfit(tuple(tensor.shape), error)) from error
+        self.trial.answered = True
         return _matrix(answer, len(tensor))
+
+    @cached_property
+    def trial(self) -> Trial:
+        """What is known of the module so far."""
+        return Trial()
 
     def _misfit(self, shape: tuple[int, ...], error: RuntimeError) -> str:
         """What a module that never answered was given, and what it was made for."""

@@ -23,7 +23,7 @@ from propopt.threads import one_thread
 CHUNKS: Final = Budget(2**25, n_rows=200)
 """Patches that one call of a worker fits at most, by the size of predictions."""
 
-SECONDS: Final = 2.0
+CALL_SECONDS: Final = 2.0
 """And so many as take that long: what a run that is killed loses of each worker."""
 
 
@@ -130,7 +130,7 @@ def outputs_of(refits: Refits) -> int:
 
 @dataclass
 class Pace:
-    """How many patches the next call fits: as many as take :data:`SECONDS`.
+    """How many patches the next call fits: as many as take :data:`CALL_SECONDS`.
 
     It begins with one, and at most doubles, as nothing is known of the others. No
     number depends on it.
@@ -154,7 +154,7 @@ class Pace:
 
     def saw(self, n_patches: int, seconds: float) -> None:
         """Learn from a call that has come back."""
-        in_time = SECONDS * n_patches / max(seconds, 1e-9)
+        in_time = CALL_SECONDS * n_patches / max(seconds, 1e-9)
         size = min(in_time, max(self.size, 2 * n_patches), self.most)
         self.size = max(1, int(size))
 

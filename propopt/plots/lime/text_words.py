@@ -14,7 +14,7 @@ from propopt.lime.text.explanation.row import DocumentLimits
 from propopt.output.text import drawn
 from propopt.plots.axes import LOWERS, RAISES, framed, given_or_new
 from propopt.plots.lime.runs import draw_runs, draw_whiskers, name_coefficients
-from propopt.plots.lime.words import shortened, title_of
+from propopt.plots.lime.words import lime_title, shortened
 from propopt.plots.naming import largest
 
 
@@ -104,7 +104,7 @@ def known_row(
 
 def document_title(explanation: TextLimeExplanation, n: int) -> str:
     """What is explained, of which document, and what it is there."""
-    return title_of(explanation, f"document {explanation.document_names[n]}", n)
+    return lime_title(explanation, f"document {explanation.document_names[n]}", n)
 
 
 def _label(sign: float, is_exact: bool) -> str:

@@ -29,10 +29,10 @@ def shortened(name: str, most: int = LONGEST) -> str:
 def row_title(explanation: LimeExplanation, n: int) -> str:
     """What is explained, of which row; what it is there and what LIME makes of it."""
     names = explanation.labels.points
-    return title_of(explanation, f"row {n if names is None else names[n]}", n)
+    return lime_title(explanation, f"row {n if names is None else names[n]}", n)
 
 
-def title_of(explanation: Any, where: str, n: int) -> str:
+def lime_title(explanation: Any, where: str, n: int) -> str:
     """Two lines, of a row or a document."""
     what = f"{explanation.explained_in_words}, {where}"
     return (

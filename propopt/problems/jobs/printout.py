@@ -21,7 +21,7 @@ from propopt.problems.section import Section
 from propopt.problems.subject.subject import Subject
 from propopt.results.deferred import is_deferred
 from propopt.results.explanation import Explanation
-from propopt.tradeoffs.distances import UNKNOWN
+from propopt.tradeoffs.distances import UNITS_UNKNOWN
 from propopt.tradeoffs.table import TradeOffs
 
 
@@ -118,7 +118,7 @@ def print_finding(
 
 def _not_compared(distances: pd.DataFrame) -> Iterator[str]:
     """Why baselines have no excess, a sentence each; what is assumed of the others."""
-    if (distances["units"] == UNKNOWN).any():
+    if (distances["units"] == UNITS_UNKNOWN).any():
         yield "Units of the target are unknown; baselines are taken to be in the same."
     if "not_compared" not in distances:
         return

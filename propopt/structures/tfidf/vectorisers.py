@@ -83,11 +83,12 @@ class Vectoriser:
         steps = working_steps(model)
         if not steps or type(steps[0]) not in VECTORISERS:
             return NoSetFunction(_no_vectoriser(model, steps))
-        first = _with_vocabulary(steps[0])
-        if first.input != "content":
+        if steps[0].input != "content":
+            name = type(steps[0]).__name__
             return NoSetFunction(
-                f"{type(first).__name__}(input={first.input!r}) reads files, not texts"
+                f"{name}(input={steps[0].input!r}) reads files, not texts"
             )
+        first = _with_vocabulary(steps[0])
         found = cls(first, bool(first.binary), False, None, None, None)
         if type(first) is TfidfVectorizer:
             found = _with_tfidf(found, first)

@@ -185,7 +185,7 @@ def _outputs_of_members(model: Any) -> list[tuple[Any, TreeOutput]]:
 
 def _transformed(model: Any, output: TreeOutput, view: View) -> ModelSum | NoProducts:
     """What is learned of y in other units, in those of y: for a scaler affine."""
-    units = units_of_target(model.transformer_)
+    units = scale_of_target(model.transformer_)
     if units is None or output.name != "value":
         return NoProducts(
             "what it predicts is transformed by a function that is no scaler"
@@ -194,7 +194,7 @@ def _transformed(model: Any, output: TreeOutput, view: View) -> ModelSum | NoPro
     return ModelSum((Part(slope, model.regressor_, output, view),), intercept)
 
 
-def units_of_target(scaler: Any) -> tuple[float, float] | None:
+def scale_of_target(scaler: Any) -> tuple[float, float] | None:
     """Slope and intercept of its inverse, of one column."""
     slope, intercept = 1.0, 0.0
     match scaler:

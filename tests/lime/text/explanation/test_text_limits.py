@@ -237,5 +237,5 @@ def test_limits_of_tables_name_those_of_texts():
 
 
 def test_one_string_is_no_list_of_texts():
-    with pytest.raises(InvalidInput, match=r"one str; for a single text give \[text\]"):
+    with pytest.raises(InvalidInput, match=r"\[text\] is one text"):
         po.explain(len, "good food")
