@@ -312,7 +312,7 @@ def test_importing_propopt_imports_nothing_heavy():
 UNUSED = {
     *("matplotlib", "PIL", "cvxpy", "shap", "lime", "torch", "pydantic", "yaml"),
     *(f"propopt.{room}" for room in ("plots", "explainers", "lime", "interactions")),
-    *(f"propopt.{room}" for room in ("problems", "reproduce", "inductive", "metrics")),
+    *(f"propopt.{room}" for room in ("problems", "inductive", "metrics")),
 }
 """What explaining a table has no use for: it draws nothing and needs no cones."""
 

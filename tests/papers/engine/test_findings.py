@@ -236,7 +236,7 @@ def rerun(monkeypatch, folder, file, values):
     made = figure(panel(file, lambda _: claim(0.5)))
     monkeypatch.setitem(PAPERS, "small", paper(made, values=values))
     arguments = ["tiny", "--paper", "small", "--output", str(folder)]
-    assert main(["reproduce", *arguments]) == 0
+    assert main(arguments) == 0
     return (folder / "README.md").read_text(encoding="utf-8")
 
 
